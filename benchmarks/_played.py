@@ -39,10 +39,10 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.tokens import Tokenizer
-    from longspan.simulator.grading.grades import Result
     from longspan.simulator.journal import events
     from longspan.simulator.journal.journal import read_journal
     from longspan.simulator.report import write_report
+    from longspan.simulator.results.result import Result
     from longspan.simulator.running.planning import plan
     from longspan.simulator.running.runner import Outcome, play
     from longspan.simulator.suite.settings import RunSettings

@@ -15,10 +15,10 @@ import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.archive.turns_shown import turns_of
-from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.journal.transcript import Turn
 from longspan.simulator.report.figures import agent_lines, draw_legend, line_look, render
 from longspan.simulator.report.styles import styles
+from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.grid import Grid

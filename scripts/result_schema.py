@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.results.result import Result
 
 
 def schema() -> dict[str, Any]:

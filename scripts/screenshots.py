@@ -27,16 +27,16 @@ from tests.browser import chromium
 from tests.loopback import Server
 from tests.view.serving import serving
 
-from longspan.simulator.analysis.comparing import load_comparison
-from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.arena.evaluate import judge_and_rank
 from longspan.simulator.arena.page import as_html as arena_page
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
+from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.report.card import draw_card
 from longspan.simulator.report.comparison import as_html as comparison_page
+from longspan.simulator.results.graded_runs import load
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

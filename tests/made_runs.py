@@ -11,8 +11,8 @@ from longspan.simulator.analysis.statistics import total
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.scenario import Skill
 from longspan.simulator.files.reading import write_json
-from longspan.simulator.grading.grades import Result, TestResult, read_result, scenario_result
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.results.result import Result, TestResult, read_result, scenario_result
 from longspan.simulator.subject.ledger import Spending
 from longspan.simulator.suite.manifest import Manifest, PlannedTest, versions
 from longspan.simulator.suite.suite import Suite

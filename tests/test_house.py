@@ -72,7 +72,7 @@ def test_scenarios_import_neither_agents_nor_the_engines_loop() -> None:
         "base.clock",
         "play.conductor",
         "play.conversation",
-        "grading.grades",
+        "gradebook.gradebook",
         "journal.journal",
         "suite.manifest",
         "running.planning",
@@ -136,7 +136,7 @@ EXECUTORS = {
     "CachedModel": "arena/evaluate cli/runs exchange/data_writers judging/calibrate running/runner",
     "check_model": "arena/evaluate exchange/data_writers judging/calibrate running/planning running/runner",
     "scenario_class": "cli/listing suite/trust exchange/imports suite/plugins suite/suite view/annotating",
-    "make_scenario": "grading/grades exchange/imports running/planning suite/plugins suite/suite",
+    "make_scenario": "gradebook/gradebook exchange/imports running/planning suite/plugins suite/suite",
     "scenarios_in": "suite/definitions suite/suite",
     "read_definitions": "cli/importing suite/definitions suite/grid running/planning",
     "Trivia": "running/planning",
@@ -178,7 +178,7 @@ def test_folders_are_deleted_in_one_place() -> None:
 
 def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> None:
     """Another module may be added here only if what it opens was named by the user, is longspan's own, or is being made."""
-    named = {"analysis/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite/suite"}
+    named = {"gradebook/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite/suite"}
     own = {"base/cache", "filler/draws", "filler/wordnet", "report/page", "base/terminal", "base/tokens", "view/pages"}
     made = {"analysis/export", "cli/compare", "cli/plot", "files/reading", "report/outcome", "subject/snapshots", "sweeps/ray/node"}
     openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")

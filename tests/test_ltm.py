@@ -15,10 +15,10 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.contract.script import Placement
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from longspan.simulator.contract.script import Placement
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

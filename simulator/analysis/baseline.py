@@ -9,11 +9,11 @@ from statistics import fmean, stdev
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import check_comparable, differences, pooled
-from longspan.simulator.analysis.graded_runs import Graded, Unusable, load, without_ungraded
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import ADVISED, ALPHA, Difference, by_conversation, fall_p, shown_in_four_of_five
 from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.results.graded_runs import Graded, Unusable, load, without_ungraded
 
 __all__ = ["LEAST", "Fall", "ScenarioFall", "fall", "load_fall"]
 

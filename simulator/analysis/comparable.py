@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.analysis.changes import SHOWN_SHA256, changed_parameters, chosen_scenarios
-from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
 

@@ -12,13 +12,13 @@ from typing import Annotated, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from longspan.simulator.analysis.comparable import other_data
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import ADVISED, fall_p, holm, least_conversations, least_p, limits, paired_p
 from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.base.fields import Names, Spans
 from longspan.simulator.base.suggestions import meant, with_keys
+from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "corrected", "evaluate", "least", "read_contrasts"]

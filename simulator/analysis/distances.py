@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.results.result import Result, TestResult
 
 __all__ = [
     "MAX_TOKENS",

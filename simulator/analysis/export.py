@@ -9,12 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from longspan.simulator.analysis.graded_runs import Graded, Unusable
 from longspan.simulator.analysis.inspect_log import logs
-from longspan.simulator.analysis.rows import TESTS, TURNS, Row, Rows, names, rows_of, text
+from longspan.simulator.analysis.rows import TESTS, TURNS, Row, Rows, rows_of, text
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.files.reading import writing, writing_folder
+from longspan.simulator.results.graded_runs import Graded, Unusable, names
 
 __all__ = ["FORMATS", "Format", "export"]
 

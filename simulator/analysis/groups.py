@@ -8,7 +8,7 @@ from statistics import fmean, pstdev
 from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.distances import Point
-from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.results.result import TestResult
 
 __all__ = ["Group", "by_distance", "by_scenario", "by_skill", "distance_bin", "group", "grouped", "in_order"]
 

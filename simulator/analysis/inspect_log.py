@@ -11,10 +11,10 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final, final
 
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.rows import Conversation, Row, Rows, text
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import TestResult
 from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["logs"]

@@ -11,10 +11,10 @@ from typing import Final, Literal, NamedTuple, final, get_args
 
 from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
 from longspan.simulator.analysis.distances import Distances
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.statistics import Interval, interval, total
 from longspan.simulator.analysis.units import observed, placed
-from longspan.simulator.grading.grades import Result, TestResult
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["CAUSES", "Cause", "Effect", "Interference", "Level", "Planted", "interference", "planted", "planted_text"]

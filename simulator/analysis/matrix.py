@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import NamedTuple, final
 
 from longspan.simulator.analysis.comparable import test_key
-from longspan.simulator.analysis.graded_runs import Column, Graded
-from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.result import TestResult
 
 __all__ = ["Scored", "TestMatrix", "natural", "test_matrices"]
 

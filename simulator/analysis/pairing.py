@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple, final
 
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.statistics import Difference
 from longspan.simulator.analysis.units import Key, Units, by_key
-from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import TestResult
 
 __all__ = ["Paired", "paired"]
 

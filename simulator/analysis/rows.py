@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.distances import asked
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.interference import CAUSES
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import TestResult
 
-__all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "names", "rows_of", "text"]
+__all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "rows_of", "text"]
 
 INT64_LIMIT: Final = 2**63
 
@@ -109,12 +107,6 @@ class Rows(NamedTuple):
     tests: list[Row]
     turns: list[Row]
     played: Mapping[str, Conversation]
-
-
-def names(runs: Sequence[Graded]) -> dict[Path, str]:
-    """Return each run's name: its folder's name, or its path if several have the same."""
-    counts = Counter(run.name for run in runs)
-    return {run.folder.path: run.name if counts[run.name] == 1 else str(run.folder.path) for run in runs}
 
 
 def conversations(run: RunFolder) -> dict[str, Conversation]:

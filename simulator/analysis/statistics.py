@@ -9,7 +9,7 @@ from math import ceil, cos, floor, fsum, inf, log2, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
-from longspan.simulator.grading.effects import paired_interval
+from longspan.simulator.results.effects import paired_interval
 
 if TYPE_CHECKING:
     import numpy as np

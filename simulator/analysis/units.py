@@ -14,9 +14,9 @@ from typing import final
 
 from longspan.simulator.analysis.comparable import played
 from longspan.simulator.analysis.distances import Point, points
-from longspan.simulator.analysis.graded_runs import Column, Graded
 from longspan.simulator.analysis.statistics import Observed
-from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.result import TestResult
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 
 __all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated"]

@@ -9,20 +9,21 @@ from typing import Any, Final, final
 
 from longspan.simulator.analysis.baseline import Fall, fall
 from longspan.simulator.analysis.comparable import check_comparable
-from longspan.simulator.analysis.comparing import Cell, cells_of, compare
-from longspan.simulator.analysis.effects import EXPERIMENTS, experiment_rows
-from longspan.simulator.analysis.graded_runs import Column, Graded, Unusable
-from longspan.simulator.analysis.graded_runs import load as load_runs
-from longspan.simulator.analysis.rows import TESTS, names, test_row
+from longspan.simulator.analysis.rows import TESTS, test_row
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.api.frame import Frame
 from longspan.simulator.api.markup import framed, preformatted
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.suggestions import meant
+from longspan.simulator.measures.cells import Cell, cells_of
+from longspan.simulator.measures.comparing import compare
+from longspan.simulator.measures.experiments import EXPERIMENTS, experiment_rows
 from longspan.simulator.report import report_of
 from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.reading import Reading
+from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
+from longspan.simulator.results.graded_runs import load as load_runs
 
 __all__ = ["Page", "Results", "load"]
 

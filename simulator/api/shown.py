@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.api.markup import preformatted
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.show import print_test
-from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.report.excerpts import Excerpt
 from longspan.simulator.report.junit import failure_text, seconds
 from longspan.simulator.report.reading import Reading, Test, Turn
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import TestResult
 
 __all__ = ["Said", "ShownTest"]
 

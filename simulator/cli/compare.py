@@ -17,7 +17,7 @@ from longspan.simulator.cli.options import JsonOption, RunsArgument
 if TYPE_CHECKING:
     from typing import IO
 
-    from longspan.simulator.analysis.comparing import Comparison
+    from longspan.simulator.measures.comparing import Comparison
     from longspan.simulator.report.contrasts import Family
 
 __all__ = ["compare", "print_contrasts"]
@@ -55,9 +55,9 @@ def compare(
     with confidence intervals and significance tests. Damaged and unfinished runs are named and left out. With --baseline, says only
     whether the runs are worse; with --contrasts, what the contrasts come to.
     """
-    from longspan.simulator.analysis.comparing import load_comparisons
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.files.reading import writing
+    from longspan.simulator.measures.comparing import load_comparisons
 
     if json_ and (out is not None or format is not None):
         raise InputError("--json prints the figures: leave out --out and --format")
@@ -159,13 +159,13 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 
 def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
     """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
-    from longspan.simulator.analysis.comparing import load_finished
     from longspan.simulator.analysis.statements import statements
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.errors import InputError, LongspanError
     from longspan.simulator.cli.plot import print_unusable
     from longspan.simulator.files.folders import inside
     from longspan.simulator.files.reading import writing_folder
+    from longspan.simulator.measures.comparing import load_finished
     from longspan.simulator.report.outcome import content, family_of, write_outcome
     from longspan.simulator.sweeps.sweep import read_sweep
 
@@ -222,7 +222,8 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], fo
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
     from longspan.simulator.cli.compact import letters, print_compact
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.report.tables import notes, one_line, tables
+    from longspan.simulator.measures.group_tables import one_line
+    from longspan.simulator.report.tables import notes, tables
 
     console = Console(file)
     called = letters([one_line(agent) for agent in comparison.agents])

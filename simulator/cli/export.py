@@ -35,9 +35,9 @@ def export(
     for which a run from elsewhere may need --trust. Damaged and unfinished runs are named and left out.
     """
     from longspan.simulator.analysis.export import export as write
-    from longspan.simulator.analysis.graded_runs import load
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.exchange.dataset import export_datasets
+    from longspan.simulator.results.graded_runs import load
 
     named: Table | None = next((known for known in TABLES if out.suffix.lower() == f".{known}"), None)
     format = format or named

@@ -30,7 +30,7 @@ def import_(
     from longspan.simulator.base.sizes import parse_size
     from longspan.simulator.cli.run import finish
     from longspan.simulator.exchange.imports import ImportOptions, import_run
-    from longspan.simulator.grading.grades import grade_run
+    from longspan.simulator.gradebook.gradebook import grade_run
     from longspan.simulator.running.runner import Outcome
     from longspan.simulator.suite.definitions import read_definitions
 

@@ -12,7 +12,7 @@ from longspan.simulator.base.terminal import say, say_json, typed
 from longspan.simulator.cli.options import JsonOption
 
 if TYPE_CHECKING:
-    from longspan.simulator.grading.grades import Result
+    from longspan.simulator.results.result import Result
     from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["agents", "runs", "scenarios", "suites"]
@@ -76,7 +76,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     from longspan.simulator.base.errors import InputError, LongspanError
     from longspan.simulator.cli.console import Console
     from longspan.simulator.files.folders import inside
-    from longspan.simulator.grading.grades import read_result
+    from longspan.simulator.results.result import read_result
 
     if not out.is_dir():
         raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")

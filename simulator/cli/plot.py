@@ -13,9 +13,9 @@ from longspan.simulator.base.terminal import complain, say
 from longspan.simulator.cli.options import RunsArgument
 
 if TYPE_CHECKING:
-    from longspan.simulator.analysis.graded_runs import Unusable
     from longspan.simulator.base.tables import Table
     from longspan.simulator.report.figures import Format
+    from longspan.simulator.results.graded_runs import Unusable
 
 __all__ = ["plot", "print_unusable"]
 
@@ -38,9 +38,10 @@ def plot(
     that have shaded tables; or the card of one run, a picture of its result to share; or, of runs that differ in parameters, scores by
     distance, by similar facts and by updates. The same runs give the same files, byte for byte.
     """
-    from longspan.simulator.analysis.comparing import load_comparison
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.files.reading import writing, writing_folder
+    from longspan.simulator.measures.comparing import load_comparison
+    from longspan.simulator.measures.own_figures import own_tables
     from longspan.simulator.report.figures import FIGURES, draw, missing
     from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
 
@@ -63,7 +64,7 @@ def plot(
         return 0
     comparison = load_comparison(runs)
     print_unusable(comparison.unusable)
-    shaded = heatmaps(comparison.own)
+    shaded = heatmaps(own_tables(comparison.side.runs))
     if figure == "heatmap" and not shaded:
         raise InputError("--figure heatmap: no scenario of these runs has a shaded table with three columns or more")
     left_out = missing(comparison)
@@ -84,9 +85,9 @@ def plot(
 
 def _card(paths: Sequence[Path], format: Format) -> bytes:
     """Return the card of the only run in `paths`. Raises InputError if there are more."""
-    from longspan.simulator.analysis.graded_runs import load
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.report.card import draw_card
+    from longspan.simulator.results.graded_runs import load
 
     graded, _ = load(paths)
     if len(graded) > 1:
@@ -96,11 +97,11 @@ def _card(paths: Sequence[Path], format: Format) -> bytes:
 
 def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
     """Draw what disturbs agents, over runs that may differ in their parameters, and say it. Raises InputError if nothing tells."""
-    from longspan.simulator.analysis.graded_runs import load, without_ungraded
     from longspan.simulator.analysis.interference import interference
     from longspan.simulator.files.reading import writing
+    from longspan.simulator.measures.group_tables import one_line
     from longspan.simulator.report.interference_figure import draw_interference
-    from longspan.simulator.report.tables import one_line
+    from longspan.simulator.results.graded_runs import load, without_ungraded
 
     graded, unusable = load(paths)
     graded, ungraded = without_ungraded(graded)
@@ -152,7 +153,7 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
 
 def print_unusable(unusable: Sequence[Unusable]) -> None:
     """List the runs that are left out on standard error."""
-    from longspan.simulator.report.tables import one_line
+    from longspan.simulator.measures.group_tables import one_line
 
     for run in unusable:
         complain(f"left out: {one_line(run.why)}")

@@ -15,7 +15,7 @@ from longspan.simulator.cli.run import FailedOption
 
 if TYPE_CHECKING:
     from longspan.simulator.archive.run_folder import RunFolder
-    from longspan.simulator.grading.grades import Result
+    from longspan.simulator.results.result import Result
 
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "rerun", "resume", "score", "user"]
 
@@ -144,10 +144,10 @@ def rerun(
     """
     import trio
 
-    from longspan.simulator.analysis.graded_runs import load
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
+    from longspan.simulator.results.graded_runs import load
     from longspan.simulator.running.planning import plan_some
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.spending_limit import limit_of

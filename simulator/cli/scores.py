@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, final
@@ -13,17 +13,17 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from longspan.simulator.analysis.distances import Distances
-from longspan.simulator.analysis.kinds import by_kind, places
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.document import Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
 from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.tables import cut, print_table
-from longspan.simulator.grading.effects import Effect
-from longspan.simulator.grading.evidence_recall import recalls
-from longspan.simulator.grading.grades import LEAKS, Result, TestResult
+from longspan.simulator.measures import shown
+from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.report.summary import score_interval
+from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.running.runner import Outcome
 from longspan.simulator.subject.agent_log import telling
 from longspan.simulator.subject.ledger import total_cost
@@ -46,6 +46,8 @@ LAST_LINES: Final = 4
 
 ONE_CONVERSATION: Final = "95% interval: it says nothing about other conversations; more seeds would"
 """What is said of an interval that comes from a single conversation."""
+
+COLOURS: Final[Mapping[Tone, str | None]] = {"plain": None, "warning": "yellow"}
 
 GAP: Final = 2
 """Characters between two columns of the table of scores."""
@@ -204,10 +206,9 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     if result.interrupted:
         text = f"{result.interrupted} of {len(result.tests)} tests have no score: the run was interrupted before they ended"
         console.say(text, "yellow")
-    if result.refused:
-        console.say(result.refused_sentence, "yellow")
-    if result.leaks:
-        console.say(LEAKS, "yellow")
+    said = shown(manifest, result)
+    for notice in said.notices:
+        console.say(notice.text, COLOURS[notice.tone])
     for sentence in result.data_changes[:MAX_NAMED]:
         console.say(f"data    {sentence}", "dim")
     if more := len(result.data_changes) - MAX_NAMED if len(result.data_changes) > MAX_NAMED else 0:
@@ -221,30 +222,11 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     )
     if uncounted := sum(not test.counts for test in result.tests):
         console.print(f"{uncounted:,} of {len(result.tests):,} tests are graded, but not in the score")
-    if not any(test.status == "scored" for test in result.tests) and (recall := _recall(result)):
-        console.print(recall)
-    if beyond := result.metrics.get("beyond_k"):
-        console.say(
-            f"a search returned {beyond:,.1f} memories more than `k` on average: only the first `k` were used, so the best must come first",
-            "yellow",
-        )
-    for part, used in result.costs.items():
-        dollars = "price unknown" if used.cost_usd is None else f"${used.cost_usd:.4f}"
-        cached = f", {used.cached_tokens:,} of them from cache" if used.cached_tokens else ""
-        told = used.input_tokens or used.output_tokens or not used.cost_usd  # some agents tell their cost alone
-        tokens = f" read {used.input_tokens:,} tokens{cached}, wrote {used.output_tokens:,}" if told else ""
-        console.say(f"cost    {dollars}: {part}{tokens}")
-    _print_effect("twins", result.twins, console)
-    _print_effect("lesions", result.lesions, console)
-
-
-def _print_effect(name: str, effect: Effect | None, console: Console) -> None:
-    """Print what experiments of a kind show, and what they took."""
-    if effect is None:
-        return
-    dollars = [part.cost_usd for part in effect.costs.values()]
-    cost = f"; ${total:.4f}" if dollars and (total := total_cost(dollars)) is not None else ""
-    console.say(f"{name:8}{effect.sentence}{cost}")
+    for line in said.lines:
+        if line.label or line.tone == "warning":
+            console.say(f"{f'{line.label:8}' if line.label else ''}{line.text}", COLOURS[line.tone])
+        else:
+            console.print(as_line(line.text))
 
 
 def _print_kinds(result: Result, console: Console) -> None:
@@ -271,12 +253,6 @@ def _unscored(result: Result) -> dict[str, list[str]]:
         if test.status in ("unscored", "scenario_error"):
             found.setdefault(test.reason, []).append(test.id)
     return found
-
-
-def _recall(result: Result) -> str:
-    """Return how much of the evidence was found, in words; empty if that is unknown."""
-    shares = ", ".join(f"{share:.3f} among the first {k}" for k, share in recalls(result.metrics).items())
-    return f"evidence found: {shares}" if shares else ""
 
 
 def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple[str, list[_Column]]:

@@ -13,10 +13,10 @@ from longspan.simulator.cli.options import JsonOption
 from longspan.simulator.cli.runs import RunArgument
 
 if TYPE_CHECKING:
-    from longspan.simulator.analysis.graded_runs import Graded
     from longspan.simulator.cli.console import Console
     from longspan.simulator.report.excerpts import Excerpt
     from longspan.simulator.report.reading import Conversation, Test, Turn
+    from longspan.simulator.results.graded_runs import Graded
 
 __all__ = ["print_test", "show"]
 
@@ -43,12 +43,12 @@ def show(
 
     Without TEST, a line for each of the run's worst tests, as many as a page has, the worst last.
     """
-    from longspan.simulator.analysis.graded_runs import load
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.suggestions import meant
     from longspan.simulator.cli.console import Console
     from longspan.simulator.report.reading import Reading, Test
+    from longspan.simulator.results.graded_runs import load
 
     _ = RunFolder(run).manifest  # a folder of runs is an error
     (graded,), _ = load([run])

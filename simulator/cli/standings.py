@@ -9,7 +9,7 @@ from time import monotonic
 from typing import final
 
 from longspan.simulator.analysis.distances import short
-from longspan.simulator.grading.run_status import RunStatus
+from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.transcript import Change, Turn
 from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.running.planning import Plan, setting_of

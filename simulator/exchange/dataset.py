@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.analysis.graded_runs import Graded, Unusable
 from longspan.simulator.analysis.rows import Conversation, conversations
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError, ScenarioError
 from longspan.simulator.contract.script import Script, Segment
@@ -23,6 +22,7 @@ from longspan.simulator.journal.journal import is_closed
 from longspan.simulator.journal.transcript import PlayedTest, Turn
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.conversation import places
+from longspan.simulator.results.graded_runs import Graded, Unusable
 from longspan.simulator.running.planning import check_filler, setting_of
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.suite import seed_of

@@ -13,9 +13,10 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import InputError, JournalError, first_problem, one_line
 from longspan.simulator.base.tables import Table
-from longspan.simulator.grading.grades import Result, grade_run, scenarios_of
+from longspan.simulator.gradebook.gradebook import grade_run, scenarios_of
 from longspan.simulator.judging.agreement import pearson
 from longspan.simulator.judging.sheets import Sheet, Sheets
+from longspan.simulator.results.result import Result
 
 __all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "annotations_by", "open_claims", "sheets"]
 

@@ -10,8 +10,8 @@ import trio
 
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.contract.queries import Query
-from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.transcript import Change, PlayedTest
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge

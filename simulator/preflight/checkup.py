@@ -23,7 +23,7 @@ from longspan.simulator.base.errors import LongspanError, first_problem, one_lin
 from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.files.folders import below, read_file
-from longspan.simulator.grading.needle_fates import Traces
+from longspan.simulator.gradebook.needle_fates import Traces
 from longspan.simulator.preflight.lag import measure_lag
 from longspan.simulator.subject.traces import Trace, WrittenMemory
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent

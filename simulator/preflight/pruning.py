@@ -20,8 +20,8 @@ from longspan.simulator.files.folders import below, inside, read_file, remove
 from longspan.simulator.files.locks import LOCK, is_lock
 from longspan.simulator.files.packed import is_packed, pack
 from longspan.simulator.files.reading import parse_json
-from longspan.simulator.grading.grades import read_result
 from longspan.simulator.journal.journal import is_closed
+from longspan.simulator.results.result import read_result
 from longspan.simulator.subject.snapshots import RECORD, Snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest

@@ -7,25 +7,25 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from longspan.simulator import measures
 from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
 from longspan.simulator.analysis.interference import planted
-from longspan.simulator.analysis.kinds import by_kind, places
-from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.units import placed
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.files.reading import write_text
-from longspan.simulator.grading.grades import LEAKS, Result
 from longspan.simulator.judging.calibration import calibration_notes
+from longspan.simulator.measures.kinds import by_kind, places
+from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses
 from longspan.simulator.report.chart import chart
-from longspan.simulator.report.effects import effects
 from longspan.simulator.report.folded import fold
-from longspan.simulator.report.memory import OUTCOMES, memory_map, split, stages
+from longspan.simulator.report.memory import memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.prompts import add_prompts
 from longspan.simulator.report.reading import Conversation, Reading, Test, with_branches
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import MAX_LANES, grade_of, panels, played_in
+from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["POLICY", "Reading", "report_of", "write_report"]
@@ -115,8 +115,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         times=times(conversations.values()),
         cost=total_cost(part.cost_usd for part in result.costs.values()),
         without=without_score(result),
-        leaks=LEAKS,
-        effects=list(effects(result)),
+        said=measures.shown(run.manifest, result),
         calibrations=calibration_notes(run),
         grade_of=grade_of,
         policy=POLICY,

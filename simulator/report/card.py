@@ -8,15 +8,15 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, final
 from xml.sax.saxutils import escape
 
-from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.base.terminal import visible
+from longspan.simulator.measures.memory_losses import MemoryLosses
 from longspan.simulator.report.figures import INK, Format, render
 from longspan.simulator.report.reading import Reading, Test
 from longspan.simulator.report.styles import label
 from longspan.simulator.report.summary import score_interval
 from longspan.simulator.report.timeline import Grade, Lane, Tick, panels
+from longspan.simulator.results.graded_runs import Graded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 from urllib.parse import quote
 
-from longspan.simulator.analysis.comparing import Comparison
-from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.matrix import Scored
-from longspan.simulator.analysis.memory_losses import Answers, Needles
-from longspan.simulator.analysis.memory_losses import Lost as CellLost
+from longspan.simulator.measures.comparing import Comparison
+from longspan.simulator.measures.memory_losses import LOST_NOTE, OUTCOMES, Answers, Needles, lost_of
+from longspan.simulator.measures.memory_losses import Lost as CellLost
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
 from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
-from longspan.simulator.report.memory import OUTCOMES, split
+from longspan.simulator.report.memory import split
 from longspan.simulator.report.page import environment, policy
-from longspan.simulator.report.tables import LOST_NOTE, more_tables, notes, scenario_tables
+from longspan.simulator.report.tables import more_tables, notes, scenario_tables
+from longspan.simulator.results.graded_runs import Column
 
 __all__ = ["POLICY", "Links", "as_html", "links_from"]
 
@@ -135,26 +135,25 @@ def _chance(comparison: Comparison, column: Column) -> float:
 
 
 def _lost(comparison: Comparison) -> list[Lost]:
-    told = _by_column(comparison, lambda lost: lost.needles if lost.tells != "nothing" else None)
-    untold = _by_column(comparison, lambda lost: lost.answers if lost.tells == "nothing" and lost.answers.asked else None)
+    lost = lost_of(comparison.side)
+    told = _by_column(comparison, lost, lambda lost: lost.needles if lost.tells != "nothing" else None)
+    untold = _by_column(comparison, lost, lambda lost: lost.answers if lost.tells == "nothing" and lost.answers.asked else None)
     tables = [Lost("memory", "needed", told, _sums(told)), Lost("answers", "questions", untold, _sums(untold))]
     return [table for table in tables if table.groups]
 
 
-def _by_column(comparison: Comparison, counted: Callable[[CellLost], Needles | Answers | None]) -> Groups:
+def _by_column(
+    comparison: Comparison, lost: Mapping[tuple[str, Column], CellLost], counted: Callable[[CellLost], Needles | Answers | None]
+) -> Groups:
     """What was counted, for each agent at each span, with the spans' headings."""
-    found = [
+    groups = [
         (
             str(column),
-            {
-                agent: counts
-                for agent in comparison.agents
-                if (cell := comparison.cells.get((agent, column))) and (counts := counted(cell.lost))
-            },
+            {agent: counts for agent in comparison.agents if (found := lost.get((agent, column))) and (counts := counted(found))},
         )
         for column in comparison.columns
     ]
-    return [(column, counts) for column, counts in found if counts]
+    return [(column, counts) for column, counts in groups if counts]
 
 
 def _sums(groups: Groups) -> Counter[str]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from longspan.simulator.analysis.contrasts import Contrast, Contrasts, Tested
-from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.analysis.statements import Statement, told
 from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
-from longspan.simulator.report.tables import one_line
+from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.results.graded_runs import Column
 
 __all__ = ["Family", "corrected_by", "percent", "sentence", "table"]
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 from math import log2
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from longspan.simulator.analysis.comparing import Cell, Comparison
 from longspan.simulator.analysis.distances import short
-from longspan.simulator.analysis.graded_runs import Column
 from longspan.simulator.base.terminal import visible
+from longspan.simulator.measures.cells import Cell
+from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
+from longspan.simulator.results.graded_runs import Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

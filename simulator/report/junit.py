@@ -10,9 +10,9 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.files.reading import write_text
-from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.report.excerpts import Excerpt
 from longspan.simulator.report.reading import Reading, Test, Turn
+from longspan.simulator.results.result import Result, TestResult
 
 __all__ = ["check_junit", "failure_text", "seconds", "write_junit"]
 

@@ -8,27 +8,11 @@ from typing import Final, NamedTuple, final
 from longspan.simulator.analysis.distances import MAX_TOKENS, Point
 from longspan.simulator.analysis.distances import asked as questions
 from longspan.simulator.analysis.groups import Group, group
-from longspan.simulator.analysis.memory_losses import MemoryLosses
-from longspan.simulator.grading.grades import TestResult
+from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses
 from longspan.simulator.report.reading import Conversation
+from longspan.simulator.results.result import TestResult
 
-__all__ = ["OUTCOMES", "Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
-
-OUTCOMES: Final = {
-    "found_right": "found, answered right",
-    "found_wrong": "found, not answered right",
-    "found_undecided": "found, answer undecided",
-    "not_retrieved": "stored, not retrieved",
-    "forgotten": "forgotten on request",
-    "not_shown": "not in the prompt",
-    "not_stored": "never stored",
-    "unknown": "not told",
-    "right": "in full",
-    "partly": "in part",
-    "wrong": "not at all",
-    "undecided": "undecided",
-}
-"""What each outcome of a needle or of a question is called, in the order in which bars show them."""
+__all__ = ["Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
 
 MIN_QUESTIONS: Final = 6
 """The fewest graded questions that a map is made of."""

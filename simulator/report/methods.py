@@ -10,13 +10,13 @@ from typing import Final, get_args
 from longspan.simulator.analysis.changes import changed_options, changed_tests
 from longspan.simulator.analysis.comparable import differences
 from longspan.simulator.analysis.distances import Distances
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.units import Units, keys
 from longspan.simulator.filler.draws import listed
-from longspan.simulator.grading.grades import Status
 from longspan.simulator.judging.calibration import calibration_notes
+from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence
-from longspan.simulator.report.tables import one_line
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import Status
 from longspan.simulator.suite.citing import keys_of
 
 __all__ = ["committed", "methods", "portable"]

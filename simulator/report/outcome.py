@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.analysis.comparable import comparable
-from longspan.simulator.analysis.comparing import compare
 from longspan.simulator.analysis.contrasts import Contrasts, evaluate
-from longspan.simulator.analysis.graded_runs import Graded, Unusable
 from longspan.simulator.analysis.statements import Statement
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.files.folders import inside, read_file
 from longspan.simulator.files.reading import replacing, write_text
+from longspan.simulator.measures.comparing import compare
 from longspan.simulator.report.comparison import as_html, links_from
 from longspan.simulator.report.contrasts import Family, sentence
 from longspan.simulator.report.figures import FIGURES, Format, draw, missing
 from longspan.simulator.report.methods import committed, methods
+from longspan.simulator.results.graded_runs import Graded, Unusable
 from longspan.simulator.suite.citing import longspan_itself, references
 
 __all__ = ["NAME", "content", "family_of", "write_outcome"]

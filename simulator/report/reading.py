@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.distances import Asked, asked
-from longspan.simulator.analysis.memory_losses import Outcome, outcomes
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.graded_record import Award
-from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.journal import events
 from longspan.simulator.journal.transcript import Change, Evidence, Transcript
 from longspan.simulator.journal.transcript import Turn as TranscriptTurn
+from longspan.simulator.measures.memory_losses import Outcome, outcomes
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
 from longspan.simulator.report.nights import night_line
 from longspan.simulator.report.recall import Recall
+from longspan.simulator.results.result import TestResult
 
 __all__ = ["Cause", "Conversation", "Reading", "Stretch", "Test", "Turn", "with_branches"]
 

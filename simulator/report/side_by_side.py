@@ -7,11 +7,10 @@ from typing import Literal, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import test_key
 from longspan.simulator.analysis.distances import question_scores
-from longspan.simulator.analysis.graded_runs import Graded
-from longspan.simulator.analysis.memory_losses import outcome
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.report.memory import OUTCOMES
+from longspan.simulator.measures.memory_losses import OUTCOMES, outcome
 from longspan.simulator.report.reading import Conversation, Reading, Test, Turn
+from longspan.simulator.results.graded_runs import Graded
 
 __all__ = ["Exchange", "Side", "SideBySide", "side_by_side"]
 

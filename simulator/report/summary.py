@@ -10,8 +10,8 @@ from typing import NamedTuple, final
 from longspan.simulator.analysis.statistics import Interval, interval
 from longspan.simulator.analysis.units import observed
 from longspan.simulator.archive.run_folder import Failure, RunFolder
-from longspan.simulator.grading.grades import Result, TestResult
 from longspan.simulator.report.reading import Conversation
+from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Times", "failures", "score_interval", "times", "without_score"]

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from math import inf
-from typing import Any, Final, get_args
+from collections.abc import Iterable, Mapping
+from typing import Final, get_args
 
-from longspan.simulator.analysis.comparing import Cell, Comparison, Pair
-from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate
 from longspan.simulator.analysis.distances import Distances, short
-from longspan.simulator.analysis.graded_runs import Column
-from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.analysis.statistics import ADVISED, ALPHA, least_conversations
-from longspan.simulator.base.tables import Table, small
-from longspan.simulator.base.terminal import visible
-from longspan.simulator.grading.evidence_recall import recalls
-from longspan.simulator.grading.grades import Status
-from longspan.simulator.report.memory import OUTCOMES
+from longspan.simulator.base.document import Data
+from longspan.simulator.base.tables import Table
+from longspan.simulator.measures.cells import Cell
+from longspan.simulator.measures.comparing import Comparison, Pair
+from longspan.simulator.measures.group_tables import Row, by_span, group_rows, one_line, place, side_by_side, spanned
+from longspan.simulator.results.result import Status
 
-__all__ = ["CSV_COLUMNS", "as_csv", "as_markdown", "as_rows", "more_tables", "notes", "one_line", "scenario_tables", "tables"]
+__all__ = ["COMMON_COLUMNS", "as_csv", "as_markdown", "as_rows", "more_tables", "notes", "scenario_tables", "tables"]
 
-CSV_COLUMNS: Final = (
+COMMON_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
     *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "share", "chance"),
     *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
-    *OUTCOMES,
 )
-"""The columns of the CSV, which holds all tables one after another; docs/comparing.md describes them."""
-
-Row = dict[str, Any]
+"""The columns of the CSV that no figure has alone; docs/comparing.md describes them."""
 
 
 P_NOTE: Final = "p is over whole conversations."
@@ -52,69 +45,27 @@ EVIDENCE_NOTE: Final = (
 )
 
 
-CURVE_NOTE: Final = (
-    "The expected score of a question at the nearest and at the furthest distance seen, in tokens, from a curve through all graded "
-    "questions; how far it falls between; and where it falls to one half, which may be nearer or further than any distance seen."
-)
-
-
-ADDING: Final = "add_calls_per_1k"
-
-STAGES: Final = {
-    "evidence_stored": "evidence stored",
-    "add_seconds_per_1k": "adding: seconds",
-    "add_calls_per_1k": "calls",
-    "add_tokens_per_1k": "tokens",
-    "add_usd_per_1k": "dollars",
-    "add_growth": "last quarter to first",
-    "settle_seconds": "settling: seconds",
-    "search_seconds": "a search: seconds",
-    "beyond_k": "memories beyond k",
-}
-"""The figures of a memory, and their columns. After the first come the shares of evidence among the first memories."""
-
-STAGES_NOTE: Final = (
-    "Means over questions of the share of their evidence that was stored, and that was among the first memories found, at "
-    "most as many as were asked for. Adding: for each 1,000 tokens of conversation; its last quarter to its first: how many times as long "
-    "a token took."
-)
-
-LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
-
-
-def one_line(text: str) -> str:
-    """An untrusted text in one line, with control characters replaced by their code points."""
-    return visible(" ".join(text.split()))
-
-
 def tables(comparison: Comparison) -> list[Table]:
     """The tables for people, the most important first."""
     scores = [_shares(comparison), _scores(comparison)] if comparison.mixed else [_scores(comparison)]
-    return [table for table in [*scores, *_lost(comparison), *scenario_tables(comparison), *more_tables(comparison)] if table.rows]
+    return [table for table in [*scores, *comparison.said.leading, *scenario_tables(comparison), *more_tables(comparison)] if table.rows]
 
 
 def scenario_tables(comparison: Comparison) -> list[Table]:
     """The mean scores by scenario, shaded: of all agents at the only span, or a table of scenarios by spans for each agent."""
     if len(comparison.columns) == 1:
         (column,) = comparison.columns
-        scenarios = _groups(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents)
+        scenarios = side_by_side(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents)
         return [_with_evidence(scenarios, comparison.evidence[column])]
-    return [*_by_span("Scenarios", "scenario", comparison, comparison.scenarios), _evidence(comparison)]
+    return [*by_span("Scenarios", "scenario", comparison.side, comparison.scenarios), _evidence(comparison)]
 
 
 def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
-    """The tables of skills, of what is behind the scores, of pairs and distances, and the scenarios' own.
+    """The tables of pairs, of what is behind the scores, and of all other figures.
 
     Where contrasts were `stated`, it is not said how many more conversations would show a difference of a pair.
     """
-    if len(comparison.columns) == 1:
-        (column,) = comparison.columns
-        skills = [_groups(f"Skills{column.at}", "skill", comparison.skills[column], comparison.agents)]
-    else:
-        skills = _by_span("Skills", "skill", comparison, comparison.skills)
-    distances = _groups("Evidence distance, over all spans", "distance", comparison.distances, comparison.agents, "graded questions")
-    effects = _effects(comparison)
-    found = [_pairs(comparison, stated=stated), _tests(comparison), *effects, *skills, _curves(comparison), distances, *comparison.own]
+    found = [_pairs(comparison, stated=stated), _tests(comparison), *comparison.said.tables]
     return [table for table in found if table.rows]
 
 
@@ -165,7 +116,7 @@ def _scores(comparison: Comparison) -> Table:
         cells = [cell for (_, place), cell in comparison.cells.items() if place == column]
         maxima = sorted({cell.maximum for cell in cells})
         columns.append(f"{column}, of {'/'.join(map(str, maxima))}")
-        chance.append(_span(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
+        chance.append(spanned(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
     rows = [[one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
     title = f"{_measured(comparison)} ± the sum of the scenarios' standard deviations [95% interval]"
     return Table(title=title, columns=columns, rows=[*rows, chance])
@@ -175,38 +126,11 @@ def _measured(comparison: Comparison) -> str:
     return "Scores" if comparison.measured == "score" else f"Scores, {one_line(comparison.measured)},"
 
 
-def _effects(comparison: Comparison) -> list[Table]:
-    """What experiments show: a table for each kind, with a row for each agent and span."""
-    return [
-        Table(
-            title=f"The same tests {name}",
-            columns=["agent", "at", "tests", "conversations", "score", "left", "difference [95% interval]", "share"],
-            rows=[
-                [
-                    one_line(each.agent),
-                    str(each.column),
-                    str(each.tests),
-                    str(each.conversations),
-                    f"{each.score:.2f}",
-                    f"{each.without:.2f}",
-                    f"{each.difference:.2f} [{', '.join(each.interval.ends())}]",
-                    "" if each.share is None else f"{each.share:.0%}",
-                ]
-                for each in comparison.effects
-                if each.name == name
-            ],
-            note="Left is what they score so; the difference is that from their score in the run, of which it is the share. "
-            "Where the interval includes 0, nothing is shown, and there is no share.",
-        )
-        for name in dict.fromkeys(each.name for each in comparison.effects)
-    ]
-
-
 def _score(cell: Cell | None) -> str:
     if cell is None:
         return ""
     between = f" [{', '.join(cell.interval.ends())}]" if cell.interval is not None else ""
-    return f"{_span(*cell.bounds)}{f' ± {cell.spread:.2f}' if cell.spread is not None else ''}{between}"
+    return f"{spanned(*cell.bounds)}{f' ± {cell.spread:.2f}' if cell.spread is not None else ''}{between}"
 
 
 def _shares(comparison: Comparison) -> Table:
@@ -299,126 +223,6 @@ def _evidence(comparison: Comparison) -> Table:
     return Table(title="Evidence distance by scenario and span", columns=["scenario", *map(str, comparison.evidence)], rows=rows)
 
 
-def _curves(comparison: Comparison) -> Table:
-    """Each agent's score by evidence distance: at the ends of what was seen, and where it falls to one half."""
-    rows = [
-        [
-            one_line(agent),
-            f"{curve.questions:,}",
-            *(
-                f"{_estimate(score)} at {short(at)}"
-                for score, at in ((curve.scores[0], curve.distances[0]), (curve.scores[-1], curve.distances[-1]))
-            ),
-            _estimate(curve.fall),
-            _half(curve),
-        ]
-        for agent, curve in comparison.curves.items()
-    ]
-    columns = ["agent", "questions", "nearest", "furthest", "fall", "one half at"]
-    return Table(title="Score by evidence distance, over all spans [95% interval]", columns=columns, rows=rows, note=CURVE_NOTE)
-
-
-def _half(curve: DistanceCurve) -> str:
-    value, low, high = curve.half
-    if value in (0, inf):
-        return "further" if value else "nearer"
-    return f"{short(value)} [{short(low) if low else 'nearer'}, {short(high) if high < inf else 'further'}]"
-
-
-def _estimate(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def _groups(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str], counted: str = "tests") -> Table:
-    columns = [agent for agent in agents if any(agent in group for group in groups.values())]
-    return _shaded(title, what, columns, {name: [by.get(agent) for agent in columns] for name, by in groups.items()}, counted)
-
-
-def _by_span(title: str, what: str, comparison: Comparison, groups: Mapping[Column, Mapping[str, Mapping[str, Group]]]) -> list[Table]:
-    """A table of mean scores for each agent, by span."""
-    names = list(dict.fromkeys(name for column in reversed(comparison.columns) for name in groups[column]))
-    found = []
-    for agent in comparison.agents:
-        columns = [column for column in comparison.columns if (agent, column) in comparison.cells]
-        rows = {name: [groups[column].get(name, {}).get(agent) for column in columns] for name in sorted(names)}
-        kept = {name: row for name, row in rows.items() if any(row)}
-        found.append(_shaded(f"{title}, {one_line(agent)}", what, list(map(str, columns)), kept, "tests"))
-    return found
-
-
-def _shaded(title: str, what: str, columns: Sequence[str], groups: Mapping[str, Sequence[Group | None]], counted: str) -> Table:
-    """Mean scores, shaded. How many they are of is in a column's heading if it is the same everywhere in it."""
-    numbers = [{group.tests for group in column if group is not None} for column in zip(*groups.values(), strict=True)]
-    same = [next(iter(found)) if len(found) == 1 else 0 for found in numbers]
-    heads = [f"{one_line(name)}, {number:,} each" if number else one_line(name) for name, number in zip(columns, same, strict=False)]
-    rows, shades = [], []
-    for name, row in groups.items():
-        chance = max(group.chance for group in row if group is not None)
-        cells = [_mean(group, counted=not number) for group, number in zip(row, same, strict=True)]
-        rows.append([one_line(name), *cells, f"{chance:.2f}"])
-        shades.append([None, *(group and group.low for group in row), None])
-    brackets = "" if all(same) else f" ({counted})"
-    return Table(title=f"{title}: mean score{brackets}", columns=[what, *heads, "chance"], rows=rows, shades=shades)
-
-
-def _mean(group: Group | None, *, counted: bool) -> str:
-    return "" if group is None else f"{_span(group.low, group.high)}{f' ({group.tests})' if counted else ''}"
-
-
-def _lost(comparison: Comparison) -> list[Table]:
-    """Where each agent's memory was lost. Of agents that tell nothing of it: how their questions were answered."""
-    cells = [
-        (one_line(agent), str(column), comparison.cells[agent, column].lost)
-        for column in comparison.columns
-        for agent in comparison.agents
-        if (agent, column) in comparison.cells
-    ]
-    told = [(agent, span, lost.needles._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
-    untold = [(agent, span, lost.answers._asdict()) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked]
-    return [
-        _outcomes("Where the memory was lost: needles that questions needed", "needed", told, LOST_NOTE),
-        _outcomes("Answers of agents that tell nothing of their memory", "graded questions", untold),
-        _stages(comparison),
-    ]
-
-
-def _stages(comparison: Comparison) -> Table:
-    """The memories by stage: what was stored, what was found, and what adding took. Empty unless an agent tells of the last."""
-    cells = [
-        (one_line(agent), str(column), comparison.cells[agent, column])
-        for column in comparison.columns
-        for agent in comparison.agents
-        if (agent, column) in comparison.cells
-    ]
-    told = [(agent, span, cell) for agent, span, cell in cells if ADDING in cell.memory]
-    first, *others = STAGES
-    places = sorted({k for _, _, cell in told for k in recalls(cell.memory)})
-    heads = {f"evidence_recall@{k}": f"{k:,}" if number else f"among the first {k:,}" for number, k in enumerate(places)}
-    columns = {first: STAGES[first], **heads, **{name: STAGES[name] for name in others}}
-    seen = [name for name in columns if any(name in cell.memory for _, _, cell in told)]
-    rows = [
-        [
-            agent,
-            span,
-            *("" if name not in cell.memory else small(cell.memory[name]) for name in seen),
-            "" if cell.score is None else f"{cell.share[0]:.2f}",
-        ]
-        for agent, span, cell in told
-    ]
-    named = [columns[name] for name in seen]
-    return Table(title="Memories by stage", columns=["agent", "span", *named, "score, of 1"], rows=rows, note=STAGES_NOTE)
-
-
-def _outcomes(title: str, whole: str, found: Sequence[tuple[str, str, Mapping[str, int]]], note: str = "") -> Table:
-    seen = [outcome for outcome in OUTCOMES if any(counts.get(outcome) for _, _, counts in found)]
-    rows = [[agent, span, f"{sum(counts.values()):,}", *(f"{counts[outcome]:,}" for outcome in seen)] for agent, span, counts in found]
-    return Table(title=title, columns=["agent", "span", whole, *(OUTCOMES[outcome] for outcome in seen)], rows=rows, note=note)
-
-
-def _span(low: float, high: float) -> str:
-    return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
-
-
 def _p(value: float | None) -> str:
     if value is None:
         return ""
@@ -462,7 +266,8 @@ def _escaped(text: str) -> str:
 def as_csv(comparison: Comparison) -> str:
     """All figures in one CSV file. A cell that does not apply is empty."""
     file = io.StringIO()
-    write_csv(file, CSV_COLUMNS, _rows(comparison))
+    own = (name for data in (comparison.said.leading_data, comparison.said.data) for each in data for name in each.columns)
+    write_csv(file, [*COMMON_COLUMNS, *dict.fromkeys(name for name in own if name not in COMMON_COLUMNS)], _rows(comparison))
     return file.getvalue()
 
 
@@ -475,33 +280,32 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
     for agent in comparison.agents:
         for column in comparison.columns:
             if (cell := comparison.cells.get((agent, column))) is not None:
-                yield _place("scores", column, agent=agent) | _cell_row(cell)
-    for (agent, column), cell in sorted(comparison.cells.items()):
-        tells, needles, answers = cell.lost
-        yield _place("memory", column, agent=agent) | (needles._asdict() if tells != "nothing" else {}) | answers._asdict()
+                yield {"table": "scores"} | place(column, agent=agent) | _cell_row(cell)
+    yield from _said(comparison.said.leading_data)
     for pair in comparison.pairs:
-        yield _place("pairs", pair.column, agent=pair.better, other=pair.other) | {
-            "tests": pair.tests,
-            "unscored": pair.unscored,
-            "difference": pair.difference,
-            "conversations": pair.conversations,
-            "p": pair.p,
-            "p_holm": pair.corrected,
-            "p_of_tests": pair.p_of_tests,
-            "more_conversations": pair.more,
-        }
+        yield (
+            {"table": "pairs"}
+            | place(pair.column, agent=pair.better, other=pair.other)
+            | {
+                "tests": pair.tests,
+                "unscored": pair.unscored,
+                "difference": pair.difference,
+                "conversations": pair.conversations,
+                "p": pair.p,
+                "p_holm": pair.corrected,
+                "p_of_tests": pair.p_of_tests,
+                "more_conversations": pair.more,
+            }
+        )
     for column in comparison.columns:
-        for row in _group_rows("scenarios", column, comparison.scenarios[column]):
-            yield row | _evidence_row(comparison.evidence[column][row["name"]])
-        yield from _group_rows("skills", column, comparison.skills[column])
-    yield from _group_rows("distances", None, comparison.distances)
-    for agent, curve in comparison.curves.items():
-        by = {"interval_by": curve.by, "tests": curve.tests}
-        for distance, score in zip(curve.distances, curve.scores, strict=True):
-            ends = {"interval_low": score.low, "interval_high": score.high}
-            yield _place("curve", None, name="score", agent=agent) | by | {"distance": distance, "score": score.value} | ends
-        half, low, high = (value if 0 < value < inf else None for value in curve.half)
-        yield _place("curve", None, name="half", agent=agent) | by | {"distance": half, "interval_low": low, "interval_high": high}
+        for row in group_rows(column, comparison.scenarios[column]):
+            yield {"table": "scenarios"} | row | _evidence_row(comparison.evidence[column][row["name"]])
+    yield from _said(comparison.said.data)
+
+
+def _said(data: Iterable[Data]) -> Iterable[Row]:
+    for each in data:
+        yield from ({"table": each.name} | dict(row) for row in each.rows)
 
 
 def _cell_row(cell: Cell) -> Row:
@@ -537,16 +341,3 @@ def _evidence_row(evidence: Distances) -> Row:
         if found is not None
         for end, value in zip(("", "_low", "_high"), found, strict=True)
     }
-
-
-def _group_rows(table: str, column: Column | None, groups: Mapping[str, Mapping[str, Group]]) -> Iterable[Row]:
-    for name, by_agent in groups.items():
-        for agent, group in by_agent.items():
-            figures = {"low": group.low, "high": group.high, "std": group.std, "chance": group.chance, "tests": group.tests}
-            score = group.low if group.std is not None else None
-            yield _place(table, column, name=name, agent=agent) | {"score": score, "maximum": 1} | figures
-
-
-def _place(table: str, column: Column | None, **names: str) -> Row:
-    where = {} if column is None else {"isolated": column.isolated, "span": column.span}
-    return {"table": table} | where | names

@@ -12,7 +12,7 @@ from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, start
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.messages import Reply
-from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.transcript import Change, Transcripts, Turn

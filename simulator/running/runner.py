@@ -22,17 +22,19 @@ from longspan.simulator.base.errors import AgentError, InputError, LongspanError
 from longspan.simulator.base.terminal import complain, typed
 from longspan.simulator.contract.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
 from longspan.simulator.files.folders import remove
-from longspan.simulator.grading.grades import Gradebook, Result, grade_run, judge_costs
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run, judge_costs
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import Fork, fork_of
 from longspan.simulator.journal.journal import Journal, is_closed
 from longspan.simulator.journal.transcript import Change, PlayedTest
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
+from longspan.simulator.measures.ingestion import Ingestion, check_accounts
 from longspan.simulator.play.conversation import Conversation, Trunk
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.trunk_agent import TrunkAgent
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.planning import Plan, check_branches, replan, setting_of
 from longspan.simulator.running.scoring import Scoring
@@ -603,5 +605,5 @@ async def replay(run: RunFolder) -> Result:
         with Journal(run.journal(id), replay_only=True, shared=fork.shared, owner=run.owner(id)) as journal:
             setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
             await Conversation(setting, tests, LiveAgent(NoAgent()), journal, listener=partial(gradebook.add, id), fork=fork).play()
-    gradebook.check_accounts(run)
+    check_accounts(run, gradebook.read_by(Ingestion))
     return gradebook.result(run)

@@ -10,11 +10,12 @@ from longspan.simulator.archive.run_folder import RESULT, RunFolder
 from longspan.simulator.base.errors import DamageError, JournalError
 from longspan.simulator.files.packed import open_journal
 from longspan.simulator.files.reading import write_json
-from longspan.simulator.grading.grades import Gradebook, Result, TestResult
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.transcript import Change
 from longspan.simulator.report import Reading, write_report
+from longspan.simulator.results.result import Result, TestResult
 
 __all__ = ["Scoring", "score"]
 

@@ -39,7 +39,7 @@ class Recent(TracePart):
 
 
 class Trace(TracePart):
-    """How a reply came about. `longspan.simulator.grading.needle_fates` uses it for grades.
+    """How a reply came about. `longspan.simulator.gradebook.needle_fates` uses it for grades.
 
     `forgotten`: the memories that are gone because the user asked for it. `until`: the last turn of which all memories have been told
     as written: of those up to it, others were not stored. `answers`: false if the reply is no answer, since the agent only searched

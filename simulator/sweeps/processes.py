@@ -29,9 +29,10 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.base.processes import PROCESSES
 from longspan.simulator.base.terminal import prepare
-from longspan.simulator.grading.grades import Gradebook, Result, read_result
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal import events
+from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import Plan, replan
 from longspan.simulator.running.runner import Listener, Outcome, RunEvent, play_runs, stop_after
 from longspan.simulator.subject.ledger import Ledger, Unpriced, Worst

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from longspan.simulator.analysis.comparing import load_finished
 from longspan.simulator.analysis.contrasts import Contrasts
 from longspan.simulator.analysis.statements import NAME, Statement, designed, state, statements
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.files.folders import inside
+from longspan.simulator.measures.comparing import load_finished
 from longspan.simulator.report import outcome
 from longspan.simulator.report.contrasts import Family
 from longspan.simulator.suite.citing import references

@@ -16,8 +16,8 @@ from longspan.simulator.base.errors import InputError, JournalError, LongspanErr
 from longspan.simulator.base.suggestions import with_keys
 from longspan.simulator.files.folders import inside
 from longspan.simulator.files.reading import partial_of, write_text
-from longspan.simulator.grading.grades import Result, read_result
 from longspan.simulator.journal.journal import is_closed
+from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import Plan, plan, replan
 from longspan.simulator.running.runner import Outcome
 from longspan.simulator.suite.grid import Grid

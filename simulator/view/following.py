@@ -15,9 +15,9 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import LongspanError, one_line
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.files.locks import is_locked
-from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.grading.run_status import EndedTest, RunProgress, RunStatus
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook
+from longspan.simulator.gradebook.run_status import EndedTest, RunProgress, RunStatus
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.journal.transcript import Change, PlayedTest
 from longspan.simulator.journal.transcript import Turn as TranscriptTurn

@@ -19,7 +19,6 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.analysis.graded_runs import Graded
 from longspan.simulator.analysis.matrix import natural
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError, one_line
@@ -28,6 +27,7 @@ from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS
 from longspan.simulator.report.side_by_side import SideBySide, side_by_side
 from longspan.simulator.report.timeline import grade_of
+from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
 from longspan.simulator.view.arranging import ORDERS, arranged, in_order
@@ -276,7 +276,7 @@ def _same_tests(one: Manifest, other: Manifest) -> bool:
 
 def _render_comparison(paths: list[Path]) -> tuple[str, str]:
     """Render a comparison, and return it with its policy. The imports are slow, so they are here."""
-    from longspan.simulator.analysis.comparing import load_comparison
+    from longspan.simulator.measures.comparing import load_comparison
     from longspan.simulator.report.comparison import POLICY, Links, as_html
 
     links = Links(

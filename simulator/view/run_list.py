@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
-from longspan.simulator.analysis.graded_runs import Graded, load
 from longspan.simulator.analysis.matrix import natural
 from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError
 from longspan.simulator.files.folders import check_file
 from longspan.simulator.files.locks import is_locked
 from longspan.simulator.files.packed import open_journal
-from longspan.simulator.grading.grades import read_result
+from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.results.result import read_result
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Entry", "MissingError", "RunList", "State", "has_results", "matching"]

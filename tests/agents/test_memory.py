@@ -33,10 +33,10 @@ from longspan.simulator.base.fields import validated
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.agent import Agent
-from longspan.simulator.grading.evidence_recall import recalls
-from longspan.simulator.grading.grades import read_result
+from longspan.simulator.measures.evidence_recall import recalls
 from longspan.simulator.preflight.checkup import checkup
 from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent

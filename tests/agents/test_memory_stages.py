@@ -20,16 +20,16 @@ from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.sources import Sources
 from longspan.agents.memory.turns import Turn
 from longspan.scenarios.histories import read
-from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.fields import validated
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.grading.grades import read_result
-from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics
 from longspan.simulator.journal import events
 from longspan.simulator.journal.transcript import Turn as PlayedTurn
+from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.measures.ingestion import Ingestion, figures_of
 from longspan.simulator.preflight.lag import Lag, measure_lag
 from longspan.simulator.report.tables import tables
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
@@ -185,7 +185,7 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
         said = events.Message(turn=number, turn_id=f"t{number}", kind="line", text="", tokens=tokens, start=0, sent_at=START)
         measured["latency_s"] = seconds
         reply = events.Reply(turn=number, text="", tokens=0, end=0, asked=asked, trace=trace, measured=measured)
-        ingestion.add(PlayedTurn(said, reply))
+        ingestion.fold(reply, PlayedTurn(said, reply))
 
     for number in range(8):  # each twice as slow as the one before, in seconds for a token
         turn(number, 100, False, 0.1 * 2**number)
@@ -198,7 +198,7 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
         {"read": [], "added": {"turns": "x", "calls": -3, "tokens": None, "cost_usd": 10**400}, "beyond_k": 5},
         search_s=1.5,
     )
-    assert ingestion_metrics([ingestion]) == {
+    assert figures_of([ingestion]) == {
         "add_seconds_per_1k": 1.5,
         "add_calls_per_1k": 2.0,
         "add_tokens_per_1k": 250.0,
@@ -208,7 +208,7 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
         "settle_seconds": 2.0,
         "beyond_k": 2.5,
     }
-    assert ingestion_metrics([Ingestion()]) == {}
+    assert figures_of([Ingestion()]) == {}
 
 
 def test_memories_are_compared_by_stage_on_the_questions_of_locomo(tmp_path: Path) -> None:

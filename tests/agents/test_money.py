@@ -18,7 +18,7 @@ from longspan.agents.memory.answers import SearchAnswer
 from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.running.planning import Plan, plan

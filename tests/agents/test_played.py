@@ -15,7 +15,7 @@ import trio
 from tests.loopback import Server
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import Result, read_result
+from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.suite.settings import RunSettings

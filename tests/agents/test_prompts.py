@@ -16,8 +16,8 @@ from tests.sealing import read_lines, write_lines
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.grading.grades import read_result
 from longspan.simulator.report import write_report
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.subject.prompt_log import PromptLog, note_prompt, read_prompts

@@ -13,10 +13,11 @@ import pytest
 import trio
 from tests.loopback import Act, Say, Server
 
+from longspan.simulator import measures
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError
 from longspan.simulator.cli.scores import print_scores
-from longspan.simulator.grading.grades import read_result
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
 from longspan.simulator.suite.settings import RunSettings
@@ -66,11 +67,12 @@ def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
         (41, "(no reply: content filter)", 6),
     ]
     assert {test.id: test.refused for test in result.tests if test.refused} == {"name_list-2": 1, "name_list-3": 1}
-    assert result.refused_sentence == "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
-    assert result.model_copy(update={"refused": 5}).refused_sentence.endswith("in name_list-2 (1), name_list-3 (1) and filler (3)")
+    told = "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
+    (notice,) = measures.shown(run.manifest, result.model_copy(update={"refused": 5})).notices
+    assert notice.text.endswith("in name_list-2 (1), name_list-3 (1) and filler (3)")
     print_scores(run.manifest, result)
-    assert result.refused_sentence in " ".join(capsys.readouterr().out.split())
-    assert result.refused_sentence in unescape((run.path / "report.html").read_text("utf-8"))
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert told in unescape((run.path / "report.html").read_text("utf-8"))
 
     crashed = tmp_path / "crashed"
     shutil.copytree(run.path, crashed)

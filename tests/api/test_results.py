@@ -17,8 +17,8 @@ from tests.made_runs import made_run
 import longspan
 from longspan.simulator.analysis.rows import TESTS
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import read_result
 from longspan.simulator.report.summary import score_interval
+from longspan.simulator.results.result import read_result
 
 
 @pytest.fixture(scope="module")

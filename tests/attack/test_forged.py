@@ -21,7 +21,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.cli import main
 from longspan.simulator.files.locks import locked
-from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.judging.annotation import sheets
 from longspan.simulator.running.planning import Plan, replan, setting_of
 from longspan.simulator.running.runner import check_limit, play_runs, resume

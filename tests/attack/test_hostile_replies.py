@@ -31,10 +31,10 @@ from longspan.simulator.base.errors import journal_text, one_line
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
 from longspan.simulator.contract.queries import statement
+from longspan.simulator.gradebook.needle_fates import Traces
 from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.labelled_lists import labelled_json
 from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
-from longspan.simulator.grading.needle_fates import Traces
 from longspan.simulator.grading.settled_answers import settled_words
 from longspan.simulator.judging.cached_model import _object
 from longspan.simulator.preflight.rehearsal import rehearse

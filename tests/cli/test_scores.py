@@ -16,7 +16,7 @@ from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_outcome, print_outcomes
-from longspan.simulator.grading.grades import read_result
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.runner import Outcome
 
 SCENARIOS = ("colours", "jokes", "prospective_memory")

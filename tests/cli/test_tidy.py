@@ -19,13 +19,13 @@ from pydantic import ValidationError
 from tests.made_runs import made_run
 from tests.sealing import change_json
 
-from longspan.simulator.analysis.comparing import load_comparison
-from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.api.playing import planned
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
+from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.results.graded_runs import load
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.view.run_list import RunList, has_results
 

@@ -33,14 +33,15 @@ from longspan.simulator.contract.scenario import Skill
 from longspan.simulator.contract.script import Line, Segment
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.exchange.dataset import EXPECTED, MESSAGES
-from longspan.simulator.grading.effects import Effect, TestEffect
-from longspan.simulator.grading.grades import Result, ScenarioResult, TestResult
 from longspan.simulator.journal import events
 from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.memory_losses import OUTCOMES
 from longspan.simulator.report.figures import FIGURES
-from longspan.simulator.report.tables import CSV_COLUMNS
+from longspan.simulator.report.tables import COMMON_COLUMNS
+from longspan.simulator.results.effects import Effect, TestEffect
+from longspan.simulator.results.result import Result, ScenarioResult, TestResult
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.suite import Suite
@@ -408,7 +409,7 @@ def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str
 @pytest.mark.parametrize(
     ("columns", "heading"),
     [
-        (CSV_COLUMNS, "Columns of the CSV"),
+        ((*COMMON_COLUMNS, *OUTCOMES), "Columns of the CSV"),
         ((*MESSAGES, *EXPECTED), "To play elsewhere"),
         (TESTS, "The table of tests"),
         (TURNS, "The table of turns"),

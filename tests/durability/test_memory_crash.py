@@ -14,8 +14,8 @@ import trio
 
 from longspan.agents.memory.agent import AnsweringAgent
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.journal.journal import Journal
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import Outcome, play, replay, resume
 from longspan.simulator.suite.settings import RunSettings

@@ -15,8 +15,9 @@ from typing import Any
 import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import Result, grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.manifest import Manifest

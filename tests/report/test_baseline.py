@@ -20,14 +20,14 @@ from scripts import result_schema
 
 import longspan
 from longspan.simulator.analysis.baseline import _detectable, fall
-from longspan.simulator.analysis.graded_runs import Graded, load
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import Difference, fall_p, paired_p
 from longspan.simulator.api.playing import planned
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.grading.grades import read_result
 from longspan.simulator.journal import events
+from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.results.result import read_result
 from tests.made_runs import made_run
 
 

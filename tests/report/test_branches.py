@@ -12,12 +12,13 @@ import pytest
 from playwright.sync_api import expect
 
 from longspan.simulator.analysis.export import export
-from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.exchange.dataset import export_datasets
-from longspan.simulator.grading.grades import grade_run, read_result
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import report_of, write_report
+from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.result import read_result
 from tests.browser import PHONE, Open
 from tests.report.pages import Element, Page, data_of, journal, played_diaries, report
 from tests.threads import in_thread

@@ -12,7 +12,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

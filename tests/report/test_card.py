@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.cli import main
 from longspan.simulator.report.card import DARK, draw_card
+from longspan.simulator.results.graded_runs import load
 from tests.made_runs import made_run
 from tests.report.pages import played
 from tests.report.test_figures import HOSTILE

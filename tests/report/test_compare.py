@@ -20,16 +20,17 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.comparing import Comparison, load_comparison
-from longspan.simulator.analysis.graded_runs import Column
-from longspan.simulator.analysis.memory_losses import MemoryLosses
 from longspan.simulator.analysis.statistics import permutation_p
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.measures.comparing import Comparison, load_comparison
+from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, lost_of
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
-from longspan.simulator.report.tables import CSV_COLUMNS, _escaped, as_csv, as_markdown, notes, one_line, tables
+from longspan.simulator.report.tables import COMMON_COLUMNS, _escaped, as_csv, as_markdown, notes, tables
+from longspan.simulator.results.graded_runs import Column
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
 from tests.report.pages import Page, played
@@ -187,7 +188,7 @@ def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_
     folders = [played(tmp_path, "colours", "name_list", agent=agent) for agent in ("notebook", "silent")]
     comparison = load_comparison(folders)
     losses = MemoryLosses.of(grade_run(RunFolder(folders[0])).tests, 2_000)
-    assert comparison.cells["notebook", AT_2K].lost == ("memory", losses.needles, losses.answers)
+    assert lost_of(comparison.side)["notebook", AT_2K] == ("memory", losses.needles, losses.answers)
     told, untold = tables(comparison)[1:3]
     assert told.title == "Where the memory was lost: needles that questions needed"
     (row,) = told.rows
@@ -312,16 +313,17 @@ def test_costs_are_means_over_runs_and_unknown_if_one_is(tmp_path: Path) -> None
 def test_skills_and_distances_gather_tests_across_scenarios(tmp_path: Path) -> None:
     made_run(tmp_path, "one", lambda scenario, number: float(scenario == "shopping"), span=100_000)
     comparison = load_comparison([tmp_path])
-    skills = comparison.skills[Column(False, 100_000)]
+    counted = {run: rows_of(comparison, run) for run in ("skills", "distances")}
+    skills = {row["name"]: row for row in counted["skills"]}
     assert list(skills) == [
         *("conflicting information", "episodic memory", "information integration", "prospective memory"),
         *("recall", "spatial memory", "theory of mind"),
     ]
-    assert skills["recall"]["one"].low == pytest.approx(1 / 4)  # shopping among name_list, spy_meeting, trigger_response
-    assert skills["theory of mind"]["one"].tests == 3
-    assert sum(groups["one"].tests for groups in comparison.distances.values()) == 33
+    assert float(skills["recall"]["low"]) == pytest.approx(1 / 4)  # shopping among name_list, spy_meeting, trigger_response
+    assert skills["theory of mind"]["tests"] == "3"
+    assert sum(int(row["tests"]) for row in counted["distances"]) == 33
     bins = ["0 to 1,000", "1,000 to 4,000", "4,000 to 16,000", "16,000 to 64,000", "64,000 to 256,000"]
-    names = [name.removesuffix(" tokens") for name in comparison.distances]
+    names = [name.removesuffix(" tokens") for name in (row["name"] for row in counted["distances"])]
     assert names == [name for name in bins if name in names]
     assert len(names) >= 3
 
@@ -514,7 +516,7 @@ def test_markdown_shows_every_text_as_it_is(text: str) -> None:
 
 def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
-    assert list(rows[0]) == list(CSV_COLUMNS)
+    assert list(rows[0]) == [*COMMON_COLUMNS, *OUTCOMES]
     assert {row["table"] for row in rows} == {"scores", "memory", "pairs", "scenarios", "skills", "distances", "curve"}
     assert len(rows_of(comparison, "scores")) == 3
     assert len(rows_of(comparison, "scenarios")) == 33

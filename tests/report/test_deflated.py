@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import folded, write_report
 from tests.browser import Open
 from tests.report.pages import Page, altered, data_of, played_diaries, question, replying

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.analysis.distance_curve import distance_curve
 from longspan.simulator.analysis.distances import Asked, Distances, Point, asked, narrow, points, short, spans_kept, spans_said
 from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.graded_record import Item
-from longspan.simulator.grading.grades import Result, TestResult, read_result
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.report.tables import notes, tables
+from longspan.simulator.results.result import Result, TestResult, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

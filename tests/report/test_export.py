@@ -14,10 +14,10 @@ import pyarrow.parquet
 import pytest
 
 from longspan.simulator.analysis.export import export
-from longspan.simulator.analysis.graded_runs import load
 from longspan.simulator.analysis.rows import TESTS, TURNS
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.results.graded_runs import load
 from tests.report.pages import altered, journal, played, replying
 
 HOSTILE = '=HYPERLINK("http://x")\n<script>\x00\x1b, "quoted"; 1'

@@ -16,9 +16,9 @@ from PIL import Image
 
 import longspan
 from longspan.simulator.analysis.baseline import load_fall
-from longspan.simulator.analysis.comparing import Comparison, load_comparison, load_comparisons
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
+from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
 from longspan.simulator.report import figures
 from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg

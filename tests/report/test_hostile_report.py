@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.grading.grades import Result
+from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
 from tests.report.pages import Page, altered, answering, question, reply_of, report
 

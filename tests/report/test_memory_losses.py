@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import expect
 
 from longspan.simulator.analysis.distances import points
-from longspan.simulator.analysis.memory_losses import Answers, MemoryLosses, Needles, outcome
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles, outcome
 from longspan.simulator.report.memory import split, stages
 from tests.browser import PHONE, Open
 from tests.report.pages import journal, played, report

@@ -14,8 +14,9 @@ from longspan.simulator.analysis.distances import Distances, asked, spans_kept, 
 from longspan.simulator.analysis.statistics import Observed, interval
 from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.grading.grades import Result, grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
+from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import Spending
 from longspan.simulator.suite.manifest import Manifest
 from tests.report.pages import Element, Page, altered, data_of, journal, question, reply_of, report

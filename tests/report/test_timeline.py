@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report.timeline import grade_of
 from tests.report.pages import Element, Page, altered, journal, report
 

@@ -21,9 +21,10 @@ from longspan.simulator.contract.graded_record import Grade, Item, Marked, Recor
 from longspan.simulator.contract.queries import Answer, Free, Query
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.grades import Gradebook, Result, grade_run, read_result
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.running.scoring import score

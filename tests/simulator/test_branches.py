@@ -18,20 +18,21 @@ from tests.diary import ASKED, BEGAN, Diary
 from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
-from longspan.simulator.analysis.commitment import publish, verify
-from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, ScenarioError
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.files.checksums import sealed
+from longspan.simulator.gradebook.commitment import publish, verify
+from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.grading import run_status
-from longspan.simulator.grading.grades import Result, grade_run
-from longspan.simulator.grading.run_status import RunStatus
 from longspan.simulator.journal.events import Open, as_json, parse_json
 from longspan.simulator.journal.journal import Journal, last_sum
+from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.asking import past_of
 from longspan.simulator.running.planning import plan, plan_some, setting_of
 from longspan.simulator.running.runner import Outcome, RunEvent, describe_catch_up, play, replay, resume

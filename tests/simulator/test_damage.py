@@ -24,11 +24,12 @@ from longspan.simulator.cli import main
 from longspan.simulator.files import json_lines
 from longspan.simulator.files.checksums import ChecksumError, RunningSum, checked, sealed
 from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.grading.grades import grade_run, read_result
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import Journal, check_journal, read_journal
 from longspan.simulator.journal.journal_lines import JournalLines, fields_of
 from longspan.simulator.judging.calibration import calibration_notes
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.suite.settings import RunSettings

@@ -12,7 +12,7 @@ from tests.loopback import Server
 from longspan import BaseAgent, Message, Reply
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.preflight.estimate import Estimate, estimate
 from longspan.simulator.running.planning import plan

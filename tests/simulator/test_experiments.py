@@ -22,7 +22,6 @@ from tests.sealing import change_lines, nameless
 
 import longspan
 from longspan.agents.base import BaseAgent, Reply
-from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.analysis.statistics import Difference, effect_interval
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
@@ -33,10 +32,13 @@ from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.grades import Result, grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal.journal import Journal
+from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.measures.experiments import pooled_effects, told
 from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.report.tables import tables
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
@@ -227,7 +229,7 @@ def test_who_is_given_the_answers_or_has_none_has_no_memory(agent: str, score: f
     assert twins is not None
     assert {(row.score, row.score_without) for row in twins.tests} == {(score, score)}
     assert (twins.difference, twins.share) == (0, None)
-    assert "%" not in twins.sentence, "nothing is shown"
+    assert "%" not in told(twins), "nothing is shown"
 
 
 def test_a_twin_begins_from_the_agents_state_at_its_needle(tmp_path: Path, seen: type[Seen]) -> None:
@@ -424,7 +426,7 @@ def test_the_report_and_show_have_both_scores_of_a_test(tmp_path: Path, capsys: 
     page = (run.path / "report.html").read_text("utf-8")
     assert result.twins is not None
     assert result.lesions is not None
-    assert page.count(result.twins.sentence) == page.count(result.lesions.sentence) == 1
+    assert page.count(told(result.twins)) == page.count(told(result.lesions)) == 1
     row = result.twins.tests[0]
     with pytest.raises(SystemExit) as ended:
         main(["show", str(run.path), row.test])
@@ -438,7 +440,7 @@ def test_runs_are_compared_by_what_their_twins_show_together(known: int, share: 
     for seed in (1, 2):
         run_of(codes(f"Planted?known={known}", tests=3, twins=3).model_copy(update={"seed": seed}), tmp_path)
     comparison = load_comparison([tmp_path])
-    (effect,) = comparison.effects
+    (effect,) = pooled_effects(comparison.side.runs)
     rows = longspan.load(tmp_path).experiments
     assert (effect.tests, effect.conversations) == (len(rows), 2) == (6, 2)
     assert effect.without == pytest.approx(fmean(rows["score_without"]))

@@ -12,9 +12,9 @@ import trio
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import read_result
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
 from longspan.simulator.suite.settings import RunSettings

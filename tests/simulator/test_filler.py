@@ -32,8 +32,8 @@ from longspan.simulator.filler.questions import KINDS, Slots, roman
 from longspan.simulator.filler.talk import Talk, _line, _near
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.filler.wordnet import PACKED, wordnet
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.grading.matching import contains_nearly, plain
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

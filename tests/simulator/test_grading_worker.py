@@ -19,7 +19,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import _main
 from longspan.simulator.contract.graded_record import Grade
-from longspan.simulator.grading.grades import Gradebook, grade_run
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import PlayedTest
 from longspan.simulator.judging.background import judge_run

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.sealing import resealed, write_json
 
-from longspan.simulator.analysis.commitment import read_published, verify
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError
 from longspan.simulator.files.checksums import sealed
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.commitment import read_published, verify
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal.journal import Journal, read_journal
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.running.planning import plan, replan

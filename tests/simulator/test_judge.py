@@ -16,7 +16,7 @@ from tests.loopback import Hang, Say, Server, Status
 from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.grading.grades import Gradebook, grade_run
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.judging.judge import LLMJudge

@@ -19,10 +19,10 @@ from longspan import Grade, Line, Record, Scenario, Script
 from longspan.agents.base import BaseAgent, InputError, Message, Reply, Usage
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.nights import Nights, morning_after
-from longspan.simulator.grading.grades import read_result
 from longspan.simulator.journal import events
 from longspan.simulator.report.nights import night_line
 from longspan.simulator.report.reading import Reading
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, replay, resume
 from longspan.simulator.suite.settings import RunSettings

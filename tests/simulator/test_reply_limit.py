@@ -14,7 +14,7 @@ from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, 
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.script import Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.running.scoring import score

@@ -10,7 +10,7 @@ import pytest
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.grading.grades import read_result
+from longspan.simulator.results.result import read_result
 
 PACKED = Path(__file__).parent / "made-by-0.2.tar.xz"
 

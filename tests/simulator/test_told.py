@@ -27,7 +27,7 @@ from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.scenario import Scenario, Skill, Test
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.needle_fates import NeedleFates
+from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Transcript, Turn

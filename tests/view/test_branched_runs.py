@@ -12,9 +12,9 @@ import pytest
 import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import Gradebook, grade_run
-from longspan.simulator.grading.run_status import RunStatus
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.gradebook.run_status import RunStatus
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.view.following import LiveRun
 from longspan.simulator.view.run_list import RunList
 from tests.browser import Open

@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.grading.grades import Gradebook, grade_run
-from longspan.simulator.grading.run_status import EndedTest, RunStatus
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.gradebook.run_status import EndedTest, RunStatus
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.play.dry_run import Length, dry_run

@@ -14,7 +14,7 @@ import pytest
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.grading.grades import grade_run
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
 from longspan.simulator.view.guard import HEADERS
 from tests.sealing import change_json

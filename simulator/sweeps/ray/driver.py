@@ -16,8 +16,8 @@ import trio
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.base.terminal import complain
-from longspan.simulator.grading.grades import Gradebook
-from longspan.simulator.grading.worker import GradingWorker
+from longspan.simulator.gradebook.gradebook import Gradebook
+from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import JournalTail
 from longspan.simulator.running.planning import Plan
 from longspan.simulator.running.runner import Listener, Outcome, RunEvent

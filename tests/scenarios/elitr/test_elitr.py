@@ -19,8 +19,8 @@ from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.contract.graded_record import Marked, Record
 from longspan.simulator.contract.queries import Query
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.plugins import make_scenario

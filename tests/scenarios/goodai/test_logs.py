@@ -28,9 +28,10 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
 from longspan.simulator.exchange.imports import ImportOptions, import_run
 from longspan.simulator.files.reading import write_json
-from longspan.simulator.grading.grades import grade_run, read_result
+from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.results.result import read_result
 from longspan.simulator.running import runner
 from longspan.simulator.running.scoring import score
 from longspan.simulator.suite.definitions import Definitions, read_definitions

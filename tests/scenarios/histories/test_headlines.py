@@ -16,9 +16,9 @@ from tests.scenarios.histories.conftest import LOCOMO, Write
 
 import longspan
 from longspan.scenarios.histories.grading import graded
-from longspan.simulator.analysis.comparing import load_comparison
 from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.contract.scenario import measured
+from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.report.figures import _DRAWN
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

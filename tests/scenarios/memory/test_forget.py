@@ -15,8 +15,8 @@ from longspan.scenarios.memory.forget import Forget
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.grading.abstentions import abstains, withholds
-from longspan.simulator.grading.grades import Result
 from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -16,7 +16,7 @@ from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.cli import main
-from longspan.simulator.grading.grades import Gradebook, grade_run
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel

@@ -11,7 +11,7 @@ import trio
 
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.queries import JudgeAnswers
-from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal.transcript import Change, PlayedTest
 
 __all__ = ["GradingWorker"]

@@ -9,7 +9,7 @@ from math import fsum
 from statistics import fmean
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.grading.grades import Gradebook
+from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
 from longspan.simulator.play.dry_run import Length
 from longspan.simulator.subject.ledger import Spending, total_cost

@@ -13,8 +13,9 @@ from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.files.checksums import checked
 from longspan.simulator.files.reading import read_packed, write_json
-from longspan.simulator.grading.grades import Gradebook, Result, ScenarioResult, grade_run
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.transcript import PlayedTest
+from longspan.simulator.results.result import Result, ScenarioResult
 from longspan.simulator.suite.definitions import tests_of
 from longspan.simulator.suite.manifest import Manifest, commit
 

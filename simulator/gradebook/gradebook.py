@@ -1,4 +1,4 @@
-"""Grading: the scores of a run's tests, and the run's results."""
+"""The grades of a run's tests, and the run's results: what measures say of them."""
 
 from __future__ import annotations
 
@@ -7,65 +7,29 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from math import fsum, isfinite
-from statistics import fmean, pstdev
+from statistics import fmean
 from traceback import format_exception
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, final
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Any, Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
+from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.blame import at_line, is_fault
-from longspan.simulator.base.errors import InputError, ReplayError, first_problem, one_line
-from longspan.simulator.base.tables import Table
-from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked
+from longspan.simulator.base.errors import InputError, one_line
+from longspan.simulator.contract.graded_record import Exchange, Grade
 from longspan.simulator.contract.queries import JudgeAnswers
 from longspan.simulator.contract.scenario import Scenario, description, measured
-from longspan.simulator.files.checksums import checked
-from longspan.simulator.files.folders import read_file
-from longspan.simulator.filler.draws import listed
-from longspan.simulator.grading.effects import Effect, TestEffect, effect_of
-from longspan.simulator.grading.evidence_recall import evidence_metrics
-from longspan.simulator.grading.ingestion import Ingestion, ingestion_metrics, told_twice
-from longspan.simulator.grading.needle_fates import NeedleFates
-from longspan.simulator.grading.nights import night_metrics
+from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal.events import Event, Settled
-from longspan.simulator.journal.experiment import ExperimentKind
 from longspan.simulator.journal.transcript import Change, Evidence, PlayedTest, Transcripts, Turn
-from longspan.simulator.subject.ledger import Spending, tally
+from longspan.simulator.measures import MEASURES
+from longspan.simulator.measures.measure import GradedTests, Measure
+from longspan.simulator.results.result import AfterFarewell, Result, Status, TestResult, rounded, scenario_result
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.trust import clear
 
-__all__ = [
-    "LEAKS",
-    "Gradebook",
-    "Result",
-    "ScenarioResult",
-    "Status",
-    "TestResult",
-    "grade_run",
-    "judge_answers",
-    "judge_costs",
-    "read_result",
-    "scenarios_of",
-    "tables_of",
-]
-
-Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinished"]
-"""The outcome of a test. Only `scored` tests have a score.
-
-`unscored`: undecided. `scenario_error`: the test raised an error. `agent_error`: the agent failed before the test ended.
-`unfinished`: the conversation was interrupted before the test ended.
-"""
-
-
-LEAKS: Final = "The questions about a history were asked one after another: one may give away another's answer."
-"""What the results of such a run say."""
-
-NAMED: Final = 5
-"""Tests that are named in the sentence about refusals."""
+__all__ = ["Gradebook", "GraderFault", "grade_run", "judge_answers", "judge_costs", "scenarios_of"]
 
 UNKNOWN: Final = "the expected answer is unknown; import the run again with --definitions DIR"
 """The reason of an unscored test without facts."""
@@ -77,174 +41,7 @@ UNANSWERED: Final = "not answered: the agent only searched its memory"
 """The reason of an unscored test whose questions got no answer."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-@final
-class AfterFarewell(_Frozen):
-    """What the reply in turn `turn`, to a test's last question once more after its farewell, would have scored as its answer: 0 if nothing
-    of it is told any more."""
-
-    score: float | None
-    reason: str
-    turn: int
-
-
-@final
-class TestResult(_Frozen):
-    """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are those that
-    prove the grade. `refused`: how many of its own messages got a refusal.
-
-    `tags` are words to select and group tests by. A test that does not count (`counts`) is no part of its scenario's score. `trunk`:
-    the conversation that its own branches from, None if it does not. `certified` is None for a test about a history that is told.
-
-    `numbers` is what was planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
-
-    A person's `correction` overrides the grader's `machine_score`. `farewell` is what its last question showed after its farewell, None
-    where it was not asked again: nothing else counts it.
-    """
-
-    id: str
-    scenario: str
-    skills: list[str]
-    tags: list[str] = []
-    numbers: dict[str, float] = {}
-    counts: bool = True
-    status: Status
-    score: float | None
-    chance: float
-    certified: bool | None
-    at_distance: bool
-    exempt: str | None
-    span_dealt: int = 0
-    span_used: int
-    evidence: list[Evidence]
-    reason: str
-    turns: list[int]
-    conversation: str | None
-    trunk: str | None = None
-    machine_score: float | None
-    correction: Correction | None
-    items: list[Item] = []
-    refused: int = 0
-    farewell: AfterFarewell | None = None
-
-    @property
-    def lowest(self) -> float:
-        """The score, or its lower bound if undecided."""
-        return 0.0 if self.score is None else self.score
-
-    @property
-    def highest(self) -> float:
-        """The score, or its upper bound if undecided."""
-        return 1.0 if self.score is None else self.score
-
-
-@final
-class ScenarioResult(_Frozen):
-    """The mean and population standard deviation of the scores of a scenario's tests that count; None if one has no score. `about`: what
-    it tests."""
-
-    score: float | None
-    std: float | None
-    chance: float
-    tests: int
-    about: str = ""
-
-
-@final
-class Result(_Frozen):
-    """The results of the run that is called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every
-    field.
-
-    `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
-
-    `data_changes`: what was changed in the data, in sentences (see `Scenario.changed`).
-
-    `faults`: errors of scenarios' code that cost no grade, in sentences.
-
-    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
-    are what experiments show, None without any: nothing else counts them.
-    """
-
-    run: str | None = None
-    suite: str
-    span: int
-    seed: int
-    agent: str
-    score: float | None
-    score_bounds: tuple[float, float]
-    max_score: int
-    measure: str = "score"
-    remarks: list[str] = []
-    turns: int
-    tokens: int
-    filler_tokens: int
-    switch_rate: float
-    mean_open: float
-    certified: float | None
-    at_distance: float
-    metrics: dict[str, float]
-    tables: list[Table]
-    costs: dict[str, Spending]
-    scenarios: dict[str, ScenarioResult]
-    tests: list[TestResult]
-    left_out: list[str]
-    damage: list[str] = []
-    data_changes: list[str] = []
-    faults: list[str] = []
-    refused: int = 0
-    leaks: bool = False
-    twins: Effect | None = None
-    lesions: Effect | None = None
-
-    @property
-    def chance(self) -> float:
-        """What guessing without any memory would score."""
-        return fsum(scenario.chance for scenario in self.scenarios.values())
-
-    @property
-    def measured(self) -> str:
-        """What the score measures, with remarks in brackets: "token F1 (no judge)"."""
-        return f"{self.measure}{self._remarks}"
-
-    def named(self, score: float) -> str:
-        """A test's score and what it measures: "token F1 0.29 (no judge)"."""
-        return f"{self.measure} {score:.2f}{self._remarks}"
-
-    @property
-    def headline(self) -> str:
-        """The score of full marks and what it measures: "token F1 0.29 of 1 (no judge)"."""
-        if self.ungraded:
-            return f"no test is graded{self._remarks}"
-        low, high = self.score_bounds
-        figure = f"{self.score:.2f}" if self.score is not None else f"{low:.2f}\u2013{high:.2f}"
-        return f"{self.measure} {figure} of {self.max_score}{self._remarks}"
-
-    @property
-    def _remarks(self) -> str:
-        return f" ({', '.join(self.remarks)})" if self.remarks else ""
-
-    @property
-    def interrupted(self) -> int:
-        """How many tests had not ended when the run was interrupted, or their agent failed."""
-        return sum(test.status in ("unfinished", "agent_error") for test in self.tests)
-
-    @property
-    def ungraded(self) -> bool:
-        """Whether it was interrupted before any test was graded: then it has no score, not even bounds that say anything."""
-        return bool(self.interrupted) and all(test.score is None for test in self.tests)
-
-    @property
-    def refused_sentence(self) -> str:
-        """How often the agent's model refused, and what that cost which tests, in words."""
-        tests = [f"{test.id} ({test.refused})" for test in self.tests if test.refused]
-        named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
-        if named and (others := self.refused - sum(test.refused for test in self.tests)):
-            named = [*named, f"filler ({others})"]
-        replies = "1 reply is a refusal" if self.refused == 1 else f"{self.refused:,} replies are refusals"
-        return f"{replies} by the agent's model" + (f", in {listed(named)}" if named else ", none of them in a test")
+M = TypeVar("M", bound=Measure)
 
 
 @final
@@ -270,7 +67,7 @@ class Gradebook:
         self.transcripts = Transcripts()
         self.damage: dict[str, str] = {}
         self._fates: dict[str, NeedleFates] = {}
-        self._ingestion: dict[str, Ingestion] = {}
+        self._read: dict[str, list[Measure]] = {}
         self.faults: dict[tuple[str, str], GraderFault] = {}
         """By test and method."""
         self._grades: dict[tuple[str, str], Grade] = {}
@@ -289,29 +86,24 @@ class Gradebook:
         change = self.transcripts.add(conversation, event)
         if conversation not in self._fates:
             self._fates[conversation] = NeedleFates(self._fates.get(self.manifest.trunks.get(conversation, "")))
-            self._ingestion[conversation] = Ingestion()
+            self._read[conversation] = [measure() for measure in MEASURES]
         if isinstance(change, Turn):
             self._fates[conversation].add(change, self.transcripts[conversation])
-            self._ingestion[conversation].add(change)
         elif isinstance(event, Settled):
             self._fates[conversation].settle(event)
-            self._ingestion[conversation].settle(event)
+        for measure in self._read[conversation]:
+            measure.fold(event, change)
         return change
 
-    def check_accounts(self, run: RunFolder) -> None:
-        """Check that no turn counts twice as added to the agent's memory. Raises ReplayError, which names the journal."""
-        if (id := told_twice(self._ingestion, self.manifest.trunks)) is not None:
-            found = self._ingestion[id]
-            raise ReplayError(
-                f"{run.journal(id)}: {found.added} turns were added to the agent's memory, it says, but it has {found.turns}, or another "
-                "tells of them: costs were counted again when the run was resumed; play it anew for its costs"
-            )
+    def read_by(self, measure: type[M]) -> dict[str, M]:
+        """Return what a measure has read of each conversation and experiment, by id."""
+        return {id: each for id, found in self._read.items() for each in found if isinstance(each, measure)}
 
     def forget(self, conversation: str) -> None:
         """Forget all events of a conversation."""
         self.transcripts.pop(conversation, None)
         self._fates.pop(conversation, None)
-        self._ingestion.pop(conversation, None)
+        self._read.pop(conversation, None)
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
     def grades(self, conversation: str, test: str) -> bool:
@@ -384,13 +176,12 @@ class Gradebook:
             self._outcome(plan, conversation, interrupted[conversation], corrections.get(plan.id), answers)
             for conversation, plan in manifest.graded
         ]
-        by_scenario: dict[str, list[TestResult]] = {}
-        for test in tests:
-            by_scenario.setdefault(test.scenario, []).append(test)
-        transcripts = [self.transcripts[id] for id in manifest.conversations if id in self.transcripts]
+        graded = GradedTests(manifest, scenarios, tests, self.transcripts, judge_costs(run), partial(self.grade, answers=answers))
+        by_scenario, transcripts = graded.by_scenario, graded.own
         counted = {name: group for name, tests in by_scenario.items() if (group := [test for test in tests if test.counts])}
         bounds = (_total(counted, lambda test: test.lowest), _total(counted, lambda test: test.highest))
         kept = [test.certified for test in tests if test.certified is not None]
+        figures = self._figures(graded)
         measure, remarks = measured(scenarios[name] for name in sorted(counted or by_scenario))
         return Result(
             run=manifest.run_name,
@@ -410,66 +201,29 @@ class Gradebook:
             mean_open=_share(sum(t.crowd for t in transcripts), sum(t.spoken for t in transcripts)),
             certified=_share(sum(kept), len(kept)) if kept else None,
             at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
-            metrics=evidence_metrics(test.evidence for test in tests if test.counts)
-            | ingestion_metrics(found for id, found in self._ingestion.items() if id in manifest.conversations)
-            | night_metrics(night for t in transcripts for night in t.nights)
-            | _farewell_metrics(by_scenario)
-            | {f"{name}: {what}": value for name, group in sorted(by_scenario.items()) for what, value in _metrics(scenarios[name], group)},
-            tables=[table for name, group in sorted(by_scenario.items()) for table in tables_of(scenarios[name], {manifest.agent: group})],
-            costs=tally([*(entry for t in transcripts for entry in t.used), *judge_costs(run)]),
-            scenarios={name: scenario_result(group, description(scenarios[name])) for name, group in sorted(by_scenario.items())},
+            metrics={name: value for name, value in figures.items() if name not in Result.model_fields},
+            scenarios={name: scenario_result(group, description(scenarios[name])) for name, group in by_scenario.items()},
             tests=tests,
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
             data_changes=self._changed(),
             faults=self._told_faults(),
-            refused=sum(t.refused for t in transcripts),
-            leaks=manifest.asked == "off",
-            twins=self._effect("twin", tests, answers),
-            lesions=self._effect("lesion", tests, answers),
+            **{name: value for name, value in figures.items() if name in Result.model_fields},
         )
+
+    def _figures(self, graded: GradedTests) -> dict[str, Any]:
+        """Return what the measures have to say of a run, by name."""
+        figures: dict[str, Any] = {}
+        for measure in MEASURES:
+            read = {id: found for id, found in self.read_by(measure).items() if id in self.manifest.conversations}
+            figures |= measure.of_run(graded, read)
+        return figures
 
     def _changed(self) -> list[str]:
         """Return what was changed in the data of the tests, each sentence once."""
         tests = (test for id in self.manifest.conversations if id in self.transcripts for test in self.transcripts[id].tests.values())
         told = ((self.scenarios.get(test.definition.scenario), test.definition.facts) for test in tests)
         return list(dict.fromkeys(line for scenario, facts in told if scenario and facts for line in scenario.changed(facts)))
-
-    def _effect(self, kind: ExperimentKind, tests: Sequence[TestResult], answers: JudgeAnswers) -> Effect | None:
-        """Return what the experiments of a kind show beside the results of the run's own tests; None if there are none."""
-        planned = {id: experiment for id, experiment in self.manifest.experiments.items() if experiment.kind == kind}
-        if not planned:
-            return None
-        results = {test.id: test for test in tests}
-        transcripts = [self.transcripts[id] for id in planned if id in self.transcripts]
-        return effect_of(
-            [self._test_effect(id, results[experiment.test], answers) for id, experiment in planned.items()],
-            tokens=next(iter(planned.values())).tokens,
-            turns=sum(t.own_turns for t in transcripts),
-            conversation_tokens=sum(t.own_tokens for t in transcripts),
-            costs=tally(entry for t in transcripts for entry in t.used),
-        )
-
-    def _test_effect(self, id: str, test: TestResult, answers: JudgeAnswers) -> TestEffect:
-        """Return a test's score beside that in an experiment."""
-        transcript = self.transcripts.get(id)
-        played = transcript.tests.get(test.id) if transcript is not None else None
-        grade = Grade(score=None, reason="it was not played to the end of the test")
-        if played is not None and played.status == "played":
-            grade = self.grade(id, played, answers)
-        elif played is not None and played.status == "scenario_error":
-            grade = Grade(score=None, reason=f"the test failed: {played.error}")
-        known = test.score is not None and grade.score is not None
-        return TestEffect(
-            test=test.id,
-            scenario=test.scenario,
-            conversation=id,
-            turn=transcript.before if transcript is not None else None,
-            score=test.score,
-            score_without=grade.score,
-            difference=_rounded((test.score or 0.0) - (grade.score or 0.0)) if known else None,
-            reason=grade.reason,
-        )
 
     def _outcome(
         self, planned: PlannedTest, conversation: str, interrupted: Status, correction: Correction | None, answers: JudgeAnswers
@@ -568,72 +322,19 @@ def _interrupted_status(run: RunFolder) -> dict[str, Status]:
     return {id: "agent_error" if last.get(id) == "agent_error" else "unfinished" for id in run.manifest.conversations}
 
 
-def _metrics(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
-    """Return a scenario's own figures, or none if it raises; its tables then show the error."""
-    try:
-        return [(str(name), _rounded(float(value))) for name, value in scenario.metrics(_marked(tests)).items()]
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        return []
-
-
-def _farewell_metrics(tests: Mapping[str, Sequence[TestResult]]) -> dict[str, float]:
-    """Return the mean score, by scenario, of what is still told after farewells."""
-    scores = {
-        name: [test.farewell.score for test in group if test.farewell is not None and test.farewell.score is not None]
-        for name, group in sorted(tests.items())
-    }
-    return {f"{name}: leaked_after_farewell": _rounded(sum(known) / len(known)) for name, known in scores.items() if known}
-
-
 def _grouped(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence:
     """Return the evidence with what is needed of it."""
     at = next((at for at, group in enumerate(groups) if place in group), None)
     return replace(pair, needed=at is not None, choice=at if at is not None and len(groups[at]) > 1 else None)
 
 
-def _marked(tests: Sequence[TestResult]) -> list[Marked]:
-    return [Marked(test.id, test.score, () if test.correction else tuple(test.items)) for test in tests]
-
-
-def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
-    """Return a scenario's own tables of the tests of runs, by run name. If it raises, a table shows the error."""
-    try:
-        return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        why = f"{one_line(error)}{at_line(error, type(scenario))}"
-        return [Table(title=f"{scenario.name}: its tables failed", columns=["error"], rows=[[why]])]
-
-
-def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioResult:
-    """Return the mean and the standard deviation of a scenario's scores. `about` says what it tests."""
-    counted = [test for test in tests if test.counts]
-    scores = [test.score for test in counted if test.score is not None]
-    complete = bool(counted) and len(scores) == len(counted)
-    return ScenarioResult(
-        score=_rounded(fmean(scores)) if complete else None,
-        std=_rounded(pstdev(scores)) if complete else None,
-        chance=_rounded(fmean(test.chance for test in counted or tests)),
-        tests=len(tests),
-        about=about,
-    )
-
-
 def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[TestResult], float]) -> float:
     """Return the sum over scenarios of the mean of `value` over their tests."""
-    return _rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
+    return rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
 
 
 def _share(part: float, whole: float) -> float:
-    return _rounded(part / whole) if whole else 0.0
-
-
-def _rounded(value: float) -> float:
-    # Six digits are enough; more would only show floating-point errors.
-    return round(value, 6)
+    return rounded(part / whole) if whole else 0.0
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
@@ -646,31 +347,6 @@ def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
 def grade_run(run: RunFolder) -> Result:
     """Grade a run from its journals without writing anything. Raises JournalError for a damaged journal."""
     return Gradebook.of(run).result(run)
-
-
-def read_result(run: RunFolder) -> Result:
-    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used, JournalError if
-    they are another run's.
-    """
-    path = run.path / RESULT
-    try:
-        content = read_file(path, MAX_BYTES)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    remedy = "`longspan score` writes it again"
-    try:
-        result = Result.model_validate_json(checked(content, path, remedy))
-    except ValidationError as error:
-        raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
-    manifest = run.manifest
-    run.owner().compare(result.run, None, path, remedy)
-    planned = sorted(planned.id for _, planned in manifest.graded)
-    claimed = (result.suite, result.span, result.seed, result.agent, sorted(test.id for test in result.tests))
-    if claimed != (manifest.suite.name, manifest.span, manifest.seed, manifest.agent, planned):
-        raise InputError(f"{run.path}: its result.json does not match its manifest; {remedy}")
-    return result
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:

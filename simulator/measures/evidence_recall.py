@@ -6,16 +6,37 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Final
+from typing import Any, Final, Self, final
 
+from longspan.simulator.base.document import Document, Sentence
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.measure import GradedTests, Measure
+from longspan.simulator.results.result import Result
+from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["PLACES", "evidence_metrics", "places_of", "recall_at", "recalls"]
+__all__ = ["PLACES", "EvidenceRecall", "evidence_metrics", "places_of", "recall_at", "recalls"]
 
 PLACES: Final = (5, 10, 20)
 """The numbers of memories at which recall is measured, as far as so many were asked for."""
 
 _RECALL: Final = re.compile(r"evidence_recall@(\d{1,7})")
+
+
+@final
+class EvidenceRecall(Measure):
+    """How much of the evidence was stored and found, over the questions that count."""
+
+    name = "evidence recall"
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        return evidence_metrics(test.evidence for test in run.tests if test.counts)
+
+    @classmethod
+    def shown(cls, manifest: Manifest, result: Result) -> Document:
+        shares = ", ".join(f"{share:.3f} among the first {k}" for k, share in recalls(result.metrics).items())
+        alone = not any(test.status == "scored" for test in result.tests)  # where questions are answered, scores say more
+        return Document(lines=[Sentence(f"evidence found: {shares}")] if shares and alone else [])
 
 
 def places_of(tests: Iterable[Sequence[Evidence]]) -> Sequence[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +12,12 @@ from typing import Final, NamedTuple, final
 from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.files.folders import inside
-from longspan.simulator.grading.grades import Result, read_result
+from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.subject.ledger import total_cost
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import Branch
 
-__all__ = ["Column", "Graded", "Unusable", "load", "without_ungraded"]
+__all__ = ["Column", "Graded", "Unusable", "load", "names", "without_ungraded"]
 
 MAX_VALUE: Final = 10**12
 """Tokens and dollars above which results are invalid."""
@@ -130,6 +131,12 @@ def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusabl
         more = f" ({len(left) - 1} more were interrupted, too)" if len(left) > 1 else ""
         raise InputError(f"no test is graded: {unusable[0].why}{more}")
     return [run for run in runs if run not in left], unusable
+
+
+def names(runs: Sequence[Graded]) -> dict[Path, str]:
+    """Return each run's name: its folder's name, or its path if several have the same."""
+    counts = Counter(run.name for run in runs)
+    return {run.folder.path: run.name if counts[run.name] == 1 else str(run.folder.path) for run in runs}
 
 
 def _folders(path: Path) -> Iterable[Path]:

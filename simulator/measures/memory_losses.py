@@ -12,11 +12,32 @@ from typing import Final, Literal, NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.distances import Need, Point, needs, points, question_scores
 from longspan.simulator.analysis.groups import Group, by_distance, distance_bin, group, in_order
+from longspan.simulator.analysis.units import placed
+from longspan.simulator.base.document import Data, Document
+from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
-from longspan.simulator.grading.grades import TestResult
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.group_tables import one_line, place
+from longspan.simulator.measures.measure import Measure, SideBySide
+from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.result import TestResult
 
-__all__ = ["Answers", "Lost", "MemoryLosses", "Needles", "Outcome", "Tells", "outcome", "outcomes"]
+__all__ = [
+    "LOST_NOTE",
+    "OUTCOMES",
+    "Answers",
+    "Lost",
+    "MemoryLosses",
+    "Needles",
+    "Outcome",
+    "Tells",
+    "WhereLost",
+    "lost_of",
+    "outcome",
+    "outcomes",
+]
+
+LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
 """What became of a needle when a question needed it.
@@ -40,6 +61,22 @@ FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
     "not_stored",
 )
 """The outcomes, those of needles that came furthest first."""
+
+OUTCOMES: Final = {
+    "found_right": "found, answered right",
+    "found_wrong": "found, not answered right",
+    "found_undecided": "found, answer undecided",
+    "not_retrieved": "stored, not retrieved",
+    "forgotten": "forgotten on request",
+    "not_shown": "not in the prompt",
+    "not_stored": "never stored",
+    "unknown": "not told",
+    "right": "in full",
+    "partly": "in part",
+    "wrong": "not at all",
+    "undecided": "undecided",
+}
+"""What each outcome of a needle or of a question is called, in the order in which bars show them."""
 
 Tells = Literal["memory", "prompt", "nothing"]
 """What an agent tells of: what it stored, at least what was in its prompt, or neither."""
@@ -273,3 +310,45 @@ def _answered(needles: Needles) -> str:
 
 def _were(number: int) -> str:
     return "was" if number == 1 else "were"
+
+
+# ---- side by side
+
+
+@final
+class WhereLost(Measure):
+    """Where each agent's memory was lost. Of agents that tell nothing of it: how their questions were answered."""
+
+    name = "memory losses"
+
+    @classmethod
+    def compared(cls, side: SideBySide) -> Document:
+        found = lost_of(side)
+        cells = [(one_line(agent), str(column), found[agent, column]) for agent, column, _ in side.places]
+        told = [(agent, span, lost.needles._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
+        untold = [(agent, span, lost.answers._asdict()) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked]
+        tables = [
+            _outcomes("Where the memory was lost: needles that questions needed", "needed", told, LOST_NOTE),
+            _outcomes("Answers of agents that tell nothing of their memory", "graded questions", untold),
+        ]
+        rows = [
+            place(column, agent=agent) | (lost.needles._asdict() if lost.tells != "nothing" else {}) | lost.answers._asdict()
+            for (agent, column), lost in sorted(found.items())
+        ]
+        return Document(leading=tables, leading_data=[Data("memory", dict.fromkeys(OUTCOMES, int), rows)])
+
+
+def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:
+    """Return where each agent's memory was lost in each column, over the tests that count."""
+    found = {}
+    for agent, column in side.cells:
+        runs = side.of(agent, column)
+        tests = [test for run in runs for test in run.result.tests if test.counts]
+        found[agent, column] = Lost.of(tests, placed((run.manifest, run.result.tests) for run in runs))
+    return found
+
+
+def _outcomes(title: str, whole: str, found: Sequence[tuple[str, str, Mapping[str, int]]], note: str = "") -> Table:
+    seen = [outcome for outcome in OUTCOMES if any(counts.get(outcome) for _, _, counts in found)]
+    rows = [[agent, span, f"{sum(counts.values()):,}", *(f"{counts[outcome]:,}" for outcome in seen)] for agent, span, counts in found]
+    return Table(title=title, columns=["agent", "span", whole, *(OUTCOMES[outcome] for outcome in seen)], rows=rows, note=note)

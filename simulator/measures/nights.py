@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import fmean
+from typing import Any, Self, final
 
 from longspan.simulator.base.integers import is_finite
 from longspan.simulator.journal.events import Night
+from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.subject.ledger import known_cost
 
-__all__ = ["night_metrics"]
+__all__ = ["Nights", "night_metrics"]
+
+
+@final
+class Nights(Measure):
+    """What the agent did in virtual nights."""
+
+    name = "nights"
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        return night_metrics(night for transcript in run.own for night in transcript.nights)
 
 
 def night_metrics(nights: Iterable[Night]) -> dict[str, float]:

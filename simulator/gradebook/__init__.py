@@ -1,0 +1,1 @@
+"""Grades: a run's transcripts, folded once, and its tests, graded once."""

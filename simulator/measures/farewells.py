@@ -1,0 +1,26 @@
+"""What is still told after farewells, where tests' last questions are asked once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+from longspan.simulator.measures.measure import GradedTests, Measure
+from longspan.simulator.results.result import rounded
+
+__all__ = ["Farewells"]
+
+
+@final
+class Farewells(Measure):
+    """The mean score, by scenario, of what is still told after farewells."""
+
+    name = "farewells"
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        scores = {
+            name: [test.farewell.score for test in group if test.farewell is not None and test.farewell.score is not None]
+            for name, group in run.by_scenario.items()
+        }
+        return {f"{name}: leaked_after_farewell": rounded(sum(known) / len(known)) for name, known in scores.items() if known}

@@ -1,0 +1,220 @@
+"""What it took to add a conversation to an agent's memory, as far as the agent tells (`added` in traces, `add_s` in `measured`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final, Self, final
+
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.document import Document, Sentence
+from longspan.simulator.base.errors import ReplayError
+from longspan.simulator.base.integers import is_finite
+from longspan.simulator.base.tables import Table, small
+from longspan.simulator.journal.events import Event, Settled
+from longspan.simulator.journal.transcript import Change, Turn
+from longspan.simulator.measures.evidence_recall import recalls
+from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import Result
+from longspan.simulator.suite.manifest import Manifest
+
+__all__ = ["Ingestion", "check_accounts", "figures_of"]
+
+EACH: Final = 1000
+"""How many tokens of conversation figures are for."""
+
+QUARTERS: Final = 4
+"""Of the seconds for each token, those in the last part of a conversation are compared with those in the first."""
+
+
+ADDING: Final = "add_calls_per_1k"
+"""The figure that every agent has which tells of adding."""
+
+STAGES: Final = {
+    "evidence_stored": "evidence stored",
+    "add_seconds_per_1k": "adding: seconds",
+    "add_calls_per_1k": "calls",
+    "add_tokens_per_1k": "tokens",
+    "add_usd_per_1k": "dollars",
+    "add_growth": "last quarter to first",
+    "settle_seconds": "settling: seconds",
+    "search_seconds": "a search: seconds",
+    "beyond_k": "memories beyond k",
+}
+"""The figures of a memory, and their columns. After the first come the shares of evidence among the first memories."""
+
+STAGES_NOTE: Final = (
+    "Means over questions of the share of their evidence that was stored, and that was among the first memories found, at "
+    "most as many as were asked for. Adding: for each 1,000 tokens of conversation; its last quarter to its first: how many times as long "
+    "a token took."
+)
+
+
+@final
+class Ingestion(Measure):
+    """The turns of a conversation: their tokens, how many the agent says that it `added` to its memory, and what that took."""
+
+    name = "ingestion"
+
+    def __init__(self) -> None:
+        self.turns = self.added = self.tokens = self.calls = 0
+        self.model_tokens = 0.0
+        self.add_s = self.settle_s = 0.0
+        self.cost_usd: float | None = None
+        self.searches: list[float] = []
+        self.beyond_k = 0.0
+        self.tells = False
+        self._told: list[tuple[int, float]] = []
+
+    def fold(self, event: Event, change: Change) -> None:
+        """Read what a turn took, or what it took to finish adding the turns so far."""
+        if isinstance(change, Turn):
+            self._turn(change)
+        elif isinstance(event, Settled):
+            self._add(event.trace, event.measured or {})
+
+    def _turn(self, turn: Turn) -> None:
+        if turn.reply is None:
+            return
+        tokens = turn.message.tokens + turn.reply.tokens
+        self.turns += 1
+        self.tokens += tokens
+        measured = turn.reply.measured or {}
+        if not turn.reply.asked:
+            self._told.append((tokens, _number(measured.get("latency_s"))))
+        elif "search_s" in measured:
+            self.searches.append(_number(measured["search_s"]))
+            self.beyond_k += _number((turn.reply.trace or {}).get("beyond_k"))
+        self._add(turn.reply.trace, measured)
+
+    def _add(self, trace: Mapping[str, Any] | None, measured: Mapping[str, float]) -> None:
+        self.settle_s += _number(measured.get("settle_s"))
+        added = (trace or {}).get("added")
+        if isinstance(added, Mapping):
+            self.tells = True
+            self.added += int(_number(added.get("turns")))
+            self.calls += int(_number(added.get("calls")))
+            self.model_tokens += _number(added.get("tokens"))
+            self.add_s += _number(measured.get("add_s"))
+            if "cost_usd" in added:
+                self.cost_usd = (self.cost_usd or 0.0) + _number(added["cost_usd"])
+
+    @property
+    def growth(self) -> float | None:
+        """How many times as long a token took in the last quarter of what was told as in the first; None if that is unknown."""
+        size = len(self._told) // QUARTERS
+        if not size:
+            return None
+        first, last = self._told[:size], self._told[-size:]
+        paces = [sum(seconds for _, seconds in part) / max(1, sum(tokens for tokens, _ in part)) for part in (first, last)]
+        return paces[1] / paces[0] if paces[0] else None
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        return figures_of(read.values())
+
+    @classmethod
+    def shown(cls, manifest: Manifest, result: Result) -> Document:
+        if not (beyond := result.metrics.get("beyond_k")):
+            return Document()
+        told = (
+            f"a search returned {beyond:,.1f} memories more than `k` on average: only the first `k` were used, so the best must come first"
+        )
+        return Document(lines=[Sentence(told, tone="warning")])
+
+    @classmethod
+    def compared(cls, side: SideBySide) -> Document:
+        return Document(leading=[_stages(side)])
+
+
+def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
+    """Check that no turn of a run counts twice as added to the agent's memory. Raises ReplayError, which names the journal."""
+    if (id := _told_twice(read, run.manifest.trunks)) is not None:
+        found = read[id]
+        raise ReplayError(
+            f"{run.journal(id)}: {found.added} turns were added to the agent's memory, it says, but it has {found.turns}, or another "
+            "tells of them: costs were counted again when the run was resumed; play it anew for its costs"
+        )
+
+
+def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
+    """Return the conversation that tells of turns as added that it does not have, or that another has told; None if there is none.
+
+    `trunks`: the conversations that others branch from, by the branch. One of these may tell of the trunk's turns, as in runs of 0.3.
+    """
+    told = {id: each.added for id, each in found.items()}
+    for id, each in found.items():
+        more, trunk = each.added - each.turns, trunks.get(id, id)
+        if more > 0:
+            told[trunk] += more
+            if trunk == id or told[trunk] > found[trunk].turns:
+                return id
+    return None
+
+
+def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
+    """Return what adding 1,000 tokens took, in all conversations together, how long settling and a search took on average, and how many
+    memories a search returned beyond `k`, if any did.
+
+    Empty if no agent tells.
+    """
+    told = list(conversations)
+    adding = [each for each in told if each.tells]
+    if not adding:
+        return {}
+    thousands = max(1, sum(each.tokens for each in told)) / EACH
+    metrics = {
+        "add_seconds_per_1k": sum(each.add_s for each in adding) / thousands,
+        "add_calls_per_1k": sum(each.calls for each in adding) / thousands,
+        "add_tokens_per_1k": sum(each.model_tokens for each in adding) / thousands,
+    }
+    costs = [each.cost_usd for each in adding if each.cost_usd is not None]
+    if costs:
+        metrics["add_usd_per_1k"] = sum(costs) / thousands
+    growths = [each.growth for each in told if each.growth is not None]
+    if growths:
+        metrics["add_growth"] = fmean(growths)
+    searches = [seconds for each in told for seconds in each.searches]
+    if searches:
+        metrics["search_seconds"] = fmean(searches)
+        if beyond := sum(each.beyond_k for each in told):
+            metrics["beyond_k"] = beyond / len(searches)
+    if any(each.settle_s for each in adding):
+        metrics["settle_seconds"] = fmean(each.settle_s for each in adding if each.settle_s)
+    return {name: round(value, 6) for name, value in metrics.items()}
+
+
+def _stages(side: SideBySide) -> Table:
+    """The memories by stage: what was stored, what was found, and what adding took. Empty unless an agent tells of the last."""
+    means = [(one_line(agent), str(column), cell, _means(side.of(agent, column))) for agent, column, cell in side.places]
+    told = [each for each in means if ADDING in each[-1]]
+    first, *others = STAGES
+    places = sorted({k for *_, figures in told for k in recalls(figures)})
+    heads = {f"evidence_recall@{k}": f"{k:,}" if number else f"among the first {k:,}" for number, k in enumerate(places)}
+    columns = {first: STAGES[first], **heads, **{name: STAGES[name] for name in others}}
+    seen = [name for name in columns if any(name in figures for *_, figures in told)]
+    rows = [
+        [
+            agent,
+            span,
+            *("" if name not in figures else small(figures[name]) for name in seen),
+            "" if cell.score is None else f"{cell.share[0]:.2f}",
+        ]
+        for agent, span, cell, figures in told
+    ]
+    named = [columns[name] for name in seen]
+    return Table(title="Memories by stage", columns=["agent", "span", *named, "score, of 1"], rows=rows, note=STAGES_NOTE)
+
+
+def _means(runs: Sequence[Graded]) -> dict[str, float]:
+    """Return the means over runs of the figures that belong to no scenario."""
+    metrics = [run.result.metrics for run in runs]
+    names = dict.fromkeys(name for each in metrics for name in each if ": " not in name)
+    return {name: fmean(each[name] for each in metrics if name in each) for name in names}
+
+
+def _number(value: Any) -> float:
+    """Return a number of a trace, which may come from anybody; 0 for what is none."""
+    return float(value) if is_finite(value) and value > 0 else 0.0

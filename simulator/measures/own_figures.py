@@ -1,0 +1,61 @@
+"""Scenarios' own figures and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, final
+
+from longspan.simulator.base.blame import is_fault
+from longspan.simulator.base.document import Document
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.scenario import Scenario
+from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
+from longspan.simulator.results.graded_runs import Graded, names
+from longspan.simulator.results.own_figures import marked, tables_of
+from longspan.simulator.results.result import TestResult, rounded
+from longspan.simulator.suite.plugins import installed_scenarios
+
+__all__ = ["OwnFigures", "own_tables"]
+
+
+@final
+class OwnFigures(Measure):
+    """What scenarios measure and show of their tests (`Scenario.metrics` and `Scenario.tables`)."""
+
+    name = "own figures"
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        tests, scenarios, agent = run.by_scenario, run.scenarios, run.manifest.agent
+        figures = {f"{name}: {what}": value for name, group in tests.items() for what, value in _figures(scenarios[name], group)}
+        return {"tables": [table for name, group in tests.items() for table in tables_of(scenarios[name], {agent: group})]} | figures
+
+    @classmethod
+    def compared(cls, side: SideBySide) -> Document:
+        return Document(tables=own_tables(side.runs))
+
+
+def _figures(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
+    """Return a scenario's own figures, or none if it raises; its tables then show the error."""
+    try:
+        return [(str(name), rounded(float(value))) for name, value in scenario.metrics(marked(tests)).items()]
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return []
+
+
+def own_tables(runs: Sequence[Graded]) -> list[Table]:
+    """Return the tables of the installed scenarios. A run is labelled with its agent if that has only one run, else with its name."""
+    agents, called = Counter(run.agent for run in runs), names(runs)
+    labels = [run.agent if agents[run.agent] == 1 else called[run.folder.path] for run in runs]
+    scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}
+    return [
+        table
+        for name, scenario in sorted(scenarios.items())
+        for table in tables_of(
+            scenario,
+            {label: [test for test in run.result.tests if test.scenario == name] for label, run in zip(labels, runs, strict=True)},
+        )
+    ]

@@ -1,0 +1,233 @@
+"""What a run came to, as result.json has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum
+from statistics import fmean, pstdev
+from typing import Literal, final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
+from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.tables import Table
+from longspan.simulator.contract.graded_record import Item
+from longspan.simulator.files.checksums import checked
+from longspan.simulator.files.folders import read_file
+from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.results.effects import Effect
+from longspan.simulator.subject.ledger import Spending
+
+__all__ = ["AfterFarewell", "Result", "ScenarioResult", "Status", "TestResult", "read_result", "rounded", "scenario_result"]
+
+Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinished"]
+"""The outcome of a test. Only `scored` tests have a score.
+
+`unscored`: undecided. `scenario_error`: the test raised an error. `agent_error`: the agent failed before the test ended.
+`unfinished`: the conversation was interrupted before the test ended.
+"""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@final
+class AfterFarewell(_Frozen):
+    """What the reply in turn `turn`, to a test's last question once more after its farewell, would have scored as its answer: 0 if nothing
+    of it is told any more."""
+
+    score: float | None
+    reason: str
+    turn: int
+
+
+@final
+class TestResult(_Frozen):
+    """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are those that
+    prove the grade. `refused`: how many of its own messages got a refusal.
+
+    `tags` are words to select and group tests by. A test that does not count (`counts`) is no part of its scenario's score. `trunk`:
+    the conversation that its own branches from, None if it does not. `certified` is None for a test about a history that is told.
+
+    `numbers` is what was planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
+
+    A person's `correction` overrides the grader's `machine_score`. `farewell` is what its last question showed after its farewell, None
+    where it was not asked again: nothing else counts it.
+    """
+
+    id: str
+    scenario: str
+    skills: list[str]
+    tags: list[str] = []
+    numbers: dict[str, float] = {}
+    counts: bool = True
+    status: Status
+    score: float | None
+    chance: float
+    certified: bool | None
+    at_distance: bool
+    exempt: str | None
+    span_dealt: int = 0
+    span_used: int
+    evidence: list[Evidence]
+    reason: str
+    turns: list[int]
+    conversation: str | None
+    trunk: str | None = None
+    machine_score: float | None
+    correction: Correction | None
+    items: list[Item] = []
+    refused: int = 0
+    farewell: AfterFarewell | None = None
+
+    @property
+    def lowest(self) -> float:
+        """The score, or its lower bound if undecided."""
+        return 0.0 if self.score is None else self.score
+
+    @property
+    def highest(self) -> float:
+        """The score, or its upper bound if undecided."""
+        return 1.0 if self.score is None else self.score
+
+
+@final
+class ScenarioResult(_Frozen):
+    """The mean and population standard deviation of the scores of a scenario's tests that count; None if one has no score. `about`: what
+    it tests."""
+
+    score: float | None
+    std: float | None
+    chance: float
+    tests: int
+    about: str = ""
+
+
+@final
+class Result(_Frozen):
+    """The results of the run that is called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every
+    field.
+
+    `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
+
+    `data_changes`: what was changed in the data, in sentences (see `Scenario.changed`).
+
+    `faults`: errors of scenarios' code that cost no grade, in sentences.
+
+    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
+    are what experiments show, None without any: nothing else counts them.
+    """
+
+    run: str | None = None
+    suite: str
+    span: int
+    seed: int
+    agent: str
+    score: float | None
+    score_bounds: tuple[float, float]
+    max_score: int
+    measure: str = "score"
+    remarks: list[str] = []
+    turns: int
+    tokens: int
+    filler_tokens: int
+    switch_rate: float
+    mean_open: float
+    certified: float | None
+    at_distance: float
+    metrics: dict[str, float]
+    tables: list[Table]
+    costs: dict[str, Spending]
+    scenarios: dict[str, ScenarioResult]
+    tests: list[TestResult]
+    left_out: list[str]
+    damage: list[str] = []
+    data_changes: list[str] = []
+    faults: list[str] = []
+    refused: int = 0
+    leaks: bool = False
+    twins: Effect | None = None
+    lesions: Effect | None = None
+
+    @property
+    def chance(self) -> float:
+        """What guessing without any memory would score."""
+        return fsum(scenario.chance for scenario in self.scenarios.values())
+
+    @property
+    def measured(self) -> str:
+        """What the score measures, with remarks in brackets: "token F1 (no judge)"."""
+        return f"{self.measure}{self._remarks}"
+
+    def named(self, score: float) -> str:
+        """A test's score and what it measures: "token F1 0.29 (no judge)"."""
+        return f"{self.measure} {score:.2f}{self._remarks}"
+
+    @property
+    def headline(self) -> str:
+        """The score of full marks and what it measures: "token F1 0.29 of 1 (no judge)"."""
+        if self.ungraded:
+            return f"no test is graded{self._remarks}"
+        low, high = self.score_bounds
+        figure = f"{self.score:.2f}" if self.score is not None else f"{low:.2f}\u2013{high:.2f}"
+        return f"{self.measure} {figure} of {self.max_score}{self._remarks}"
+
+    @property
+    def _remarks(self) -> str:
+        return f" ({', '.join(self.remarks)})" if self.remarks else ""
+
+    @property
+    def interrupted(self) -> int:
+        """How many tests had not ended when the run was interrupted, or their agent failed."""
+        return sum(test.status in ("unfinished", "agent_error") for test in self.tests)
+
+    @property
+    def ungraded(self) -> bool:
+        """Whether it was interrupted before any test was graded: then it has no score, not even bounds that say anything."""
+        return bool(self.interrupted) and all(test.score is None for test in self.tests)
+
+
+def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioResult:
+    """Return the mean and the standard deviation of a scenario's scores. `about` says what it tests."""
+    counted = [test for test in tests if test.counts]
+    scores = [test.score for test in counted if test.score is not None]
+    complete = bool(counted) and len(scores) == len(counted)
+    return ScenarioResult(
+        score=rounded(fmean(scores)) if complete else None,
+        std=rounded(pstdev(scores)) if complete else None,
+        chance=rounded(fmean(test.chance for test in counted or tests)),
+        tests=len(tests),
+        about=about,
+    )
+
+
+def rounded(value: float) -> float:
+    """Return a figure with six digits, which are enough: more would only show floating-point errors."""
+    return round(value, 6)
+
+
+def read_result(run: RunFolder) -> Result:
+    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used, JournalError if
+    they are another run's.
+    """
+    path = run.path / RESULT
+    try:
+        content = read_file(path, MAX_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    remedy = "`longspan score` writes it again"
+    try:
+        result = Result.model_validate_json(checked(content, path, remedy))
+    except ValidationError as error:
+        raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
+    manifest = run.manifest
+    run.owner().compare(result.run, None, path, remedy)
+    planned = sorted(planned.id for _, planned in manifest.graded)
+    claimed = (result.suite, result.span, result.seed, result.agent, sorted(test.id for test in result.tests))
+    if claimed != (manifest.suite.name, manifest.span, manifest.seed, manifest.agent, planned):
+        raise InputError(f"{run.path}: its result.json does not match its manifest; {remedy}")
+    return result
