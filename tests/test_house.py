@@ -165,6 +165,36 @@ def test_what_a_text_names_is_made_in_few_places() -> None:
     assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
 
 
+OWN_RENDERERS = {
+    "api/results": {"experiments"},  # `results.experiments`
+    "cli/plot": {"own_figures"},  # heatmaps
+    "cli/scores": {"kinds"},
+    "report/__init__": {"kinds", "memory_losses"},
+    "report/card": {"memory_losses"},
+    "report/comparison": {"memory_losses"},
+    "report/memory": {"memory_losses"},
+    "report/reading": {"memory_losses"},
+    "report/side_by_side": {"memory_losses"},
+    "running/runner": {"ingestion"},  # checks that nothing was billed twice
+}
+"""Modules that draw what no document holds, and the measures whose types they know."""
+
+
+def test_no_other_renderer_names_a_measure() -> None:
+    shared = {"cells", "comparing", "group_tables", "measure"}
+    measures = {path.stem for path in (ROOT / "simulator" / "measures").glob("*.py")} - shared - {"__init__"}
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "simulator").rglob("*.py"):
+        name = path.relative_to(ROOT / "simulator").with_suffix("").as_posix()
+        if name.split("/")[0] != "measures":
+            for module in re.findall(r"longspan\.simulator\.measures\.(\w+)", path.read_text("utf-8")):
+                if module in measures:
+                    found.setdefault(name, set()).add(module)
+    assert found == OWN_RENDERERS
+    templates = "".join(path.read_text("utf-8") for path in (ROOT / "simulator" / "report" / "templates").glob("*.j2"))
+    assert not re.findall(r"result\.(?:twins|lesions|refused|leaks)", templates)
+
+
 def callers(*names: str) -> set[str]:
     """Return the modules that call functions or methods of these names."""
     modules = [path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py")]
