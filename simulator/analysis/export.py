@@ -48,7 +48,7 @@ def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
 @contextmanager
 def _writers(format: Format, out: Path) -> Iterator[Write]:
     with ExitStack() as files:
-        if out.suffix.lower() == f".{format}":
+        if format != "inspect" and out.suffix.lower() == f".{format}":
             tests_file = files.enter_context(writing(out))
             turns_file = files.enter_context(writing(out.with_stem(f"{out.stem}-turns")))
         else:

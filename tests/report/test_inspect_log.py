@@ -163,11 +163,11 @@ def test_a_damaged_journal_is_named_and_its_run_left_out(
 ) -> None:
     folder = altered(woven, tmp_path / "runs", lambda entries: entries[3].update(seq=99))
     with pytest.raises(SystemExit, match="0"):
-        main(["export", str(folder), str(isolated), "--format", "inspect", "--out", f"{tmp_path}/out"])
+        main(["export", str(folder), str(isolated), "--format", "inspect", "--out", f"{tmp_path}/out.inspect"])
     printed = capsys.readouterr()
-    assert printed.out == f"{tmp_path}/out: 1 runs\n"
+    assert printed.out == f"{tmp_path}/out.inspect: 1 runs\n"
     assert printed.err.startswith(f"left out: {folder}")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"{isolated.name}.eval"]
+    assert [path.name for path in (tmp_path / "out.inspect").iterdir()] == [f"{isolated.name}.eval"]
 
 
 def test_an_export_inside_asyncio_leaves_asyncio_as_it_was(woven: Path, tmp_path: Path) -> None:
