@@ -12,9 +12,9 @@ from longspan.simulator.results.result import Result, TestResult
 __all__ = [
     "MAX_TOKENS",
     "NARROW",
-    "Asked",
     "Distances",
     "Need",
+    "PlacedQuestion",
     "Point",
     "Range",
     "asked",
@@ -52,7 +52,7 @@ class Need(NamedTuple):
 
 
 @final
-class Asked(NamedTuple):
+class PlacedQuestion(NamedTuple):
     """A question, by its turn, and its evidence distance in tokens: how far back a memory must reach for a right answer.
 
     That is to the furthest `needle`, by its turn, that is needed; of several of which one suffices, the nearest counts. `tokens` counts
@@ -102,7 +102,7 @@ class Range(NamedTuple):
     high: float
 
 
-def asked(test: TestResult) -> list[Asked]:
+def asked(test: TestResult) -> list[PlacedQuestion]:
     """Return the questions of a test that need a needle, in the order in which they were asked."""
     furthest: dict[int, Evidence] = {}
     for need in needs(test):
@@ -122,9 +122,9 @@ def needs(test: TestResult) -> list[Need]:
     return [Need(turn, pairs) for (turn, _, _), pairs in found.items()]
 
 
-def _asked(pair: Evidence) -> Asked:
+def _asked(pair: Evidence) -> PlacedQuestion:
     dealt = pair.tokens if pair.dealt is None else pair.dealt
-    return Asked(pair.question_turn, _limited(pair.tokens), _limited(dealt), pair.needle_turn)
+    return PlacedQuestion(pair.question_turn, _limited(pair.tokens), _limited(dealt), pair.needle_turn)
 
 
 def _limited(tokens: int) -> int:

@@ -11,7 +11,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final, final
 
-from longspan.simulator.analysis.rows import Conversation, Row, Rows, text
+from longspan.simulator.analysis.rows import OwnTurns, Row, Rows, text
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import TestResult
@@ -119,9 +119,7 @@ class _Converter:
             metadata=_json({"measure": result.measured} | {name: scenario.model_dump() for name, scenario in result.scenarios.items()}),
         )
 
-    def _sample(
-        self, run: Graded, test: TestResult, row: Row, played: Mapping[str, Conversation], turns: Mapping[tuple[str, int], Row]
-    ) -> Any:
+    def _sample(self, run: Graded, test: TestResult, row: Row, played: Mapping[str, OwnTurns], turns: Mapping[tuple[str, int], Row]) -> Any:
         """Return a test's sample: its own turns, the needles that it needs, of a history as well, and the turns that prove its grade."""
         id = run.conversations[test.id]
         conversation = played[id]

@@ -15,7 +15,7 @@ from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["TESTS", "TURNS", "Conversation", "Row", "Rows", "conversations", "rows_of", "text"]
+__all__ = ["TESTS", "TURNS", "OwnTurns", "Row", "Rows", "conversations", "rows_of", "text"]
 
 INT64_LIMIT: Final = 2**63
 
@@ -93,7 +93,7 @@ TURNS: Final[dict[str, type]] = {
 
 
 @final
-class Conversation(NamedTuple):
+class OwnTurns(NamedTuple):
     """A conversation's own turns in order, and its tests by id. The last turn has no reply if the conversation was interrupted there."""
 
     turns: list[Turn]
@@ -106,10 +106,10 @@ class Rows(NamedTuple):
 
     tests: list[Row]
     turns: list[Row]
-    played: Mapping[str, Conversation]
+    played: Mapping[str, OwnTurns]
 
 
-def conversations(run: RunFolder) -> dict[str, Conversation]:
+def conversations(run: RunFolder) -> dict[str, OwnTurns]:
     """Return a run's conversations by id. One that was not begun has no turns. Raises JournalError for a damaged journal."""
     turns: dict[str, list[Turn]] = {id: [] for id in run.manifest.conversations}
 
@@ -118,7 +118,7 @@ def conversations(run: RunFolder) -> dict[str, Conversation]:
             turns[id][change.number - transcript.before :] = [change]
 
     transcripts = run.transcripts(on_change)
-    return {id: Conversation(turns[id], transcripts[id].tests if id in transcripts else {}) for id in turns}
+    return {id: OwnTurns(turns[id], transcripts[id].tests if id in transcripts else {}) for id in turns}
 
 
 def rows_of(name: str, run: Graded) -> Rows:

@@ -14,18 +14,18 @@ from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.show import print_test
 from longspan.simulator.report.excerpts import Excerpt
 from longspan.simulator.report.junit import failure_text, seconds
-from longspan.simulator.report.reading import Reading, Test, Turn
+from longspan.simulator.report.reading import Reading, TestView, TurnView
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Said", "ShownTest"]
+__all__ = ["SaidTurn", "ShownTest"]
 
 WIDTH: Final = 110
 """Characters of a line of a test's text."""
 
 
 @final
-class Said(NamedTuple):
+class SaidTurn(NamedTuple):
     """One turn of a test: what the user said in it, what the agent replied (None if it did not), and the ideal reply, if it is known."""
 
     turn: int
@@ -85,12 +85,12 @@ class ShownTest:
         return self._result.reason
 
     @property
-    def needles(self) -> list[Said]:
+    def needles(self) -> list[SaidTurn]:
         """The turns that carry what its questions need."""
         return [self._said(turn) for turn in self._test.needles]
 
     @property
-    def questions(self) -> list[Said]:
+    def questions(self) -> list[SaidTurn]:
         """Its questions, and other turns that prove the grade."""
         return [self._said(turn) for turn in self._test.questions]
 
@@ -106,12 +106,12 @@ class ShownTest:
         return seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
 
     @cached_property
-    def _test(self) -> Test:
-        return Test.of(self._result, self._reading().conversations)
+    def _test(self) -> TestView:
+        return TestView.of(self._result, self._reading().conversations)
 
-    def _said(self, turn: Turn) -> Said:
+    def _said(self, turn: TurnView) -> SaidTurn:
         ideal = self._test.expected.get(turn.number)
-        return Said(turn.number, _whole(turn.text), _whole(turn.reply) if turn.reply else None, _whole(ideal) if ideal else None)
+        return SaidTurn(turn.number, _whole(turn.text), _whole(turn.reply) if turn.reply else None, _whole(ideal) if ideal else None)
 
     def __str__(self) -> str:
         file = io.StringIO()

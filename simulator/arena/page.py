@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from longspan.simulator.arena.ranking_tables import tables
 from longspan.simulator.arena.results import Comparison, Result
-from longspan.simulator.arena.tables import tables
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.files.reading import write_json, write_text
 from longspan.simulator.report.page import environment, policy

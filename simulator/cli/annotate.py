@@ -33,8 +33,8 @@ def annotate(
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.console import Console
+    from longspan.simulator.cli.printed_tables import print_table
     from longspan.simulator.cli.runs import open_run, user
-    from longspan.simulator.cli.tables import print_table
     from longspan.simulator.judging.annotation import agreements, annotations_by, open_claims, sheets
 
     folder = open_run(run, trust)

@@ -105,10 +105,10 @@ def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, lim
 
 def _print(result: Result, folder: Path, json_: bool) -> None:
     from longspan.simulator.arena.page import write
-    from longspan.simulator.arena.tables import tables
+    from longspan.simulator.arena.ranking_tables import tables
     from longspan.simulator.base.terminal import say_json
     from longspan.simulator.cli.console import wide_console
-    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.cli.printed_tables import print_table
 
     written, page = write(folder, result)
     if json_:

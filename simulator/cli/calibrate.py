@@ -55,7 +55,7 @@ def calibrate(
 def _print(calibration: Calibration, path: Path, json_: bool) -> None:
     from longspan.simulator.base.terminal import say_json
     from longspan.simulator.cli.console import wide_console
-    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.cli.printed_tables import print_table
 
     if json_:
         say_json(calibration.model_dump(mode="json"))

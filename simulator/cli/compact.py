@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from longspan.simulator.base.tables import Table
 from longspan.simulator.base.terminal import as_line
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.tables import drawn, print_list
+from longspan.simulator.cli.printed_tables import drawn, print_list
 
 __all__ = ["letters", "print_compact"]
 

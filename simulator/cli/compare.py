@@ -96,7 +96,7 @@ def compare(
 
 def _group(name: str, comparison: Comparison) -> dict[str, Any]:
     """The figures of runs that play the same tests as JSON: in rows, as in CSV, and what people are told of them."""
-    from longspan.simulator.report.tables import as_rows, notes
+    from longspan.simulator.report.comparison_tables import as_rows, notes
 
     agents, left_out = list(comparison.agents), [str(run.path) for run in comparison.unusable]
     return {
@@ -136,7 +136,7 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
     from longspan.simulator.analysis.baseline import load_fall
     from longspan.simulator.base.tables import Table
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.cli.printed_tables import print_table
 
     fall = load_fall(runs, baseline, margin)
     if json_:
@@ -206,7 +206,7 @@ def print_contrasts(family: Family) -> None:
 
 def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
     """Return a comparison as a file in `folder`."""
-    from longspan.simulator.report.tables import as_csv, as_markdown
+    from longspan.simulator.report.comparison_tables import as_csv, as_markdown
 
     match format:
         case "markdown":
@@ -223,7 +223,7 @@ def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
     from longspan.simulator.cli.compact import letters, print_compact
     from longspan.simulator.cli.console import Console
     from longspan.simulator.measures.group_tables import one_line
-    from longspan.simulator.report.tables import notes, tables
+    from longspan.simulator.report.comparison_tables import notes, tables
 
     console = Console(file)
     called = letters([one_line(agent) for agent in comparison.agents])

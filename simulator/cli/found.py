@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.report.reading import Test, Turn
+from longspan.simulator.report.reading import TestView, TurnView
 
 __all__ = ["Found", "found_at", "places"]
 
@@ -23,14 +23,14 @@ class Found(NamedTuple):
     needed: bool
 
 
-def found_at(test: Test, turn: Turn) -> list[Found]:
+def found_at(test: TestView, turn: TurnView) -> list[Found]:
     """Return the memories that were read for a turn of a test, the first ones first, as far as the agent's trace tells."""
     read = (turn.memory or {}).get("read") or []
     ranks = {pair.rank for pair in test.result.evidence if pair.question_turn == turn.number and pair.rank is not None}
     return [Found(rank, _text(test, each), each.get("turns", []), rank in ranks) for rank, each in enumerate(read, 1)]
 
 
-def _text(test: Test, memory: Mapping[str, Any]) -> str:
+def _text(test: TestView, memory: Mapping[str, Any]) -> str:
     """The start of a memory's text, which may be that of its turn."""
     text = memory.get("text", "")
     told = text if isinstance(text, str) else str(text[0])
@@ -41,7 +41,7 @@ def _text(test: Test, memory: Mapping[str, Any]) -> str:
     return words if len(words) <= CHARS else f"{words[: CHARS - 1]}…"
 
 
-def places(test: Test, turn: Turn) -> list[str]:
+def places(test: TestView, turn: TurnView) -> list[str]:
     """Say of each needle of a question at which place it was found."""
     count = len((turn.memory or {}).get("read") or []) + int((turn.memory or {}).get("unread", 0))
     said = []

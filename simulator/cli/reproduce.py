@@ -29,7 +29,7 @@ def reproduce(
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.console import wide_console
-    from longspan.simulator.cli.tables import print_table
+    from longspan.simulator.cli.printed_tables import print_table
     from longspan.simulator.exchange.papers import needs_paths
     from longspan.simulator.exchange.papers import paper as find
 

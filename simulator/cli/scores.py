@@ -19,7 +19,7 @@ from longspan.simulator.base.document import Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
 from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.tables import cut, print_table
+from longspan.simulator.cli.printed_tables import cut, print_table
 from longspan.simulator.measures import shown
 from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.report.summary import score_interval

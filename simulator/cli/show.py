@@ -15,7 +15,7 @@ from longspan.simulator.cli.runs import RunArgument
 if TYPE_CHECKING:
     from longspan.simulator.cli.console import Console
     from longspan.simulator.report.excerpts import Excerpt
-    from longspan.simulator.report.reading import Conversation, Test, Turn
+    from longspan.simulator.report.reading import ConversationView, TestView, TurnView
     from longspan.simulator.results.graded_runs import Graded
 
 __all__ = ["print_test", "show"]
@@ -47,7 +47,7 @@ def show(
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.suggestions import meant
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.report.reading import Reading, Test
+    from longspan.simulator.report.reading import Reading, TestView
     from longspan.simulator.results.graded_runs import load
 
     _ = RunFolder(run).manifest  # a folder of runs is an error
@@ -64,7 +64,7 @@ def show(
     if found is None:
         ids = [each.id for each in graded.result.tests]
         raise InputError(f"{run} has no test {test!r:.60}{meant(test, ids, '`' + typed('longspan', 'show', run) + '` lists them')}")
-    played = Test.of(found, Reading.of(graded.folder).conversations)
+    played = TestView.of(found, Reading.of(graded.folder).conversations)
     if json_:
         say_json({"folder": str(run), "test": found.model_dump(mode="json"), "turns": [_turn(turn, played) for turn in played.turns]})
     else:
@@ -72,7 +72,7 @@ def show(
     return 0
 
 
-def _turn(turn: Turn, test: Test) -> dict[str, Any]:
+def _turn(turn: TurnView, test: TestView) -> dict[str, Any]:
     """A turn of a test as JSON, with what a memory found for it if it is a question."""
     from longspan.simulator.cli.found import found_at
 
@@ -110,7 +110,7 @@ def _print_title(graded: Graded, console: Console) -> None:
     console.print(as_line(f"{manifest.suite.name}{span} · {manifest.labelled} · seed {manifest.seed}"), style="bold")
 
 
-def print_test(graded: Graded, test: Test, console: Console) -> None:
+def print_test(graded: Graded, test: TestView, console: Console) -> None:
     """Print a test as it was played."""
     result = test.result
     _print_title(graded, console)
@@ -131,7 +131,7 @@ def print_test(graded: Graded, test: Test, console: Console) -> None:
     if test.causes:
         lost = ", ".join(f"{cause.lost} of {cause.known} needles {cause.stage}" for cause in test.causes)
         _print_text("lost", lost, console)
-    before: Turn | None = None
+    before: TurnView | None = None
     for turn in test.turns:
         if before is not None and turn.number > before.number + 1:
             between = turn.number - before.number - 1
@@ -146,7 +146,7 @@ def print_test(graded: Graded, test: Test, console: Console) -> None:
         console.print("It was not started.")
 
 
-def _print_nights(conversation: Conversation, before: Turn | None, turn: Turn, console: Console) -> None:
+def _print_nights(conversation: ConversationView, before: TurnView | None, turn: TurnView, console: Console) -> None:
     """Print the nights between two turns of a test, or those directly before its first."""
     first = turn.number if before is None else before.number + 1
     for each in (
@@ -156,7 +156,7 @@ def _print_nights(conversation: Conversation, before: Turn | None, turn: Turn, c
             console.say(night, "dim")
 
 
-def _print_turn(turn: Turn, test: Test, console: Console) -> None:
+def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
     from longspan.simulator.analysis.distances import needs
 
     own = turn.message.test == test.result.id
@@ -177,7 +177,7 @@ def _print_turn(turn: Turn, test: Test, console: Console) -> None:
         _print_found(test, turn, console)
 
 
-def _print_found(test: Test, turn: Turn, console: Console) -> None:
+def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
     """Print what a memory found for a question, and at which places the question's needles are."""
     from longspan.simulator.cli.found import found_at, places
 

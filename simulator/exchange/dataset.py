@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.analysis.rows import Conversation, conversations
+from longspan.simulator.analysis.rows import OwnTurns, conversations
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError, ScenarioError
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.files.reading import writing_folder
@@ -128,7 +128,7 @@ class _Place(NamedTuple):
     told: bool
 
 
-def _messages(manifest: Manifest, id: str, played: Conversation) -> Iterator[Row]:
+def _messages(manifest: Manifest, id: str, played: OwnTurns) -> Iterator[Row]:
     """Yield the rows of a conversation's messages, with filler in the places of its dynamic tests.
 
     Raises JournalError if the journal is not that of such a conversation, and InputError for what the user has not allowed (see `gate`).
@@ -153,7 +153,7 @@ def _dealt(message: events.Message) -> int:
     return message.dealt
 
 
-def _places(manifest: Manifest, id: str, played: Conversation) -> dict[int, _Place]:
+def _places(manifest: Manifest, id: str, played: OwnTurns) -> dict[int, _Place]:
     """Return the places of a conversation's dynamic tests by turn, farewells included."""
     dynamic = [test for test in played.tests.values() if test.definition.outline]
     if not dynamic:

@@ -22,7 +22,7 @@ from longspan.simulator.report.folded import fold
 from longspan.simulator.report.memory import memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.prompts import add_prompts
-from longspan.simulator.report.reading import Conversation, Reading, Test, with_branches
+from longspan.simulator.report.reading import ConversationView, Reading, TestView, with_branches
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import MAX_LANES, grade_of, panels, played_in
 from longspan.simulator.results.result import Result
@@ -69,7 +69,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     conversations = (reading or Reading.of(run)).conversations
     add_prompts(run, conversations)
     asked = points(result.tests, result.span)
-    tests = {name: [Test.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
+    tests = {name: [TestView.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     shown = [test for group in tests.values() for test in group]
     losses = MemoryLosses.of(result.tests, result.span)
     kinds = by_kind(result.tests)
@@ -126,7 +126,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     return pieces
 
 
-def _kept(conversations: Mapping[str, Conversation], tests: Iterable[Test]) -> dict[str, set[int]] | None:
+def _kept(conversations: Mapping[str, ConversationView], tests: Iterable[TestView]) -> dict[str, set[int]] | None:
     """The turns of histories that a page has, by conversation and number; None if it has all of them."""
     if sum(turn.size for conversation in conversations.values() for turn in conversation.turns if turn.told) <= MAX_TOLD:
         return None
@@ -137,7 +137,7 @@ def _kept(conversations: Mapping[str, Conversation], tests: Iterable[Test]) -> d
     return found
 
 
-def _bounds(tests: Sequence[Test]) -> tuple[float, float]:
+def _bounds(tests: Sequence[TestView]) -> tuple[float, float]:
     """The lowest and highest possible mean score of `tests`: those without a score count as 0 or as 1."""
     results = [test.result for test in tests if test.result.counts] or [test.result for test in tests]
     return fmean(result.lowest for result in results), fmean(result.highest for result in results)

@@ -12,7 +12,7 @@ from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.memory_losses import MemoryLosses
 from longspan.simulator.report.figures import INK, Format, render
-from longspan.simulator.report.reading import Reading, Test
+from longspan.simulator.report.reading import Reading, TestView
 from longspan.simulator.report.styles import label
 from longspan.simulator.report.summary import score_interval
 from longspan.simulator.report.timeline import Grade, Lane, Tick, panels
@@ -78,7 +78,7 @@ class Card:
     def of(cls, run: Graded) -> Card:
         """Read a run's journals. Raises JournalError if one is damaged."""
         result, conversations = run.result, Reading.of(run.folder).conversations
-        drawn = panels([Test.of(test, conversations) for test in result.tests], conversations)
+        drawn = panels([TestView.of(test, conversations) for test in result.tests], conversations)
         lanes = [lane for panel in drawn for lane in panel.lanes]
         return cls(
             run,

@@ -14,12 +14,12 @@ from longspan.simulator.analysis.matrix import Scored
 from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.measures.memory_losses import LOST_NOTE, OUTCOMES, Answers, Needles, lost_of
 from longspan.simulator.measures.memory_losses import Lost as CellLost
+from longspan.simulator.report.comparison_tables import more_tables, notes, scenario_tables
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
 from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.memory import split
 from longspan.simulator.report.page import environment, policy
-from longspan.simulator.report.tables import more_tables, notes, scenario_tables
 from longspan.simulator.results.graded_runs import Column
 
 __all__ = ["POLICY", "Links", "as_html", "links_from"]

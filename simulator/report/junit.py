@@ -11,7 +11,7 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.files.reading import write_text
 from longspan.simulator.report.excerpts import Excerpt
-from longspan.simulator.report.reading import Reading, Test, Turn
+from longspan.simulator.report.reading import Reading, TestView, TurnView
 from longspan.simulator.results.result import Result, TestResult
 
 __all__ = ["check_junit", "failure_text", "seconds", "write_junit"]
@@ -49,13 +49,13 @@ def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> Non
         if (outcome := _outcome(test)) is not None:
             counts[outcome] += 1
             found = ElementTree.SubElement(case, outcome, message=visible(test.reason))
-            found.text = visible(failure_text(Test.of(test, conversations), result))
+            found.text = visible(failure_text(TestView.of(test, conversations), result))
     suite.set("failures", str(counts["failure"]))
     suite.set("errors", str(counts["error"]))
     suite.set("skipped", str(counts["skipped"]))
 
 
-def seconds(turns: Iterable[Turn]) -> float:
+def seconds(turns: Iterable[TurnView]) -> float:
     """Return what the agent took for turns, as the journal has it."""
     return sum(max(0.0, turn.seconds or 0.0) for turn in turns)
 
@@ -67,7 +67,7 @@ def _outcome(test: TestResult) -> str | None:
     return None if test.score == 1 else "failure"
 
 
-def failure_text(test: Test, run: Result) -> str:
+def failure_text(test: TestView, run: Result) -> str:
     """Return what a developer needs of a test that did not pass: its score in `run`, needles, questions with replies and ideal replies."""
     score = "no score" if test.result.score is None else run.named(test.result.score)
     lines = [f"{score}: {test.result.reason}"]
@@ -77,7 +77,7 @@ def failure_text(test: Test, run: Result) -> str:
     return "\n".join(lines)
 
 
-def _asked(turn: Turn, ideal: Excerpt | None) -> Iterable[str]:
+def _asked(turn: TurnView, ideal: Excerpt | None) -> Iterable[str]:
     yield f"question, turn {turn.number}: {_whole(turn.text)}"
     yield f"reply: {_whole(turn.reply)}" if turn.reply is not None else "no reply"
     if ideal is not None:

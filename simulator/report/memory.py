@@ -9,7 +9,7 @@ from longspan.simulator.analysis.distances import MAX_TOKENS, Point
 from longspan.simulator.analysis.distances import asked as questions
 from longspan.simulator.analysis.groups import Group, group
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses
-from longspan.simulator.report.reading import Conversation
+from longspan.simulator.report.reading import ConversationView
 from longspan.simulator.results.result import TestResult
 
 __all__ = ["Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
@@ -88,7 +88,7 @@ class MemoryMap(NamedTuple):
     rows: list[tuple[str, list[Cell | None]]]
 
 
-def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, Conversation]) -> MemoryMap | None:
+def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, ConversationView]) -> MemoryMap | None:
     """The map of the graded questions of tests, `asked`; None if there are too few, or all of them are in one cell."""
     found = list(_placed(asked, tests, conversations))
     if len(found) < MIN_QUESTIONS:
@@ -107,7 +107,7 @@ def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversation
 
 
 def _placed(
-    asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, Conversation]
+    asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, ConversationView]
 ) -> Iterator[tuple[int, int, Point]]:
     """Graded questions, each after the depth and the distance of the furthest needle that it needs, in tokens."""
     needles = {(test.id, question.turn): question.needle for test in tests for question in questions(test)}

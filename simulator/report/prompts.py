@@ -7,7 +7,7 @@ from typing import Final
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.report.excerpts import Excerpt
-from longspan.simulator.report.reading import Conversation
+from longspan.simulator.report.reading import ConversationView
 from longspan.simulator.subject.prompt_log import Prompt, read_prompts
 
 __all__ = ["add_prompts"]
@@ -25,7 +25,7 @@ MAX_CALLS: Final = 5
 """Calls shown of a turn: the last ones."""
 
 
-def add_prompts(run: RunFolder, conversations: Mapping[str, Conversation]) -> None:
+def add_prompts(run: RunFolder, conversations: Mapping[str, ConversationView]) -> None:
     """Add what models were sent to the turns of a run that kept it. Raises JournalError if a file is damaged."""
     for id, conversation in conversations.items():
         shown: dict[int, list[str]] = {}

@@ -8,19 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.analysis.distances import Asked, asked
+from longspan.simulator.analysis.distances import PlacedQuestion, asked
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.graded_record import Award
 from longspan.simulator.journal import events
-from longspan.simulator.journal.transcript import Change, Evidence, Transcript
-from longspan.simulator.journal.transcript import Turn as TranscriptTurn
+from longspan.simulator.journal.transcript import Change, Evidence, Transcript, Turn
 from longspan.simulator.measures.memory_losses import Outcome, outcomes
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
 from longspan.simulator.report.nights import night_line
 from longspan.simulator.report.recall import Recall
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Cause", "Conversation", "Reading", "Stretch", "Test", "Turn", "with_branches"]
+__all__ = ["Cause", "ConversationView", "Reading", "Stretch", "TestView", "TurnView", "with_branches"]
 
 STAGES: Final[Mapping[Outcome, str]] = {
     "not_stored": "not stored",
@@ -34,7 +33,7 @@ STAGES: Final[Mapping[Outcome, str]] = {
 
 @final
 @dataclass(slots=True)
-class Turn:
+class TurnView:
     """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights`: those before it, in words.
 
     `prompt`: what models were sent for it, if that was kept. `memory`: what its trace tells (see `Recall`).
@@ -60,7 +59,7 @@ class Turn:
     proves: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, conversation: str, turn: TranscriptTurn, max_chars: int = MAX_CHARS) -> Turn:
+    def of(cls, conversation: str, turn: Turn, max_chars: int = MAX_CHARS) -> TurnView:
         """A turn with at most `max_chars` characters of its message and of its reply."""
         shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps, list(map(night_line, turn.nights)))
         if (reply := turn.reply) is not None:
@@ -123,7 +122,7 @@ class Turn:
 
 @final
 @dataclass(slots=True)
-class Conversation:
+class ConversationView:
     """A conversation as a report shows it: its own turns, also by test, its transcript, and the `trunk` that it branches from.
 
     Texts are shortened when they are added, so that long replies take no memory.
@@ -131,9 +130,9 @@ class Conversation:
 
     id: str
     file: str
-    turns: list[Turn] = field(default_factory=list)
-    by_test: dict[str, list[Turn]] = field(default_factory=lambda: defaultdict(list))
-    trunk: Conversation | None = None
+    turns: list[TurnView] = field(default_factory=list)
+    by_test: dict[str, list[TurnView]] = field(default_factory=lambda: defaultdict(list))
+    trunk: ConversationView | None = None
     transcript: Transcript = field(default_factory=Transcript)
     recall: Recall = field(default_factory=Recall)
 
@@ -150,17 +149,17 @@ class Conversation:
         """The number of its own first turn: in a branch, that after the trunk's last."""
         return self.transcript.before
 
-    def holder(self, number: int) -> Conversation:
+    def holder(self, number: int) -> ConversationView:
         """The conversation that has the turn of that number: itself, or its trunk."""
         return self.trunk if self.trunk is not None and number < self.first else self
 
-    def turn(self, number: int) -> Turn | None:
+    def turn(self, number: int) -> TurnView | None:
         """The turn of that number, which may be the trunk's; None if there is none."""
         holder = self.holder(number)
         place = number - holder.first
         return holder.turns[place] if 0 <= place < len(holder.turns) else None
 
-    def shown(self, kept: Mapping[str, Set[int]] | None) -> list[Turn]:
+    def shown(self, kept: Mapping[str, Set[int]] | None) -> list[TurnView]:
         """Its own turns that are in a page: of those told, only those `kept`, by conversation and number, unless that is None."""
         numbers = kept.get(self.id, frozenset()) if kept is not None else None
         return [turn for turn in self.turns if numbers is None or not turn.told or turn.number in numbers]
@@ -172,9 +171,9 @@ class Conversation:
     def add(self, transcript: Transcript, change: Change) -> None:
         """Add what the next event changed in the transcript."""
         self.transcript = transcript
-        if not isinstance(change, TranscriptTurn):
+        if not isinstance(change, Turn):
             return
-        turn = Turn.of(self.id, change)
+        turn = TurnView.of(self.id, change)
         turn.memory = self.recall.of(change, transcript)
         self.turns[turn.number - self.first :] = [turn]
         if (test := turn.message.test) is not None:
@@ -199,16 +198,16 @@ class Cause(NamedTuple):
 
 @final
 @dataclass(slots=True)
-class Test:
+class TestView:
     """One test as it is shown: its result, its own turns and the needles it needs, and the turns that prove its grade.
 
     `expected`: by turn, the ideal reply to a question of a scripted test. `evidence`: by turn, the needle's evidence distances.
     """
 
     result: TestResult
-    conversation: Conversation | None = None
+    conversation: ConversationView | None = None
     facts: Mapping[str, Any] | None = None
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[TurnView] = field(default_factory=list)
     proof: list[int] = field(default_factory=list)
     expected: dict[int, Excerpt] = field(default_factory=dict)
     evidence: dict[int, list[Evidence]] = field(default_factory=lambda: defaultdict(list))
@@ -217,7 +216,7 @@ class Test:
     watched: list[Stretch] = field(default_factory=list)
 
     @classmethod
-    def of(cls, result: TestResult, conversations: Mapping[str, Conversation]) -> Test:
+    def of(cls, result: TestResult, conversations: Mapping[str, ConversationView]) -> TestView:
         conversation = conversations.get(result.conversation) if result.conversation is not None else None
         if conversation is None or (played := conversation.transcript.tests.get(result.id)) is None:
             return cls(result)
@@ -248,22 +247,22 @@ class Test:
         return self.conversation.holder(number).id if self.conversation is not None else str(self.result.conversation)
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[PlacedQuestion]:
         """Its questions that need a needle, with their evidence distances."""
         return asked(self.result)
 
     @property
-    def questions(self) -> list[Turn]:
+    def questions(self) -> list[TurnView]:
         """Its questions and the turns that prove its grade; its last turn if there are neither."""
         return [turn for turn in self.turns if turn.number in self.proof or self._has(turn, "question")] or self.turns[-1:]
 
     @property
-    def needles(self) -> list[Turn]:
+    def needles(self) -> list[TurnView]:
         """Its needles that are not shown among its questions."""
         shown = {turn.number for turn in self.questions}
         return [turn for turn in self.turns if (turn.number in self.evidence or self._has(turn, "needle")) and turn.number not in shown]
 
-    def _has(self, turn: Turn, kind: str) -> bool:
+    def _has(self, turn: TurnView, kind: str) -> bool:
         return turn.message.test == self.result.id and kind in turn.kinds
 
     @property
@@ -294,7 +293,7 @@ class Reading:
     def __init__(self, run: RunFolder) -> None:
         self._files = {id: run.journal(id).relative_to(run.path).as_posix() for id in run.manifest.conversations}
         self._trunks = run.manifest.trunks
-        self.conversations: dict[str, Conversation] = {}
+        self.conversations: dict[str, ConversationView] = {}
         for id in self._files:
             self.forget(id)
 
@@ -313,12 +312,12 @@ class Reading:
         """Drop everything that was added to a conversation."""
         trunk = self.conversations.get(self._trunks.get(conversation, ""))
         recall = Recall(trunk.recall if trunk is not None else None)
-        self.conversations[conversation] = Conversation(conversation, self._files[conversation], trunk=trunk, recall=recall)
+        self.conversations[conversation] = ConversationView(conversation, self._files[conversation], trunk=trunk, recall=recall)
 
 
-def with_branches(conversations: Iterable[Conversation]) -> dict[str, list[Conversation]]:
+def with_branches(conversations: Iterable[ConversationView]) -> dict[str, list[ConversationView]]:
     """The branches of each conversation that is no branch itself, by id, as far as they have begun."""
-    found: dict[str, list[Conversation]] = {}
+    found: dict[str, list[ConversationView]] = {}
     for conversation in conversations:
         if conversation.trunk is None:
             found[conversation.id] = []

@@ -9,7 +9,7 @@ from longspan.simulator.analysis.comparable import test_key
 from longspan.simulator.analysis.distances import question_scores
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.measures.memory_losses import OUTCOMES, outcome
-from longspan.simulator.report.reading import Conversation, Reading, Test, Turn
+from longspan.simulator.report.reading import ConversationView, Reading, TestView, TurnView
 from longspan.simulator.results.graded_runs import Graded
 
 __all__ = ["Exchange", "Side", "SideBySide", "side_by_side"]
@@ -23,7 +23,7 @@ class Side(NamedTuple):
     """A test as one agent played it. `fates`: by turn, what became of a needle when each question needed it."""
 
     run: Graded
-    test: Test
+    test: TestView
     fates: Mapping[int, Sequence[str]]
 
 
@@ -32,7 +32,7 @@ class Exchange(NamedTuple):
     """A turn on both sides, None where one has none. `same`: whether the user said the same. `parting`: that they part here, and how."""
 
     number: int
-    turns: tuple[Turn | None, Turn | None]
+    turns: tuple[TurnView | None, TurnView | None]
     same: bool
     parting: Parting | None
 
@@ -56,15 +56,15 @@ def side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
     return SideBySide((_side(one, first), _side(other, second)), list(_exchanges(first, second, at_first, at_second)))
 
 
-def _played(run: Graded, test: str) -> tuple[Test, Conversation | None]:
+def _played(run: Graded, test: str) -> tuple[TestView, ConversationView | None]:
     result = next((result for result in run.result.tests if result.id == test), None)
     if result is None:
         raise InputError(f"{run.name} has no test {test:.80}")
     conversations = Reading.of(run.folder).conversations
-    return Test.of(result, conversations), conversations.get(result.conversation or "")
+    return TestView.of(result, conversations), conversations.get(result.conversation or "")
 
 
-def _side(run: Graded, test: Test) -> Side:
+def _side(run: Graded, test: TestView) -> Side:
     fates: dict[int, list[str]] = {}
     scores = question_scores(test.result)
     for pair in test.result.evidence:
@@ -73,7 +73,7 @@ def _side(run: Graded, test: Test) -> Side:
     return Side(run, test, fates)
 
 
-def _exchanges(one: Test, other: Test, at_one: Conversation | None, at_other: Conversation | None) -> Iterator[Exchange]:
+def _exchanges(one: TestView, other: TestView, at_one: ConversationView | None, at_other: ConversationView | None) -> Iterator[Exchange]:
     parted = False
     for number in sorted({turn.number for test in (one, other) for turn in test.turns}):
         here, there = _said(at_one, number), _said(at_other, number)
@@ -84,12 +84,12 @@ def _exchanges(one: Test, other: Test, at_one: Conversation | None, at_other: Co
 
 
 class _Said(NamedTuple):
-    turn: Turn | None
+    turn: TurnView | None
     message: str | None
     reply: str | None
 
 
-def _said(conversation: Conversation | None, number: int) -> _Said:
+def _said(conversation: ConversationView | None, number: int) -> _Said:
     """A turn with its message and its reply, None for what was not said."""
     turn = conversation.turn(number) if conversation is not None else None
     if conversation is None or turn is None:

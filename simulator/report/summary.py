@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 from longspan.simulator.analysis.statistics import Interval, interval
 from longspan.simulator.analysis.units import observed
 from longspan.simulator.archive.run_folder import Failure, RunFolder
-from longspan.simulator.report.reading import Conversation
+from longspan.simulator.report.reading import ConversationView
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
@@ -27,7 +27,7 @@ class Times(NamedTuple):
     p95: float
 
 
-def times(conversations: Iterable[Conversation]) -> Times | None:
+def times(conversations: Iterable[ConversationView]) -> Times | None:
     """The measured times of all replies that the agent was asked for; None if none was measured."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
     seconds = sorted(turn.seconds for turn in turns if turn.asked and turn.seconds is not None)
@@ -50,7 +50,7 @@ def without_score(result: Result) -> dict[str, int]:
     return dict(sorted(Counter(str(test.status) for test in result.tests if test.score is None).items()))
 
 
-def failures(run: RunFolder, conversations: Mapping[str, Conversation]) -> dict[str, Failure]:
+def failures(run: RunFolder, conversations: Mapping[str, ConversationView]) -> dict[str, Failure]:
     """The agent's last failure in each conversation that did not finish."""
     found = run.failures()
     return {id: failure for id, failure in found.items() if (conversation := conversations.get(id)) and not conversation.closed}

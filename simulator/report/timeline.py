@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, final, get_args
 
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.journal import events
-from longspan.simulator.report.reading import Conversation, Stretch, Test, Turn, stretches
+from longspan.simulator.report.reading import ConversationView, Stretch, TestView, TurnView, stretches
 
 __all__ = ["MAX_LANES", "Lane", "Mark", "Panel", "Sum", "Tick", "grade_of", "panels", "played_in", "ticks"]
 
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
     """A turn of a test. `at`: where its message starts, as a share of the conversation's tokens."""
 
     at: float
-    turn: Turn
+    turn: TurnView
     shape: Literal["needle", "question", "line"]
 
 
@@ -57,7 +57,7 @@ class Lane(NamedTuple):
     turns it watched. `filler` and `jumps` are empty unless the test has a conversation to itself.
     """
 
-    test: Test
+    test: TestView
     tokens: int
     grade: Grade
     spans: list[Piece]
@@ -83,7 +83,7 @@ class Panel(NamedTuple):
     `tests`: how many tests it shows, each in a lane, or all of a grade in one of `sums`. `history`: what of it was told, if it is told.
     """
 
-    conversation: Conversation | None
+    conversation: ConversationView | None
     tokens: int
     tests: int
     ticks: list[Tick]
@@ -94,9 +94,9 @@ class Panel(NamedTuple):
     sums: list[Sum]
 
 
-def panels(tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> list[Panel]:
+def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
     """A panel for each conversation with several tests, its own or those of its branches, and one for all others."""
-    together: dict[str, list[Test]] = {}
+    together: dict[str, list[TestView]] = {}
     for test in tests:
         if (conversation := conversations.get(test.result.conversation or "")) is not None:
             together.setdefault((conversation.trunk or conversation).id, []).append(test)
@@ -105,7 +105,7 @@ def panels(tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> 
     return shared + ([_single(single, conversations)] if single else [])
 
 
-def played_in(tests: Iterable[Test], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def played_in(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """By conversation: its tests as JSON, for the page's script. A test is open from its `first` turn to its `last`."""
     found: dict[str, list[dict[str, Any]]] = {id: [] for id in conversations}
     for test in tests:
@@ -116,7 +116,7 @@ def played_in(tests: Iterable[Test], conversations: Iterable[str]) -> dict[str, 
     return found
 
 
-def _shared(conversation: Conversation, tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> Panel:
+def _shared(conversation: ConversationView, tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
     """The panel of a conversation. Questions about a history that are too many for a lane each are summed up by grade."""
     played = [conversations[str(test.result.conversation)] for test in tests]
     total = max(1, conversation.tokens, *(each.tokens for each in played))
@@ -135,7 +135,7 @@ def _shared(conversation: Conversation, tests: Sequence[Test], conversations: Ma
     )
 
 
-def _sums(tests: Sequence[Test], total: int) -> list[Sum]:
+def _sums(tests: Sequence[TestView], total: int) -> list[Sum]:
     found = []
     for grade in GRADES:
         group = [test for test in tests if grade_of(test.result.score, test.result.chance) == grade]
@@ -146,7 +146,7 @@ def _sums(tests: Sequence[Test], total: int) -> list[Sum]:
     return found
 
 
-def _single(tests: Sequence[Test], conversations: Mapping[str, Conversation]) -> Panel:
+def _single(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
     lanes = []
     for test in tests:
         conversation = conversations[str(test.result.conversation)]
@@ -156,7 +156,7 @@ def _single(tests: Sequence[Test], conversations: Mapping[str, Conversation]) ->
     return Panel(None, 0, len(tests), [], [], [], [], lanes, [])
 
 
-def _lane(test: Test, conversation: Conversation, total: int) -> Lane:
+def _lane(test: TestView, conversation: ConversationView, total: int) -> Lane:
     own = [turn for turn in conversation.by_test[test.result.id] if turn.message.kind not in events.LEAVING]
     questions = [turn for turn in own if turn.message.kind == "question"]
     needed = [turn for turn in test.turns if turn.number in test.evidence and turn.message.test != test.result.id]
@@ -176,23 +176,23 @@ def _lane(test: Test, conversation: Conversation, total: int) -> Lane:
     )
 
 
-def _shape(turn: Turn) -> Literal["needle", "question", "line"]:
+def _shape(turn: TurnView) -> Literal["needle", "question", "line"]:
     if turn.message.kind == "question":
         return "question"
     return "needle" if turn.message.needle else "line"
 
 
-def _filler(conversation: Conversation, total: int) -> list[Piece]:
+def _filler(conversation: ConversationView, total: int) -> list[Piece]:
     numbers = (turn.number for turn in conversation.turns if turn.message.kind == "filler")
     return [_covered(conversation, stretch, total) for stretch in stretches(numbers)]
 
 
-def _jumps(conversation: Conversation, total: int) -> list[float]:
+def _jumps(conversation: ConversationView, total: int) -> list[float]:
     found = [turn.message.start / total for turn in conversation.turns if turn.jumps or turn.nights]
     return found if len(found) <= MAX_JUMPS else []
 
 
-def _covered(conversation: Conversation, stretch: Stretch, total: int) -> Piece:
+def _covered(conversation: ConversationView, stretch: Stretch, total: int) -> Piece:
     """The tokens of a stretch of turns, with their replies. Turns that a damaged journal lacks cover nothing."""
     first, after = conversation.turn(stretch.first), conversation.turn(stretch.last + 1)
     if first is None:

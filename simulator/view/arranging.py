@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
 from longspan.simulator.analysis.matrix import natural
-from longspan.simulator.view.run_list import Entry
+from longspan.simulator.view.run_list import ListedRun
 
 __all__ = ["ORDERS", "Group", "arranged", "in_order"]
 
@@ -24,7 +24,7 @@ ORDERS: Final[dict[str, str]] = {
 }
 """By what runs can be sorted, and what that is called. A minus in front turns it round."""
 
-KEYS: Final[dict[str, Callable[[Entry], Any]]] = {
+KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "changed": lambda entry: -entry.changed,
     "run": lambda entry: natural(entry.name),
     "agent": lambda entry: entry.manifest.agent if entry.manifest else "",
@@ -41,7 +41,7 @@ class Group(NamedTuple):
     """Runs that differ in their seeds only. `share` and `chance` are means, as shares of full marks, over those with results, which
     are `scored`; `low` and `high` the least and the greatest share."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[ListedRun]
     scored: int
     share: float
     low: float
@@ -49,7 +49,7 @@ class Group(NamedTuple):
     chance: float
 
 
-def in_order(entries: Sequence[Entry], order: str) -> list[Entry]:
+def in_order(entries: Sequence[ListedRun], order: str) -> list[ListedRun]:
     """Sort entries, which are the most recent first, by one of `ORDERS`; what is equal, by name."""
     name = order.removeprefix("-")
     if name not in KEYS:
@@ -58,9 +58,9 @@ def in_order(entries: Sequence[Entry], order: str) -> list[Entry]:
     return sorted(named, key=KEYS[name], reverse=order.startswith("-"))
 
 
-def arranged(entries: Sequence[Entry], order: str) -> list[Group]:
+def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
     """Group sorted entries by everything but their seeds. Groups are where their first entry is, or sorted by their means."""
-    found: dict[Hashable, list[Entry]] = {}
+    found: dict[Hashable, list[ListedRun]] = {}
     for entry in entries:
         found.setdefault(_kind(entry), []).append(entry)
     groups = [_group(sorted(group, key=KEYS["seed"])) for group in found.values()]
@@ -69,14 +69,14 @@ def arranged(entries: Sequence[Entry], order: str) -> list[Group]:
     return groups
 
 
-def _kind(entry: Entry) -> Hashable:
+def _kind(entry: ListedRun) -> Hashable:
     if (manifest := entry.manifest) is None:
         return entry.name
     options = (*chosen_scenarios(manifest), *changed_options(manifest))
     return manifest.suite.name, manifest.span, manifest.labelled, options
 
 
-def _group(entries: Sequence[Entry]) -> Group:
+def _group(entries: Sequence[ListedRun]) -> Group:
     shares = [entry.share for entry in entries if entry.share is not None]
     chances = [entry.chance / entry.max_score for entry in entries if entry.max_score]
     if not shares:

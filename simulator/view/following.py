@@ -19,10 +19,9 @@ from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.gradebook.run_status import EndedTest, RunProgress, RunStatus
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
-from longspan.simulator.journal.transcript import Change, PlayedTest
-from longspan.simulator.journal.transcript import Turn as TranscriptTurn
+from longspan.simulator.journal.transcript import Change, PlayedTest, Turn
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
-from longspan.simulator.report.reading import Turn
+from longspan.simulator.report.reading import TurnView
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.suite.plugins import installed_scenarios
 from longspan.simulator.view.run_list import has_results
@@ -61,7 +60,7 @@ class LiveRun:
         self._turns: deque[LiveEvent] = deque(maxlen=MAX_TURNS)
         self._changed = trio.Event()
         self._places: dict[str, dict[str, Any]] = {}  # by conversation, what its turns' events say of it
-        self._pending: dict[str, TranscriptTurn] = {}  # by conversation, the message without a reply so far
+        self._pending: dict[str, Turn] = {}  # by conversation, the message without a reply so far
         self._announced: set[str] = set()  # conversations whose pending message has had its event
 
     def turns(self, number: int) -> list[LiveEvent]:
@@ -121,12 +120,12 @@ class LiveRun:
         match change:
             case PlayedTest(status="open"):
                 self._add_test(_event("test", id=change.id, grade="open", score=None, reason=""))
-            case TranscriptTurn(reply=None):
+            case Turn(reply=None):
                 self._announced.discard(id)
                 self._pending[id] = change
-            case TranscriptTurn():
+            case Turn():
                 del self._pending[id]
-                self._add_turn(Turn.of(id, change, EXCERPT_CHARS))
+                self._add_turn(TurnView.of(id, change, EXCERPT_CHARS))
         if ended is not None:
             grade = grade_of(ended.score, ended.chance)
             self._add_test(_event("test", id=ended.test, grade=grade, score=ended.score, reason=visible(ended.reason[:EXCERPT_CHARS])))
@@ -135,7 +134,7 @@ class LiveRun:
         for id, turn in self._pending.items():
             if id not in self._announced:
                 self._announced.add(id)
-                self._add_turn(Turn.of(id, turn, EXCERPT_CHARS), waiting=True)
+                self._add_turn(TurnView.of(id, turn, EXCERPT_CHARS), waiting=True)
 
     def _set_status(self, status: str) -> None:
         if status != self.status:
@@ -146,7 +145,7 @@ class LiveRun:
         self.tests.append(event)
         self._wake()
 
-    def _add_turn(self, turn: Turn, **more: bool) -> None:
+    def _add_turn(self, turn: TurnView, **more: bool) -> None:
         """Add the event of a turn, shortened: the report has all of it."""
         turn.trace = None
         self._turns.append(_event("turn", **turn.data(), **more, **self._places[turn.conversation]))

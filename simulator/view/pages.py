@@ -33,7 +33,7 @@ from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
 from longspan.simulator.view.arranging import ORDERS, arranged, in_order
 from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
 from longspan.simulator.view.rendering import page
-from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
+from longspan.simulator.view.run_list import ListedRun, MissingError, RunList, matching
 
 __all__ = ["Pages"]
 
@@ -289,11 +289,11 @@ def _render_comparison(paths: list[Path]) -> tuple[str, str]:
     return as_html(load_comparison(paths), links), POLICY
 
 
-def _ago() -> Callable[[Entry], str]:
+def _ago() -> Callable[[ListedRun], str]:
     """A function that says when an entry changed."""
     now = time()
 
-    def ago(entry: Entry) -> str:
+    def ago(entry: ListedRun) -> str:
         minutes = max(0, int((now - entry.changed) / 60))
         if not entry.changed:
             return ""

@@ -19,7 +19,7 @@ from longspan.simulator.results.graded_runs import Graded, load
 from longspan.simulator.results.result import read_result
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Entry", "MissingError", "RunList", "State", "has_results", "matching"]
+__all__ = ["ListedRun", "MissingError", "RunList", "State", "has_results", "matching"]
 
 State = Literal["finished", "interrupted", "running", "stopped", "waiting", "damaged"]
 """A run's state. `running`: a process holds its lock. `stopped`: none does, and it has no results. `interrupted`: it has results, but
@@ -44,7 +44,7 @@ class MissingError(LongspanError):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedRun:
     """A run in the list.
 
     `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: what
@@ -86,10 +86,10 @@ class RunList:
         if (root / MANIFEST).exists():
             raise InputError(f"{root}: is a run; give the folder that contains it, {root.resolve().parent}")
         self.root = root.resolve()
-        self._cache: dict[str, tuple[object, Entry]] = {}
+        self._cache: dict[str, tuple[object, ListedRun]] = {}
         self._ended: dict[Path, tuple[int, int]] = {}
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ListedRun]:
         """All runs, the most recently changed first."""
         names = [file.name for file in os.scandir(self.root) if _is_run(Path(file.path))]
         sweeping = is_locked(self.root)
@@ -116,7 +116,7 @@ class RunList:
         (graded,), _ = load([self.run(name).path])
         return graded
 
-    def _entry(self, name: str, sweeping: bool) -> Entry:
+    def _entry(self, name: str, sweeping: bool) -> ListedRun:
         try:
             run = self.run(name)
             files = [run.path / MANIFEST, run.path / "result.json", *map(run.journal, run.manifest.played)]
@@ -131,16 +131,16 @@ class RunList:
             begun = any(journal.exists() for journal in journals_of(run))
             return replace(entry, state="stopped" if begun or not sweeping else "waiting", ended=self._ended_tests(run))
         except (LongspanError, OSError) as error:
-            return Entry(name, "damaged", 0.0, why=str(error))
+            return ListedRun(name, "damaged", 0.0, why=str(error))
 
-    def _read(self, name: str, run: RunFolder, changed: float) -> Entry:
+    def _read(self, name: str, run: RunFolder, changed: float) -> ListedRun:
         run.check()
         if not has_results(run):
-            return Entry(name, "stopped", changed, run.manifest)
+            return ListedRun(name, "stopped", changed, run.manifest)
         result = self.graded(name).result
         state: State = "interrupted" if result.interrupted else "finished"
         figures = result.score, result.score_bounds, result.max_score, result.chance
-        return Entry(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded)
+        return ListedRun(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded)
 
     def _ended_tests(self, run: RunFolder) -> int:
         """How many graded tests have ended, by what the journals say so far. Only what is new in them is read."""
@@ -220,10 +220,10 @@ def journals_of(run: RunFolder) -> Iterator[Path]:
     return map(run.journal, run.manifest.played)
 
 
-def matching(entries: Iterable[Entry], *, suite: str, span: str, agent: str, text: str) -> list[Entry]:
+def matching(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str, text: str) -> list[ListedRun]:
     """The entries with this suite, span and agent, and with `text` in one of their names. An empty value matches all."""
 
-    def matches(entry: Entry) -> bool:
+    def matches(entry: ListedRun) -> bool:
         if entry.manifest is None:
             return not (suite or span or agent) and text.lower() in entry.name.lower()
         manifest = entry.manifest

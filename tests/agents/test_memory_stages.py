@@ -28,7 +28,7 @@ from longspan.simulator.journal.transcript import Turn as PlayedTurn
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.measures.ingestion import Ingestion, figures_of
 from longspan.simulator.preflight.lag import Lag, measure_lag
-from longspan.simulator.report.tables import tables
+from longspan.simulator.report.comparison_tables import tables
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

@@ -38,8 +38,8 @@ from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.measures.memory_losses import OUTCOMES
+from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
 from longspan.simulator.report.figures import FIGURES
-from longspan.simulator.report.tables import COMMON_COLUMNS
 from longspan.simulator.results.effects import Effect, TestEffect
 from longspan.simulator.results.result import Result, ScenarioResult, TestResult
 from longspan.simulator.suite.grid import Grid

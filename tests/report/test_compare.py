@@ -29,7 +29,7 @@ from longspan.simulator.measures.comparing import Comparison, load_comparison
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, lost_of
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
-from longspan.simulator.report.tables import COMMON_COLUMNS, _escaped, as_csv, as_markdown, notes, tables
+from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, _escaped, as_csv, as_markdown, notes, tables
 from longspan.simulator.results.graded_runs import Column
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run

@@ -14,14 +14,14 @@ import pytest
 import trio
 
 from longspan.simulator.analysis.distance_curve import distance_curve
-from longspan.simulator.analysis.distances import Asked, Distances, Point, asked, narrow, points, short, spans_kept, spans_said
+from longspan.simulator.analysis.distances import Distances, PlacedQuestion, Point, asked, narrow, points, short, spans_kept, spans_said
 from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.graded_record import Item
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.tables import notes, tables
+from longspan.simulator.report.comparison_tables import notes, tables
 from longspan.simulator.results.result import Result, TestResult, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
@@ -49,9 +49,9 @@ def changed(test: TestResult, **fields: Any) -> TestResult:
 def test_a_question_lies_as_far_back_as_the_furthest_needle_that_it_needs(result: Result) -> None:
     pairs = [Evidence(1, 9, 700, 650), Evidence(4, 9, 300, 280), Evidence(1, 20, 1_500, 1_400)]
     test = changed(result.tests[0], evidence=pairs)
-    assert asked(test) == [Asked(9, 700, 650, 1), Asked(20, 1_500, 1_400, 1)]
+    assert asked(test) == [PlacedQuestion(9, 700, 650, 1), PlacedQuestion(20, 1_500, 1_400, 1)]
     assert asked(changed(test, evidence=[])) == []
-    assert asked(changed(test, evidence=[Evidence(1, 2, 40)])) == [Asked(2, 40, 40, 1)], "0.2 charged nothing"
+    assert asked(changed(test, evidence=[Evidence(1, 2, 40)])) == [PlacedQuestion(2, 40, 40, 1)], "0.2 charged nothing"
 
     def nearest(*pairs: Evidence) -> list[int]:
         return [each.needle for each in asked(changed(test, evidence=list(pairs)))]

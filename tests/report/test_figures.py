@@ -20,10 +20,10 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
 from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
 from longspan.simulator.report import figures
+from longspan.simulator.report.comparison_tables import notes
 from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, label, labels, styles
-from longspan.simulator.report.tables import notes
 from tests.made_runs import interrupt, made_run
 
 LONG = [

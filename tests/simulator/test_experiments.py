@@ -37,7 +37,7 @@ from longspan.simulator.journal.journal import Journal
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.measures.experiments import pooled_effects, told
 from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report.tables import tables
+from longspan.simulator.report.comparison_tables import tables
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, replay, resume

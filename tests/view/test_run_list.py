@@ -15,7 +15,7 @@ from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.files.locks import is_locked, locked
 from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.view.arranging import in_order
-from longspan.simulator.view.run_list import Entry, MissingError, RunList, matching
+from longspan.simulator.view.run_list import ListedRun, MissingError, RunList, matching
 from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -24,7 +24,7 @@ def states(run_list: RunList) -> dict[str, str]:
     return {entry.name: entry.state for entry in run_list.entries()}
 
 
-def entry(run_list: RunList, name: str) -> Entry:
+def entry(run_list: RunList, name: str) -> ListedRun:
     (entry,) = (entry for entry in run_list.entries() if entry.name == name)
     return entry
 
@@ -129,8 +129,8 @@ def test_what_differs_from_the_suite_is_told(made: Path) -> None:
 def test_orders(made: Path, order: str, names: list[str]) -> None:
     manifest = RunFolder(made / ORACLE).manifest
     entries = [
-        Entry("a10", "stopped", 1.0, manifest.model_copy(update={"seed": 1})),
-        Entry("a2", "stopped", 2.0, manifest.model_copy(update={"seed": 3})),
+        ListedRun("a10", "stopped", 1.0, manifest.model_copy(update={"seed": 1})),
+        ListedRun("a2", "stopped", 2.0, manifest.model_copy(update={"seed": 3})),
     ]
     assert [entry.name for entry in in_order(entries, order)] == names
 
