@@ -112,6 +112,8 @@ def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
 
     A whole number must be written plainly (see `parse_integer`), or as a size, even if the type of the model's field reads more.
     """
+    # Pydantic's strict modes do not say this: with Python and JSON, "7" is no number, but all options of an agent are text; with
+    # strings, "1_000" is 1000, "0-9" is -9, and a suite's 7 is no number.
     given = _gathered(model, given)
     read = model.model_validate(given)
     for name, info in model.model_fields.items():

@@ -382,10 +382,10 @@ def test_a_manifest_with_thousands_of_digits_is_refused(manifest: dict[str, Any]
 
 
 def test_yaml_reads_what_people_mean() -> None:
-    text = "a: 7\nb: -7\nc: 1.5\nd: yes\ne: 0x10\nf: 1_000\ng: 1:30\nh: 010\ni: +7\nj: 1e3\nk: 0-9\nl: -.5\nm: &x [1]\nn: *x\n"
-    numbers = {"a": 7, "b": -7, "c": 1.5, "d": True, "l": -0.5, "m": [1], "n": [1]}
+    text = "a: 7\nb: -7\nc: 1.5\nd: true\ne: 0x10\nf: 1_000\ng: 1:30\nh: 010\ni: +7\nj: 1e3\nk: 0-9\nl: -.5\nm: &x [1]\nn: *x\no: off\n"
+    numbers = {"a": 7, "b": -7, "c": 1.5, "d": True, "o": "off", "l": -0.5, "m": [1], "n": [1]}
     assert plain_yaml.load(text) == numbers | {"e": "0x10", "f": "1_000", "g": "1:30", "h": "010", "i": "+7", "j": "1e3", "k": "0-9"}
-    for hostile in (LAUGHS, "&a [*a]", "&a {b: *a}", "!!int 0x10"):
+    for hostile in (LAUGHS, "&a [*a]", "&a {b: *a}", "!!int 0x10", "a: 1\na: 2", "{a: {b: 1, b: 1}}"):
         with pytest.raises((yaml.YAMLError, ValueError)):
             plain_yaml.load(hostile)
 

@@ -261,11 +261,21 @@ def test_max_cost_requires_known_prices(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "runs").exists()
 
 
+def test_words_are_read_as_written(tmp_path: Path) -> None:
+    content = "{scenarios: [colours], tests: 1, spans: [2k], agents: [silent], branch: off, label: no, isolated: yes}"
+    (tmp_path / "s.yaml").write_text(content, "utf-8")
+    sweep(tmp_path, "s.yaml")
+    (path,) = (tmp_path / "runs" / "s").glob("*/manifest.json")
+    manifest = RunFolder(path.parent).manifest
+    assert (manifest.branch, manifest.label, manifest.isolated) == ("off", "no", True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("agents: [oracle", "sweep s.yaml: not YAML"),
         ("[oracle]", "sweep s.yaml: expected a mapping; its keys are suites"),
+        ("tests: 1\nagents: [oracle]\ntests: 2", "sweep s.yaml: not YAML: ComposerError: the key 'tests' is given twice"),
         ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; did you mean agents?"),
         ("nonsense: 1", "sweep s.yaml: nonsense: unknown key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: must not be empty"),
