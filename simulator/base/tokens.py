@@ -86,6 +86,8 @@ class Tokenizer:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`. Never raises: invalid Unicode (a lone surrogate) counts as U+FFFD."""
+        if len(text) <= PIECE:  # nearly always: filler is counted line by line
+            return len(self._encoding.encode_ordinary(text))
         return sum(len(self._encoding.encode_ordinary(piece)) for piece in _pieces(text))
 
     def encode(self, text: str) -> list[int]:

@@ -16,7 +16,8 @@ Item = TypeVar("Item")
 
 DATA: Final = Path(__file__).parents[1] / "data"
 
-ARTICLE: Final = re.compile(r"\b([Aa])(?= (?![Uu]ni|[Uu]s[aeu]|[Uu]t[eio]|[Uu]ku|[Ee]u|[Oo]ne\b|[Uu]re|[Uu]ra|[Ee]we)[aeiouAEIOU])")
+ARTICLE: Final = re.compile(r"[Aa](?<!\w.)(?= (?![Uu]ni|[Uu]s[aeu]|[Uu]t[eio]|[Uu]ku|[Ee]u|[Oo]ne\b|[Uu]re|[Uu]ra|[Ee]we)[aeiouAEIOU])")
+"""The letter comes first, since that is searched for far faster than a boundary between words."""
 
 
 @final
@@ -45,13 +46,27 @@ class Draws:
         return chosen
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        return self.random.sample(items, len(items))
+        """Return what `random.sample(items, len(items))` returns, in half the time: most of what filler takes is shuffling long lists."""
+        bits = self.random.getrandbits
+        pool, found = list(items), []
+        for left in range(len(pool), 0, -1):
+            size = left.bit_length()
+            at = bits(size)
+            while at >= left:
+                at = bits(size)
+            found.append(pool[at])
+            pool[at] = pool[left - 1]
+        return found
 
 
 def filled(form: str, slots: Mapping[str, str]) -> str:
     """Fill slots such as {thing} into a form; "a" becomes "an" where a vowel follows, and the first letter is a capital."""
-    text = ARTICLE.sub(r"\1n", form.format_map(slots))
+    text = ARTICLE.sub(_with_n, form.format_map(slots))
     return text[:1].upper() + text[1:]
+
+
+def _with_n(article: re.Match[str]) -> str:
+    return article[0] + "n"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, partial
+from itertools import accumulate
 from typing import Final, final
 
 from longspan.simulator.filler.draws import Draws, filled, read
@@ -39,13 +40,14 @@ class Talk:
 
     def pairs(self) -> Iterator[Pair]:
         draw = Draws(f"{self._seed}/questions")
-        kinds, weights = zip(*((kind, weight) for kind, (weight, _) in read("questions").items()), strict=True)
+        kinds = list(read("questions"))
+        weights = list(accumulate(weight for weight, _ in read("questions").values()))
         near = _kinds("near")
         while True:
             if draw.random.random() < NEAR:
                 yield _near(draw, draw.random.choice(near))
             else:
-                yield _question(draw, draw.random.choices(kinds, weights)[0])
+                yield _question(draw, draw.random.choices(kinds, cum_weights=weights)[0])
 
     def chat(self) -> Iterator[Pair]:
         draw = Draws(f"{self._seed}/chat")

@@ -118,6 +118,7 @@ class Conductor:
         self._reopens: dict[str, float] = {}
         self._queues: dict[str, deque[TestState]] = {}
         self._places: dict[TestState, int] = {}
+        self._left: dict[TestState, tuple[int, list[Job]]] = {}
         for place, state in enumerate(sorted(states, key=self._rank) if paced else states):
             self._places[state] = place
             self._queues.setdefault(state.test.scenario.name, deque()).append(state)
@@ -229,7 +230,7 @@ class Conductor:
 
     def _latest(self, state: TestState) -> float:
         """Return the latest position at which a test can start its next segment and keep its span."""
-        job = self._chain(state, state.said, state.start)[0]
+        job = self._still(state)[0]
         return job.deadline - job.cost
 
     def _may_speak(self, state: TestState) -> bool:
@@ -275,7 +276,19 @@ class Conductor:
 
     def _chains(self, without: TestState | None = None) -> list[list[Job]]:
         """What each open test has still to say; of `without`, only what follows its next segment."""
-        return [self._chain(state, state.said + (state is without), state.start) for state in self._open if state.pending]
+        return [
+            self._chain(state, state.said + 1, state.start) if state is without else self._still(state)
+            for state in self._open
+            if state.pending
+        ]
+
+    def _still(self, state: TestState) -> list[Job]:
+        """What an open test has still to say, made anew only once it has spoken: it is asked for before every turn."""
+        said, jobs = self._left.get(state, (-1, []))
+        if said != state.said:
+            jobs = self._chain(state, state.said, state.start)
+            self._left[state] = state.said, jobs
+        return jobs
 
     def _chain(self, state: TestState, first: int, start: float) -> list[Job]:
         """A test's segments from `first` on, in order; each deadline leaves room for the segments after it."""

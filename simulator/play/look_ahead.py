@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
@@ -30,11 +29,12 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
     left = [list(chain) for chain in chains if chain]
     if _any_order(position, left):
         return True
-    if not fits(position, sorted(job for chain in left for job in chain)):
+    jobs = _by_release(left)
+    if not fits(position, jobs):
         return False
     ahead = [left[-1][0]] if first else _released(left, position)
     while left:
-        chosen = next((job for job in ahead if fits(position + job.cost, _without(left, job))), None)
+        chosen = next((job for job in ahead if fits(position + job.cost, [other for other in jobs if other is not job])), None)
         if chosen is None:
             later = [chain[0].release for chain in left if chain[0].release > position]
             if first or not later:
@@ -45,6 +45,7 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
             if position > chosen.deadline:
                 return False
             left = [rest for chain in left if (rest := _rest(chain, position) if chain[0] is chosen else chain)]
+            jobs = _by_release(left)
         ahead, first = _released(left, position), False
     return True
 
@@ -71,8 +72,8 @@ def _released(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:
     return sorted((chain[0] for chain in chains if chain[0].release <= position), key=lambda job: job.deadline - job.cost)
 
 
-def _without(chains: Iterable[Sequence[Job]], said: Job) -> list[Job]:
-    return sorted(job for chain in chains for job in chain if job is not said)
+def _by_release(chains: Iterable[Sequence[Job]]) -> list[Job]:
+    return sorted(job for chain in chains for job in chain)
 
 
 def fits(position: float, jobs: Sequence[Job]) -> bool:
@@ -80,19 +81,23 @@ def fits(position: float, jobs: Sequence[Job]) -> bool:
 
     The earliest deadline goes first, which is best possible then. If they do not even fit so, no order of whole segments will do.
     """
-    waiting: list[tuple[float, float]] = []
-    ahead = 0
-    while ahead < len(jobs) or waiting:
-        if not waiting:
-            position = max(position, jobs[ahead].release)
-        while ahead < len(jobs) and jobs[ahead].release <= position:
-            heapq.heappush(waiting, (jobs[ahead].deadline, jobs[ahead].cost))
-            ahead += 1
-        deadline, cost = heapq.heappop(waiting)
-        until = min(position + cost, jobs[ahead].release if ahead < len(jobs) else math.inf)
-        if until < position + cost:
-            heapq.heappush(waiting, (deadline, position + cost - until))
-        elif until > deadline:
+    waiting: list[tuple[float, float]] = []  # a heap: deadlines, and what is left of the cost
+    for release, deadline, cost, _ in jobs:
+        while waiting and position < release:
+            due, left = waiting[0]
+            end = position + left
+            if end > release:
+                heapq.heapreplace(waiting, (due, end - release))
+                position = release
+            elif end > due:
+                return False
+            else:
+                heapq.heappop(waiting)
+                position = end
+        position = max(position, release)
+        heapq.heappush(waiting, (deadline, cost))
+    for due, left in sorted(waiting):
+        position += left
+        if position > due:
             return False
-        position = until
     return True

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import cycle, islice, pairwise
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any, get_args
 
@@ -426,6 +427,19 @@ def test_it_depends_only_on_the_seed() -> None:
     one = Talk(7)
     assert said_by(one, 200) == said_by(one, 200) == said_by(Talk(7), 300)[:200]
     assert len(set(said_by(one, 2000)) & set(said_by(Talk(8), 2000))) < 60
+
+
+@given(st.text(max_size=9), st.integers(0, 300), st.integers(0, 3))
+def test_shuffling_draws_what_a_sample_of_all_draws(seed: str, number: int, before: int) -> None:
+    draw, random = Draws(seed), Random(seed)
+    assert [draw.shuffled(range(number)) for _ in range(before + 1)] == [random.sample(range(number), number) for _ in range(before + 1)]
+    assert draw.random.random() == random.random()
+
+
+def test_a_becomes_an_before_vowels_alone() -> None:
+    form = "a owl and A ant, a unit, a {thing}, a one-way street, a European, data about a banana, extra ink; 3a ice, _a ink, é a egg"
+    said = "An owl and An ant, a unit, an ape, a one-way street, a European, data about a banana, extra ink; 3a ice, _a ink, é an egg"
+    assert filled(form, {"thing": "ape"}) == said
 
 
 def test_seeds_keep_their_meaning() -> None:
