@@ -46,10 +46,10 @@ def minutes(question: str) -> int:
 # ---- the test that is made
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_the_ideal_reply_scores_and_a_silent_one_does_not(seed: int) -> None:
-    assert play(seed).grade.score == 1
-    assert play(seed, reply="OK.").grade.score == 0
+def test_the_ideal_reply_scores_and_a_silent_one_does_not() -> None:
+    for seed in range(50):
+        assert play(seed).grade.score == 1, f"seed {seed}"
+        assert play(seed, reply="OK.").grade.score == 0, f"seed {seed}"
 
 
 @pytest.mark.parametrize("jokes", [1, 2, 7, 40])
@@ -75,28 +75,28 @@ def test_every_joke_is_asked_for_in_some_test() -> None:
     assert {play(seed).script.facts["asked"] for seed in range(60)} == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_each_joke_is_followed_by_half_an_hour_to_four(seed: int) -> None:
-    lines = play(seed).script.lines
-    assert lines[0].pause == timedelta(0)
-    assert all(timedelta(minutes=30) <= line.pause <= timedelta(minutes=240) for line in lines[1:])
+def test_each_joke_is_followed_by_half_an_hour_to_four() -> None:
+    for seed in range(10):
+        lines = play(seed).script.lines
+        assert lines[0].pause == timedelta(0), f"seed {seed}"
+        assert all(timedelta(minutes=30) <= line.pause <= timedelta(minutes=240) for line in lines[1:]), f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_question_needs_the_joke_it_asks_for_alone(seed: int) -> None:
-    script = play(seed).script
-    assert [line.asks for line in script.lines] == [False] * 4 + [True]
-    assert all(line.needle for line in script.lines[:-1])
-    assert script.lines[-1].needs == (script.facts["asked"],)
-    assert script.lines[-1].ideal == script.facts["jokes"][script.facts["asked"]]
+def test_the_question_needs_the_joke_it_asks_for_alone() -> None:
+    for seed in range(20):
+        script = play(seed).script
+        assert [line.asks for line in script.lines] == [False] * 4 + [True], f"seed {seed}"
+        assert all(line.needle for line in script.lines[:-1]), f"seed {seed}"
+        assert script.lines[-1].needs == (script.facts["asked"],), f"seed {seed}"
+        assert script.lines[-1].ideal == script.facts["jokes"][script.facts["asked"]], f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_question_asks_about_the_time_since_that_joke(seed: int) -> None:
-    rehearsal = play(seed)
-    lines, asked = rehearsal.script.lines, rehearsal.script.facts["asked"]
-    since = sum((line.pause for line in lines[asked + 1 :]), timedelta(0)) + (4 - asked) * timedelta(seconds=30)
-    assert abs(minutes(rehearsal.record.answer.text) - since / timedelta(minutes=1)) <= 0.5
+def test_the_question_asks_about_the_time_since_that_joke() -> None:
+    for seed in range(20):
+        rehearsal = play(seed)
+        lines, asked = rehearsal.script.lines, rehearsal.script.facts["asked"]
+        since = sum((line.pause for line in lines[asked + 1 :]), timedelta(0)) + (4 - asked) * timedelta(seconds=30)
+        assert abs(minutes(rehearsal.record.answer.text) - since / timedelta(minutes=1)) <= 0.5, f"seed {seed}"
 
 
 def test_the_question_never_repeats_what_it_asks_for() -> None:
@@ -171,11 +171,11 @@ def test_replies_to_other_tests_score_no_better_than_chance() -> None:
     assert mean(scores) <= scenario.chance(tests[0].script.facts) + 0.1
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_facts_survive_a_round_trip_through_json(seed: int) -> None:
-    rehearsal = play(seed)
-    facts = json.loads(json.dumps(rehearsal.script.facts))
-    assert Jokes().grade(facts, rehearsal.record) == rehearsal.grade
+def test_facts_survive_a_round_trip_through_json() -> None:
+    for seed in range(5):
+        rehearsal = play(seed)
+        facts = json.loads(json.dumps(rehearsal.script.facts))
+        assert Jokes().grade(facts, rehearsal.record) == rehearsal.grade, f"seed {seed}"
 
 
 def test_the_grade_points_at_the_turn_that_proves_it() -> None:
@@ -200,7 +200,6 @@ def test_jokes_hold_nothing_that_belongs_to_other_scenarios() -> None:
     assert {word for word in spoken if number(word) is not None} <= {"a", "an", "one", "single"}
 
 
-@pytest.mark.parametrize("asked", range(40))
 @pytest.mark.parametrize(
     "reply",
     [
@@ -212,8 +211,9 @@ def test_jokes_hold_nothing_that_belongs_to_other_scenarios() -> None:
         "Great joke! It plays on a double meaning.",
     ],
 )
-def test_a_reply_without_a_joke_never_scores(reply: str, asked: int) -> None:
-    assert grade(reply, words("jokes")[:40], asked).score == 0
+def test_a_reply_without_a_joke_never_scores(reply: str) -> None:
+    for asked in range(40):
+        assert grade(reply, words("jokes")[:40], asked).score == 0, f"joke {asked}"
 
 
 # ---- replies
@@ -270,10 +270,10 @@ def test_another_joke_or_more_than_one_does_not(reply: str, why: str) -> None:
     assert why in verdict.reason
 
 
-@pytest.mark.parametrize("asked", range(3))
-def test_jokes_that_are_not_ours_are_graded_from_the_facts_alone(asked: int) -> None:
-    assert grade(f"You said: {PUBLISHED[asked]}", PUBLISHED, asked).score == 1
-    assert grade(f"You said: {PUBLISHED[(asked + 1) % 3]}", PUBLISHED, asked).score == 0
+def test_jokes_that_are_not_ours_are_graded_from_the_facts_alone() -> None:
+    for asked in range(3):
+        assert grade(f"You said: {PUBLISHED[asked]}", PUBLISHED, asked).score == 1, f"joke {asked}"
+        assert grade(f"You said: {PUBLISHED[(asked + 1) % 3]}", PUBLISHED, asked).score == 0, f"joke {asked}"
 
 
 def test_a_joke_told_amid_megabytes_is_still_found() -> None:

@@ -48,20 +48,20 @@ def spots(facts: Any) -> list[tuple[int, int]]:
 # ---- the test that is made
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_the_ideal_reply_scores_and_a_silent_one_does_not(seed: int) -> None:
-    verdict = play(seed).grade
-    assert verdict.score == 1
-    assert verdict.reason.endswith("ends there and passes all places in order")
-    assert play(seed, reply="OK.").grade.score == 0
+def test_the_ideal_reply_scores_and_a_silent_one_does_not() -> None:
+    for seed in range(50):
+        verdict = play(seed).grade
+        assert verdict.score == 1, f"seed {seed}"
+        assert verdict.reason.endswith("ends there and passes all places in order"), f"seed {seed}"
+        assert play(seed, reply="OK.").grade.score == 0, f"seed {seed}"
 
 
 @pytest.mark.parametrize("places", [2, 3, 12, 30])
-@pytest.mark.parametrize("seed", range(5))
-def test_other_numbers_of_places_work_as_well(places: int, seed: int) -> None:
-    rehearsal = play(seed, places)
-    assert rehearsal.grade.score == 1
-    assert len(set(rehearsal.script.facts["places"])) == places == len(rehearsal.script.lines) - 1
+def test_other_numbers_of_places_work_as_well(places: int) -> None:
+    for seed in range(5):
+        rehearsal = play(seed, places)
+        assert rehearsal.grade.score == 1, f"seed {seed}"
+        assert len(set(rehearsal.script.facts["places"])) == places == len(rehearsal.script.lines) - 1, f"seed {seed}"
 
 
 @pytest.mark.parametrize("places", [1, 0, -6, 31, "all", None])
@@ -75,17 +75,17 @@ def test_the_same_seed_gives_the_same_test_and_another_seed_another() -> None:
     assert len({json.dumps(play(seed).script.facts) for seed in range(20)}) == 20
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_the_way_is_1_to_4_km_each_time_and_never_touches_itself(seed: int) -> None:
-    facts = play(seed).script.facts
-    assert all(way in STEPS and 1 <= km <= 4 for way, km in facts["legs"])
-    passed = spots(facts)
-    assert len(set(passed)) == len(passed)
+def test_the_way_is_1_to_4_km_each_time_and_never_touches_itself() -> None:
+    for seed in range(100):
+        facts = play(seed).script.facts
+        assert all(way in STEPS and 1 <= km <= 4 for way, km in facts["legs"]), f"seed {seed}"
+        passed = spots(facts)
+        assert len(set(passed)) == len(passed), f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_no_leg_is_the_one_before_again(seed: int) -> None:
-    assert all(a != b for a, b in pairwise(play(seed, places=7).script.facts["legs"]))
+def test_no_leg_is_the_one_before_again() -> None:
+    for seed in range(100):
+        assert all(a != b for a, b in pairwise(play(seed, places=7).script.facts["legs"])), f"seed {seed}"
 
 
 def test_all_directions_and_distances_are_used() -> None:
@@ -93,19 +93,20 @@ def test_all_directions_and_distances_are_used() -> None:
     assert set(legs) == {(way, km) for way in STEPS for km in (1, 2, 3, 4)}
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_each_line_tells_one_place_and_the_question_needs_all_but_the_first(seed: int) -> None:
-    script = play(seed).script
-    facts, lines = script.facts, script.lines
-    assert facts["places"][0] in lines[0].text
-    for line, (before, place), (way, km) in zip(lines[1:-1], pairwise(facts["places"]), facts["legs"], strict=True):
-        assert all(f" {part} " in f" {plain(line.text)} " for part in (plain(before), plain(place), way, f"{km} km"))
-    assert [line.asks for line in lines] == [False] * 6 + [True]
-    assert not lines[0].needle, "it names the place in the middle, as the question and the next line do, and tells no way"
-    assert all(line.needle for line in lines[1:-1])
-    assert lines[-1].needs is None
-    assert {place for place in facts["places"] if place in lines[-1].text} == {facts["places"][0], facts["places"][-1]}
-    assert "kilometres" in lines[-1].text
+def test_each_line_tells_one_place_and_the_question_needs_all_but_the_first() -> None:
+    for seed in range(20):
+        script = play(seed).script
+        facts, lines = script.facts, script.lines
+        assert facts["places"][0] in lines[0].text, f"seed {seed}"
+        for line, (before, place), (way, km) in zip(lines[1:-1], pairwise(facts["places"]), facts["legs"], strict=True):
+            assert all(f" {part} " in f" {plain(line.text)} " for part in (plain(before), plain(place), way, f"{km} km")), f"seed {seed}"
+        assert [line.asks for line in lines] == [False] * 6 + [True], f"seed {seed}"
+        # It names the place in the middle, as the question and the next line do, and tells no way.
+        assert not lines[0].needle, f"seed {seed}"
+        assert all(line.needle for line in lines[1:-1]), f"seed {seed}"
+        assert lines[-1].needs is None, f"seed {seed}"
+        assert {place for place in facts["places"] if place in lines[-1].text} == {facts["places"][0], facts["places"][-1]}, f"seed {seed}"
+        assert "kilometres" in lines[-1].text, f"seed {seed}"
 
 
 def test_needles_told_back_as_they_were_are_directions_too() -> None:
@@ -136,11 +137,11 @@ def test_replies_to_other_tests_score_no_better_than_chance() -> None:
     assert mean(scores) <= Locations().chance(tests[0].script.facts) + 0.1
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_facts_survive_a_round_trip_through_json(seed: int) -> None:
-    rehearsal = play(seed)
-    facts = json.loads(json.dumps(rehearsal.script.facts))
-    assert Locations().grade(facts, rehearsal.record) == rehearsal.grade
+def test_facts_survive_a_round_trip_through_json() -> None:
+    for seed in range(5):
+        rehearsal = play(seed)
+        facts = json.loads(json.dumps(rehearsal.script.facts))
+        assert Locations().grade(facts, rehearsal.record) == rehearsal.grade, f"seed {seed}"
 
 
 def test_places_are_told_apart_and_name_no_direction() -> None:

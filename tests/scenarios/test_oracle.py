@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from longspan.simulator.preflight.rehearsal import rehearse_test
 from longspan.simulator.suite.suite import load_suite, make_tests
 
@@ -19,9 +17,9 @@ SCENARIOS = [name for name in load_suite("ltm").scenarios if name != "restaurant
 QUOTATION = ' "A lantern is patience that learned to burn." - Ottokar Brindle'
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_ideal_replies_have_full_marks_with_and_without_a_quotation_behind_them(seed: int) -> None:
-    for test in make_tests(load_suite("ltm").changed([], [], SCENARIOS, None), seed, "uniform"):
-        for ending in ("", QUOTATION):
-            grade = rehearse_test(test, lambda text, ideal, ending=ending: ideal + ending).grade  # type: ignore[misc]
-            assert grade.score == 1, (test.id, ending, grade.reason)
+def test_ideal_replies_have_full_marks_with_and_without_a_quotation_behind_them() -> None:
+    for seed in SEEDS:
+        for test in make_tests(load_suite("ltm").changed([], [], SCENARIOS, None), seed, "uniform"):
+            for ending in ("", QUOTATION):
+                grade = rehearse_test(test, lambda text, ideal, ending=ending: ideal + ending).grade  # type: ignore[misc]
+                assert grade.score == 1, (seed, test.id, ending, grade.reason)

@@ -35,9 +35,9 @@ def grade(replies: Sequence[str], facts: dict[str, object] = FACTS) -> Grade:
     return ProspectiveMemory().grade(facts, Record([Exchange(2, "A quotation.", QUOTATION), asked], watched))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_ideal_replies_score_one(seed: int) -> None:
-    assert rehearse(ProspectiveMemory(), seed=seed, reply=ideal).grade.score == 1
+def test_ideal_replies_score_one() -> None:
+    for seed in range(50):
+        assert rehearse(ProspectiveMemory(), seed=seed, reply=ideal).grade.score == 1, f"seed {seed}"
 
 
 def test_saying_ok_scores_nothing() -> None:

@@ -47,9 +47,9 @@ def grade(facts: dict[str, Any], reply: str) -> Grade:
     return SpyMeeting().grade(facts, Record([Exchange(7, "Decode!", reply, asks=True)]))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_ideal_replies_score_one(seed: int) -> None:
-    assert rehearse(SpyMeeting(), seed=seed, reply=ideal).grade.score == 1
+def test_ideal_replies_score_one() -> None:
+    for seed in range(50):
+        assert rehearse(SpyMeeting(), seed=seed, reply=ideal).grade.score == 1, f"seed {seed}"
 
 
 def test_saying_ok_scores_nothing() -> None:

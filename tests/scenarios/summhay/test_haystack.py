@@ -113,10 +113,10 @@ WAYS = ["{d} {m}", "{d}th of {m}", "{m} {d}", "{m} {d}, 2024", "the {d}th {m}", 
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("month", MONTHS)
-def test_a_date_is_the_same_however_it_is_written(way: str, month: str) -> None:
-    text = way.format(d=14, m=month.title(), s=month[:3].title())
-    assert f"14 {month}" in signs(text), text
+def test_a_date_is_the_same_however_it_is_written(way: str) -> None:
+    for month in MONTHS:
+        text = way.format(d=14, m=month.title(), s=month[:3].title())
+        assert f"14 {month}" in signs(text), text
 
 
 def test_numbers_and_names_however_they_are_written() -> None:
