@@ -233,10 +233,14 @@ def _quoted(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset
     """Return the jokes of which QUOTE_LENGTH words in a row, two of them the joke's own, are in the reply."""
     runs: dict[tuple[str, ...], int] = {}
     for k, text in enumerate(texts):
-        for run in _runs(plain(text).split()):
-            if len({_stem(word) for word in run} & own[k]) >= 2:
-                runs[run] = k
+        runs |= dict.fromkeys(_marking(text, own[k]), k)
     return {runs[run] for run in _runs(spoken) if run in runs}
+
+
+@lru_cache(256)  # a test's jokes are looked for in each of its replies
+def _marking(text: str, own: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the runs of QUOTE_LENGTH words in a joke that have two of its own."""
+    return tuple(run for run in _runs(plain(text).split()) if len({_stem(word) for word in run} & own) >= 2)
 
 
 def _runs(spoken: Sequence[str]) -> Iterator[tuple[str, ...]]:

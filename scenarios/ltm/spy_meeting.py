@@ -156,7 +156,8 @@ def _first(text: str, phrases: Iterable[str]) -> str | None:
     return next((phrase for phrase in phrases if any(f" {form} " in text for form in _forms(phrase))), None)
 
 
-def _forms(phrase: str) -> set[str]:
+@lru_cache(1024)  # the same few phrases are looked for in every reply
+def _forms(phrase: str) -> frozenset[str]:
     """Return the forms of a phrase: its last word in the singular and the plural."""
     form = _spoken(phrase).strip()
     forms = {form, f"{form}s"}
@@ -166,7 +167,7 @@ def _forms(phrase: str) -> set[str]:
         forms.add(f"{form[:-1]}ies")
     if re.search(r"[^s]s$", form) and len(form) > 3:
         forms.add(form[:-1])
-    return forms
+    return frozenset(forms)
 
 
 def _listed(phrases: list[str]) -> str:
