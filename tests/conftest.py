@@ -25,6 +25,15 @@ settings.load_profile("same")
 PEER_DATA = Path(os.environ.get("LONGSPAN_PEER_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data")
 
 
+LONGEST = (
+    *("docs/test_docs.py", "test_ltm.py", "scenarios/test_chance.py", "test_benchmarks.py", "durability/test_crash.py"),
+    *("scenarios/histories/test_recall.py", "test_house.py", "cli/test_cli.py", "durability/test_memory_crash.py", "test_wording.py"),
+    *("api/test_pytest_plugin.py", "test_packaging.py", "agents/test_gguf.py", "test_extras.py", "agents/test_ltm.py"),
+    *("durability/test_faults.py", "durability/test_ltm_crash.py"),
+)
+"""The files that take longest, which begin first: a worker that begins one last has the others wait for it."""
+
+
 def skip(reason: str) -> None:
     """Skip the current test, or fail it if nothing may be skipped (LONGSPAN_REQUIRE_ALL=1, as in CI)."""
     if os.environ.get("LONGSPAN_REQUIRE_ALL") == "1":
@@ -72,6 +81,12 @@ def visit(browser: Browser) -> Iterator[Open]:
 
     with visiting(browser) as opened:
         yield opened
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move the longest files to the front."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
