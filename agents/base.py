@@ -58,7 +58,7 @@ class BaseAgent(ABC):
         """Get ready, so that the agent's abilities are known. The default does nothing."""
 
     async def close(self) -> None:  # noqa: B027
-        """Release what was held for the finished conversation. The default does nothing."""
+        """Release the resources that the finished conversation held. The default does nothing."""
 
     @property
     def has_snapshots(self) -> bool:
@@ -88,7 +88,7 @@ class BaseAgent(ABC):
         """Write what it needs to continue into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
-        """Restore what was saved in `folder`. The default does nothing."""
+        """Restore the state saved in `folder`. The default does nothing."""
 
 
 class MemorylessAgent(BaseAgent):

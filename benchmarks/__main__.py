@@ -1,7 +1,7 @@
 """python -m benchmarks NAME [--span S]: run a benchmark and print its figures as a table and as JSON.
 
-Figures named `all` are what the whole benchmark took, including its processes, in seconds, megabytes and passes of the
-tokenizer over a text of a million tokens.
+Figures named `all` are the cost of the whole benchmark, including its processes, in seconds, megabytes and passes of the tokenizer over
+a million tokens of text.
 
 A benchmark is a module of this package with a function `measure`, which takes the span and the values of the module's
 OPTIONS, if it has any: argparse's options with their settings."""

@@ -18,7 +18,7 @@ from time import perf_counter, process_time
 __all__ = ["RUNS", "STUB", "medians"]
 
 RUNS = 5
-"""The number of processes of which the median is taken."""
+"""How many processes the median is taken over."""
 
 STUB = "stub:"
 

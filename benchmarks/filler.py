@@ -32,7 +32,7 @@ __all__ = ["OPTIONS", "SPAN", "Figures", "figures", "measure", "said_in_tests"]
 SPAN: Final = 208_000
 """Tokens of filler: about as much as a conversation of 120k with few tests has."""
 REPEATS: Final = 500_000
-"""Tokens of filler in which repeated messages are counted."""
+"""Tokens of filler that are searched for repeated messages."""
 SEEDS: Final = range(3)
 """The seeds of the conversations that lines of tests are taken from."""
 TESTS_SPAN: Final = 32_000
@@ -78,7 +78,7 @@ class Said(NamedTuple):
 
 
 def figures(make: Callable[[], Source], tokens: int, tests: Said) -> Figures:
-    """Return what describes a source: its variety, and how far its lines are like those of tests."""
+    """Return a description of a source: its variety, and how closely its lines resemble lines of tests."""
     made = list(_made(make(), tokens))
     whole = "\n".join(part for each in made for part in (each.text, each.reply))
     entries = [entry for each in made for entry in _entries(each)]
@@ -225,7 +225,7 @@ def _regression(features: csr_matrix, truth: np.ndarray[Any, Any]) -> np.ndarray
 
 
 def _area(scores: np.ndarray[Any, Any], truth: np.ndarray[Any, Any]) -> float:
-    """The share of pairs of a line of a test and one of filler in which the former has the higher score."""
+    """The share of pairs (a line of a test, a line of filler) where the test's line has the higher score."""
     filler = np.sort(scores[truth == 0])
     lines = scores[truth == 1]
     below = np.searchsorted(filler, lines, "left") + np.searchsorted(filler, lines, "right")

@@ -19,12 +19,12 @@ SPAN: Final = 120_000
 TRIES: Final = 5
 """How often everything is measured at most while a ratio looks doubled: other work on the machine only adds time."""
 BASELINE_RUNS: Final = 5
-"""The number of processes of which baselines are the median."""
+"""How many processes a baseline is the median of."""
 
 BASELINES: Final = Path(__file__).parent / "baselines.json"
 
 OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    "--keep": {"action": "store_true", "help": "make what is measured the baselines"},
+    "--keep": {"action": "store_true", "help": "store the measurements as the new baselines"},
 }
 
 

@@ -50,7 +50,7 @@ def _in_process(tokens: int, questions: int, agent: str, *data: str) -> dict[str
 
 
 def _measured(tokens: int, questions: int, agent: str, data: str | None = None) -> dict[str, float]:
-    """Return the processor seconds of a run in which a history is told and asked about, without planning it, and what it told."""
+    """Return the processor seconds of a run that tells a history and asks about it, without planning, and the history it told."""
     import resource
 
     import trio
@@ -70,7 +70,7 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
     with TemporaryDirectory() as folder:
-        trio.run(lambda: play([planned(5_000, 1, Path(folder))]))  # what is loaded late is loaded
+        trio.run(lambda: play([planned(5_000, 1, Path(folder))]))  # loads modules imported late, so that they are not measured
         before = megabytes()
         ready = planned(tokens, questions, Path(folder))
         began = process_time()

@@ -28,7 +28,7 @@ SCREENS = "document.querySelector('section[aria-labelledby=tests]').getBoundingC
 
 
 def measure(span: int) -> dict[str, float]:
-    """Measure the report of a run of the ltm suite at `span`, and that of the same run without its turns, opened in turn.
+    """Measure the report of a run of the ltm suite at `span`, and the report of the same run without its turns, opened alternately.
 
     `cpu` is the CPU time of the page's main thread and `wall` the time until it was loaded, in milliseconds, the best of some
     openings; `screens` is the height of the tests, none of them open, in windows of 1280 x 800.
@@ -45,7 +45,7 @@ def measure(span: int) -> dict[str, float]:
 
 
 def _without_turns(run: Path, copy: Path) -> Path:
-    """Return the report of a copy of a run of which nothing was played."""
+    """Return the report of a copy of a run that has played nothing."""
     shutil.copytree(run, copy)
     shutil.rmtree(copy / "conversations")
     return write_report(RunFolder(copy), grade_run(RunFolder(copy)))

@@ -1,9 +1,9 @@
-"""Write again what the documentation says that commands print. The tests check the same (`tests/docs/test_docs.py`).
+"""Update the outputs of commands shown in the documentation. The tests check the same (`tests/docs/test_docs.py`).
 
 python scripts/docs_outputs.py [PAGE...]
 
-A block marked `console` holds commands, after `$ `, and what each of them prints. A block without a language is what the command in
-the comment above it prints: `<!-- longspan list suites -->`. In what is shown, `...` stands for anything; seconds are not compared.
+A block marked `console` holds commands, after `$ `, each with its output. A block without a language is the output of the command in the
+comment above it: `<!-- longspan list suites -->`. In an output, `...` stands for anything; seconds are not compared.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def files() -> dict[str, Block]:
-    """Return the files that the guides show, by path. What is marked `diff` changes a file."""
+    """Return the files that the guides show, by path. A block marked `diff` changes a file."""
     found = [block for name in GUIDES for block in blocks(DOCS / name) if block.file and block.language != "diff"]
     if len({block.file for block in found}) < len(found):
         raise ValueError("two blocks have the same file name")
@@ -148,7 +148,7 @@ def commands(text: str) -> Iterator[Command]:
 
 
 def workshop(folder: Path) -> Path:
-    """Write all files that the guides show into a folder, but for those of a package. Return the folder."""
+    """Write all files that the guides show, except package files, into a folder. Return the folder."""
     for path, block in files().items():
         if "/" not in path and path != "pyproject.toml":
             (folder / path).write_text(block.content, "utf-8")
@@ -181,7 +181,9 @@ def run(wanted: Iterable[Command], folder: Path, bin: Path) -> list[Printed]:
 
 
 def is_as_shown(command: Command, printed: Printed) -> bool:
-    """Return whether a command did what the page says: fail if an error of longspan is shown, else succeed, and print what is shown."""
+    """Return whether a command did what the page says: it failed if the page shows an error of longspan, else succeeded, and printed the
+    same output.
+    """
     fails = any(line.startswith("longspan: ") for line in command.shown.splitlines())
     return (printed.code == 2) == fails and (not command.shown or _as_shown(command.shown).fullmatch(printed.text) is not None)
 
@@ -191,7 +193,7 @@ def _tidy(text: str) -> str:
 
 
 def _as_shown(shown: str) -> re.Pattern[str]:
-    """What a command may print, given what is shown of it."""
+    """A pattern for a command's possible outputs, given the output shown."""
     parts = re.split(r"\.\.\.|\d+\.\d+ s\b", _tidy(shown))
     return re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
 
@@ -221,7 +223,7 @@ def renewed(shown: str, printed: str) -> str:
 
 
 def renew(page: Path) -> list[str]:
-    """Write a page again with what its commands print now. Return the commands of which something else is shown than before."""
+    """Rewrite a page with its commands' current outputs. Return the commands whose output changed."""
     text = page.read_text("utf-8")
     wanted = list(commands(text))
     with tempfile.TemporaryDirectory() as folder:

@@ -96,7 +96,9 @@ def _found(trace: Mapping[str, Any], needle: int, numbers: Mapping[str, int]) ->
 
 
 def draw(figures: Mapping[str, Sequence[Played]], figure: Figure) -> None:
-    """Draw what was found by span; and of the scenario `forget` the neighbours found by how often the fact was still found."""
+    """Plot the facts found against the span; for the scenario `forget`, plot neighbours found against how often the forgotten fact was
+    still found.
+    """
     looks = styles(list(figures))
     figure.set_size_inches(9, 3.6)
     spans, forget = figure.subplots(1, 2)

@@ -3,7 +3,7 @@
 usage: python scripts/pack_ranks.py FILE.tiktoken FILE.xz
 
 The packed file is xz over one record per token, in the order of the ranks: a byte with its length, then its bytes.
-Prints the SHA-256 of what was read, for NOTICE. `longspan.simulator.base.tokens` reads the records.
+Prints the input's SHA-256, for NOTICE. `longspan.simulator.base.tokens` reads the records.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class Packer:
     # Nouns.
 
     def kinds(self) -> dict[str, dict[str, list[str]]]:
-        """By group: kinds, and what is one."""
+        """By group: kinds, and their instances."""
         found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for key, synset in self.net.synsets.items():
             group = GROUPS.get(synset.file)
@@ -272,7 +272,7 @@ class Packer:
         return []
 
     def wholes(self, symbol: str) -> list[list[str]]:
-        """Pairs of what is part (member, substance) of what; no places."""
+        """Pairs of a part (or member, or substance) and its whole; no places."""
         found = set()
         for key, synset in self.net.synsets.items():
             if key[0] != "noun" or synset.file not in GROUPS or (synset.file in (18, 28) and symbol == "#p"):

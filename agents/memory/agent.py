@@ -1,7 +1,7 @@
 """memory: a memory with a model around it, as `memory/NAME?answerer=KIND/MODEL&k=20&batch=session`.
 
-Turns are added to the memory in batches. A message is searched for, after all turns before it have been added, and the answerer
-answers it from what was found. The answerer's prompt (`templates/answer.j2`), `k` and the batches are the same for all memories.
+Turns are added to the memory in batches. For each message, all earlier turns are added first, the memory is searched, and the answerer
+answers from the memories found. The answerer's prompt (`templates/answer.j2`), `k` and the batches are the same for all memories.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class AnsweringAgent(BaseAgent):
 
     @property
     def lacks(self) -> str:
-        """What is missing where questions cannot each find the same memory."""
+        """What the memory lacks if questions cannot each find it unchanged."""
         return "a memory with neither save and load nor `read_only_search = True`, which says that a search changes nothing"
 
     @property
@@ -149,24 +149,24 @@ class AnsweringAgent(BaseAgent):
         return self.memory.models != {}
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
-        """Keep a turn. Return what was added, if a batch is complete, and what that took."""
+        """Keep a turn. If that completes a batch, return the memories added and their cost."""
         await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
         return None if self._pending.is_empty else self._account()
 
     async def replay(self, message: Message, reply: Reply) -> Reply:
-        """Add what was added when the message was answered, before an interruption. Return what that took."""
+        """Add the turns again that were added when the message was answered, before an interruption. Return the cost."""
         await self._catch_up()
         await self._asked(message, reply.text)
         return self._account()
 
     async def settle(self) -> Reply:
-        """Add all that was said, and wait until it can be found: what is said from now on is not added. Return what that took."""
+        """Add everything said so far and wait until it can be found. Nothing said later is added. Return the cost."""
         await self._settle()
         self._since = []
         return self._account()
 
     def _account(self) -> Reply:
-        """Return what has not been told, which is told now."""
+        """Return everything not yet reported, and count it as reported."""
         told, self._pending = self._pending.told(self.memory.used()), Pending()
         return Reply("", trace=dict(told.trace) or None, besides=told.usage, cost_usd=told.cost_usd or None, measured=told.measured)
 
@@ -176,7 +176,7 @@ class AnsweringAgent(BaseAgent):
         return self.memory.consolidates
 
     async def consolidate(self, at: datetime) -> Reply:
-        """Add all that was said, and let the memory put it in order."""
+        """Add everything said so far, and let the memory consolidate it."""
         await self._catch_up()
         made = await self.memory.consolidate(at)
         used = self.memory.used()
@@ -184,13 +184,14 @@ class AnsweringAgent(BaseAgent):
         return Reply("", trace={"written": written} if written else None, besides=used.usage, cost_usd=used.cost_usd or None)
 
     async def size(self) -> int | None:
-        """Return the bytes of what the memory keeps once all that was said is added; None if unknown."""
+        """Return how many bytes the memory keeps once everything said so far is added; None if unknown."""
         await self._catch_up()
         return await self.memory.size()
 
     async def mark(self) -> None:
-        """Add all that was said. From now on, what is said is not added: the memory stays as it is until it is marked again, but for what
-        searches change, which `rewind` takes back."""
+        """Add everything said so far. Nothing said later is added: the memory stays the same until it is marked again, except for
+        changes made by searches, and `rewind` undoes those.
+        """
         if await self._settle():
             self._pending.spend(self.memory.used())
         else:
@@ -249,7 +250,7 @@ class AnsweringAgent(BaseAgent):
         self._last = (message.turn_id, reply)
 
     async def _probe(self, memory: Attributed) -> None:
-        """Search for each turn, to learn which are stored: those of which something is found."""
+        """Search for each turn to learn which ones are stored: a turn is stored if the search finds something made from it."""
         written: list[dict[str, str]] = []
         for turn in memory.turns:
             found = await memory.search(turn.document, self.options.k, memory.turns[-1].sent_at)
@@ -262,7 +263,7 @@ class AnsweringAgent(BaseAgent):
         """Save the memory, if it can be saved and a search may change it."""
         self._unmark()
         if self.memory.has_snapshots and not self.memory.read_only_search:
-            self._pending.spend(self.memory.used())  # so that what is saved does not tell it for each question
+            self._pending.spend(self.memory.used())  # a snapshot that still held these costs would report them again for each question
             folder = TemporaryDirectory(prefix="longspan-")
             self._marked, self._discard_marked = Path(folder.name), finalize(self, folder.cleanup)  # also where nobody closes the agent
             await self.memory.save(self._marked)

@@ -62,7 +62,7 @@ class Attributed(Memory):
 
     @property
     def models(self) -> Mapping[str, str | Rates] | None:
-        """Those of the inner memory."""
+        """The inner memory's models."""
         return self.inner.models
 
     @property
@@ -100,7 +100,9 @@ class Attributed(Memory):
         return None if gone is None else list(map(self._completed, gone))
 
     def _noted(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
-        """Note of which turns memories were made: all of `one` if that is known. Return them with their turns."""
+        """Record the turns behind each memory (`one` if the caller knows that it was made from these). Return the memories with their
+        turns.
+        """
         if made is None:
             return None
         known = [item if item.turns else replace(item, turns=one or self._sources.of(item.text)) for item in made]
@@ -114,7 +116,7 @@ class Attributed(Memory):
         return [*map(self._completed, found[:k]), *found[k:]]
 
     def _completed(self, item: MemoryItem) -> MemoryItem:
-        """Return what was found with its turns and its date, as far as they are known."""
+        """Return a found memory with its turns and its date, as far as they are known."""
         turns = item.turns or self._made.get(item.id or "") or self._sources.of(item.text)
         return replace(item, turns=turns, at=item.at or self._sources.last(turns))
 

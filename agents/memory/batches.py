@@ -24,7 +24,7 @@ def _batch(value: object) -> object:
 
 
 Batch = Annotated[Literal["session", "turn"] | int, PlainValidator(_batch)]
-"""What is added together: a session, a turn, or a number of turns."""
+"""The turns that are added together: a session, one turn, or a number of turns."""
 
 GAP: Final = timedelta(minutes=30)
 """A session is over when the clock jumps by more than this."""
@@ -32,7 +32,7 @@ GAP: Final = timedelta(minutes=30)
 
 @final
 class Batches:
-    """Puts turns together, oldest first. `waiting` are those of the batch that is not complete."""
+    """Groups turns into batches, oldest first. `waiting`: the turns of the incomplete batch."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch

@@ -32,7 +32,7 @@ _DELETE: Final = re.compile(
     r"|(?:don't|don’t|do not|no longer|stop) (?:keep|keeping|store|storing|retain|retaining|save|saving|remember|remembering))\b",
     re.IGNORECASE,
 )
-"""Verbs that ask to forget what was said, or what is remembered, and may ask for something else of anything else."""
+"""Verbs that ask to forget when their object is something said or remembered. With another object they may mean something else."""
 
 _PRETEND: Final = re.compile(r"(?:pretend|act as if|act as though|imagine)\b", re.IGNORECASE)
 
@@ -43,7 +43,7 @@ _SAID: Final = re.compile(
     r"|\byour (?:\w+[- ]){0,2}?(?:memory|memories|notes?|records?|notebook|mind)\b",
     re.IGNORECASE,
 )
-"""What was said, or what is remembered."""
+"""Phrases for something that the user said or the agent remembers."""
 
 _UNSAID: Final = re.compile(r"\b(?:i|we)(?:'d|’d| had| have)? never (?:told|said|mentioned|gave|shared|wrote|sent)\b", re.IGNORECASE)
 
@@ -57,7 +57,7 @@ _EMPTY: Final = frozenset(
     remark right said say sentence shared statement than that the them these they thing things this those to told was we we've were what
     where which who whom why word words wrote you your""".split()
 )
-"""Words that do not say what is to be forgotten."""
+"""Words that do not identify the thing to forget."""
 
 
 @final
@@ -92,7 +92,7 @@ def request_in(message: str) -> Request | None:
     text = "".join(sentences[: places[-1] + 1]).strip()
     if any(found is not None and _names(found.what) for found in asked):
         return Request(text, "".join(rest).strip())
-    alone = not (places[0] or rest[0].strip())  # it says "that", and means what was said right before
+    alone = not (places[0] or rest[0].strip())  # a lone "forget that" means the message right before
     return Request(None if alone else text, "".join(rest[places[0] + 1 :]).strip())
 
 
@@ -121,6 +121,6 @@ def _lead_off(clause: str) -> str:
 
 
 def _names(what: str) -> bool:
-    """Return whether the object of a request says what is to be forgotten."""
+    """Return whether the object of a request identifies the thing to forget."""
     words = {word.replace("’", "'") for word in _WORD.findall(what.lower().partition(":")[0])}
     return bool(words & _ALL or words - _EMPTY)

@@ -1,4 +1,4 @@
-"""Kinds of memory by name, and the options of `memory/NAME`: its own, its answerer's, and those of the memory."""
+"""Kinds of memory by name, and the options of `memory/NAME`: its own, its answerer's and the memory's."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class McpMemory(Memory):
         await self._tell(server, self._mapped(server, "forget", ()), stamped(text, at))
 
     async def _tell(self, server: McpServer, mapped: _Mapped, text: str) -> None:
-        """Give a text to a tool that changes what is stored."""
+        """Pass text to a tool that changes the store."""
         arguments = {mapped.text: [text] if mapped.is_list else text}
         result = await server.call(mapped.tool.name, arguments)
         if result.failed:
@@ -188,7 +188,7 @@ def _likeliest(tools: Sequence[Tool], words: Sequence[str]) -> Tool | None:
 
 
 def _takes_text(schema: object) -> bool:
-    """Return whether a parameter takes a text, or a list of them."""
+    """Return whether a parameter takes a string, or a list of strings."""
     kind, inner = (schema.get("type"), schema.get("items")) if isinstance(schema, Mapping) else (None, None)
     return kind == "string" or (kind == "array" and isinstance(inner, Mapping) and inner.get("type") == "string")
 

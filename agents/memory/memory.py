@@ -126,9 +126,8 @@ class Memory(ABC):
         return type(self).consolidate is not Memory.consolidate
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
-        """Put in order what was stored, in a virtual night that is over at `at`. Return the memories made of others, None if unknown.
-
-        They are as those of `add`. The default raises NotImplementedError.
+        """Consolidate the stored memories, in a virtual night that is over at `at`. Return the memories made from others, None if
+        unknown. They have the same form as the result of `add`. The default raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -146,7 +145,7 @@ class Memory(ABC):
         raise NotImplementedError
 
     async def size(self) -> int | None:
-        """Return the bytes of what is kept, None if unknown. The default saves it to find out."""
+        """Return how many bytes the memory keeps, None if unknown. The default saves a snapshot to find out."""
         return await saved_size(self.save) if self.has_snapshots else None
 
     async def reset(self) -> None:
@@ -162,8 +161,8 @@ class Memory(ABC):
         """Write everything into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
-        """Restore what was saved in `folder`, instead of all that there is. Raises AgentError if it cannot be read. The default does
+        """Restore the state saved in `folder`, and drop the present one. Raises AgentError if it cannot be read. The default does
         nothing."""
 
     async def close(self) -> None:  # noqa: B027
-        """Release what was held. The default does nothing."""
+        """Release all resources. The default does nothing."""

@@ -1,4 +1,4 @@
-"""What was added to a memory and has not been told: what was written, what it took, and how long. The next account tells it."""
+"""Additions to a memory that have not been reported yet: the memories written, their cost and their time. The next account reports them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTABLE: Final = 0.001
 
 
 class Told(NamedTuple):
-    """What is told: fields of a trace, and what models took."""
+    """A report: fields of a trace, and the models' usage and cost."""
 
     trace: Mapping[str, Any]
     usage: Mapping[str, Usage]
@@ -34,7 +34,7 @@ class Told(NamedTuple):
 
 @final
 class Pending(BaseModel):
-    """`written`: the memories made, None if that is not known; `until`: up to which turn. `turns` were added in `calls` calls of `add`.
+    """`written`: the memories made, None if not known; `until`: the last turn they cover. `turns` were added in `calls` calls of `add`.
     `forgotten`: the memories that are gone because the user asked for it. `usage` and `cost_usd`: what the memory's models took, by role.
     `add_s`, `settle_s`: seconds."""
 
@@ -79,7 +79,7 @@ class Pending(BaseModel):
         return self == Pending()
 
     def told(self, searched: Used, search_s: float | None = None) -> Told:
-        """Return what is told of this, and of a search that took `search_s` seconds, if there was one."""
+        """Return the report of these additions, and of a search that took `search_s` seconds, if there was one."""
         written: dict[str, Any] = {} if self.written is None else {"written": self.written, "until": self.until}
         tokens = sum(read + wrote for read, _, wrote in self.usage.values())
         dollars = {"cost_usd": round(sum(self.cost_usd.values()), 6)} if self.cost_usd else {}

@@ -1,4 +1,4 @@
-"""What a trace tells of a memory: what was written, and what was found, best first."""
+"""The part of a trace that a memory fills: the memories written, and the memories found, best first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longspan.agents.memory.turns import Turn
 __all__ = ["named", "shortened", "shown", "written"]
 
 MAX_TEXT: Final = 300
-"""The maximum characters of a text. The journal has all of what was said, in the turn it comes from."""
+"""The maximum characters of a memory in a trace. The journal has the full text, in the turn it comes from."""
 
 MAX_TURNS: Final = 20
 """The maximum turns of a memory that was found."""
@@ -26,9 +26,9 @@ def shown(items: Sequence[MemoryItem], *, whole: bool) -> dict[str, Any]:
 
 
 def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[dict[str, str]] | None:
-    """Return the memories that were made of turns; None if it is not known of which.
+    """Return the memories made from turns; None if their turns are not known.
 
-    A memory of several turns is told for each of them. Its text is only told where it is not the turn itself.
+    A memory made from several turns is listed for each of them. Its text is listed only if it differs from the turn.
     """
     if items is None or any(item.id is None or not item.turns for item in items):
         return None
@@ -43,7 +43,7 @@ def named(item: MemoryItem) -> dict[str, Any]:
 
 
 def shortened(text: str) -> str:
-    """Return a text, or its start if it is too long."""
+    """Return `text`, or its start if it is too long."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 

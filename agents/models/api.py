@@ -83,7 +83,7 @@ Temperature = Annotated[float | None, BeforeValidator(lambda value: None if valu
 class ApiOptions(ProviderOptions):
     """`max_tokens`: of an answer, thinking included. `temperature`: "none" leaves it to the provider, as some models require.
     `top_p`: sample from the likeliest tokens that together have this probability. `stream`: receive the answer in pieces, for
-    servers that close idle connections. `reasoning_effort`: how much a model thinks. `keep_thinking`: leave what is between
+    servers that close idle connections. `reasoning_effort`: how much a model thinks. `keep_thinking`: leave the thoughts between
     `<think>` and `</think>` in the answer. `extra_body`: JSON that is merged into the body of every request."""
 
     max_tokens: Tokens = 4096
@@ -192,7 +192,7 @@ class ApiCore(ABC):
         return "o200k_base", ESTIMATED_TOKENS
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text, by the model's own tokenizer if available, else by estimate."""
+        """Return how many tokens `text` has, by the model's own tokenizer if available, else by estimate."""
         return ceil(self._tokenizer.count(text) * self._factor)
 
     async def complete(
@@ -303,7 +303,7 @@ def events(body: bytes, stream: bool) -> list[Any]:
 
 
 def merged(body: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request's body with more fields. Those of objects that both have are merged too."""
+    """Return a request's body with more fields. Objects that both have are merged field by field."""
     both = {name: merged(body[name], value) for name, value in more.items() if isinstance(body.get(name), dict) and isinstance(value, dict)}
     return body | dict(more) | both
 

@@ -116,7 +116,7 @@ class ChatSnapshot(BaseModel):
 
 
 class _Read(BaseModel):
-    """A part of a trace, of which only some is read again."""
+    """A part of a trace. Only some of its fields are read again."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 

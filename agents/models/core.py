@@ -119,14 +119,14 @@ class Core(Protocol):
     priced_as: str | Rates
     """What its price is looked up by: its name, or the rates of its options."""
     overhead: int
-    """Tokens that a message takes beyond those of its text."""
+    """Tokens that a message takes in addition to its text."""
     window: int | None
     """The maximum tokens of prompt and answer together, if known."""
     max_output: int
     """The maximum tokens of an answer: the default for `complete`."""
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text, by the model's own tokenizer if it is available."""
+        """Return how many tokens `text` has, by the model's own tokenizer if it is available."""
         ...
 
     async def complete(
@@ -145,7 +145,7 @@ class ToolCore(Core, Protocol):
     """A chat model that can call tools."""
 
     async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
-        """Return the model's answer to a conversation, or its calls of `tools`, of which there must be some.
+        """Return the model's answer to a conversation, or its calls of `tools`. There must be at least one tool.
 
         What `complete` says holds here too. Messages may end with an answer that calls tools and one tool's message for each call.
         Unless it `may_call`, the model is told to answer; it may call nevertheless.
@@ -161,7 +161,8 @@ def core_class(kind: str) -> Any:
 def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> Core | None:
     """Return the core of `agent` (its spec without options, for errors) that `model` names as KIND/MODEL; None if it names none.
 
-    `options` are those of the agent's spec that are not its `own`. Raises InputError for one that the core does not have either.
+    `options` are the options in the agent's spec that are not its `own`. Raises InputError for an option that the core does not have
+    either.
     """
     found = _find_core(agent, model, options, own)
     if found is None:

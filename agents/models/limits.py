@@ -85,7 +85,7 @@ class Limiter:
         self._freed = trio.lowlevel.ParkingLot()
 
     def restrict(self, at_once: float = inf, rpm: float = inf, tpm: float = inf) -> None:
-        """Adopt those of the given limits that are stricter than the current ones."""
+        """Adopt each given limit that is stricter than the current one."""
         self.at_once, self.rpm, self.tpm = min(self.at_once, at_once), min(self.rpm, rpm), min(self.tpm, tpm)
         self._allowed = min(self._allowed, self.at_once)
 

@@ -49,7 +49,7 @@ FILTERED: Final = re.compile(
 """How providers say that a content filter rejected a prompt or an answer: OpenAI, Azure, Anthropic, OpenRouter."""
 
 OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
-"""Error codes for an account without credit. A retry does not help, though the status is that of an overload."""
+"""Error codes for an account without credit. A retry does not help, though an overload has the same status."""
 
 
 MAX_MESSAGE: Final = 10_000

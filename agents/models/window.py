@@ -11,7 +11,7 @@ __all__ = ["BLOCK", "Eviction", "Window"]
 Item = TypeVar("Item")
 
 Eviction = Literal["block", "sliding"]
-"""What is dropped when the window is full: `block`, the oldest quarter at once; `sliding`, the oldest item alone."""
+"""How the window makes room when it is full: `block`, the oldest quarter at once; `sliding`, the oldest item alone."""
 
 BLOCK: Final = 0.25
 """A block's share of the window's tokens. After a block is dropped, the start of the prompt stays the same for many turns, so that

@@ -2,7 +2,7 @@
 
 A class, or a function that takes nothing, is called for each conversation; what it returns lives in a thread of its own, with an
 asyncio loop. Anything else is shared by all conversations, one after another, and told to `reset` before each. Its methods are
-called in one thread; if they are async, in the loop in which the program awaits the runs, if it does. It is never closed.
+called in one thread; async methods run in the loop where the program awaits the runs, if it does. It is never closed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CANCEL_SECONDS: Final = 2.0
 """Seconds that a cancelled call in the program's own loop has to clean up."""
 
 _threads: Final[WeakKeyDictionary[Given, LoopThread]] = WeakKeyDictionary()
-"""The threads of what is shared."""
+"""The threads of shared objects."""
 
 
 @final
@@ -82,7 +82,7 @@ class GivenAgent(ObjectAgent):
 
 
 def _home(given: Given) -> Home | None:
-    """Return where what was given lives, None for Trio."""
+    """Return the home of the given object, None for Trio."""
     if not given.shared:
         return LoopThread()
     shared = _as_object(given.make())
@@ -119,7 +119,7 @@ class _Function:
 
 @final
 class _CallersLoop:
-    """The asyncio loop in which the program awaits the runs."""
+    """The asyncio loop where the program awaits the runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

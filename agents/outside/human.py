@@ -124,7 +124,7 @@ def _terminal() -> Iterator[int]:
 
 @contextmanager
 def _typing(terminal: int) -> Iterator[None]:
-    """Let the person edit lines, and read Ctrl-C as a character. What was typed before the message is discarded."""
+    """Let the person edit lines, and read Ctrl-C as a character. Discard anything typed before the message appeared."""
     before = termios.tcgetattr(terminal)
     during = termios.tcgetattr(terminal)
     off = os.fpathconf(terminal, "PC_VDISABLE")

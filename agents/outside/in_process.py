@@ -35,7 +35,7 @@ class Home(Protocol):
         ...
 
     async def close(self) -> None:
-        """End what was begun there. Nothing is called afterwards."""
+        """Shut the object down. Nothing is called afterwards."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A thread with an asyncio loop of its own, in which a user's object lives from its constructor to its end."""
+"""A thread with an asyncio loop of its own. A user's object lives there from its constructor to its end."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ Call = Literal["hello", "reply", "add", "search", Ability]
 
 
 class RemoteError(Exception):
-    """What was raised in another process, as the traceback that it sent. It is the cause of the AgentError."""
+    """An exception raised in another process, as the traceback that it sent. It becomes the cause of the AgentError."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -200,8 +200,8 @@ def check_parts(text: bytes, most: int) -> None:
 
 
 def printable(text: bytes | str, limit: int = 200) -> str:
-    """Return the start of a text from outside as one line without control characters and keys, at most `limit` characters long."""
-    start = text[: 4 * limit + MAX_LENGTH]  # what is cut off ends in no half of a key
+    """Return the start of text from outside as one line without control characters and keys, at most `limit` characters long."""
+    start = text[: 4 * limit + MAX_LENGTH]  # long enough that no key is cut in half, and so missed, within the part shown
     start = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
     words = " ".join(redacted(start).split())
     shown = "".join(character if character.isprintable() else "�" for character in words)

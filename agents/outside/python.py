@@ -212,7 +212,7 @@ def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], targe
 
 
 def _refused(cls: Callable[..., Any], signature: inspect.Signature, arguments: Mapping[str, Any], target: str, error: TypeError) -> str:
-    """Say why a class does not accept options, and what was probably meant."""
+    """Say why a class does not accept options, and suggest the option that was probably meant."""
     known = [name for name, each in signature.parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     accepts = f"it accepts {', '.join(known) or 'no options'}"
     if unknown := [name for name in arguments if name not in known]:

@@ -44,7 +44,7 @@ class RunnableAgent(InProcessAgent):
     """A LangChain runnable or a compiled LangGraph graph."""
 
     class Options(RemoteOptions):
-        """`history`: what is sent is the conversation so far, which longspan keeps; by default for graphs without a checkpointer alone.
+        """`history`: send the whole conversation so far, as longspan keeps it. By default only graphs without a checkpointer get it.
 
         `timestamps`: each message begins with its virtual date and time. `observe`: False asks a graph that has a checkpointer to
         reply to all turns, so that its nodes see them; else they are only added to its messages.

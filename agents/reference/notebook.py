@@ -154,7 +154,7 @@ class Notebook(BaseAgent):
         (folder / "notebook.json").write_text(json.dumps({"version": 2, "turns": turns}), encoding="utf-8")
 
     async def load(self, folder: Path) -> None:
-        """Restore what was saved. Raises AgentError, and changes nothing, if the snapshot is missing or damaged."""
+        """Restore the saved state. Raises AgentError, and changes nothing, if the snapshot is missing or damaged."""
         turns = _read_snapshot(folder / "notebook.json")
         self._clear()
         for turn_id, text, sent_at, reply in turns:
@@ -170,7 +170,7 @@ class Notebook(BaseAgent):
         self._marked = 0
 
     def _clip(self, text: str) -> str:
-        """Return the end of a text, as much of it as is kept."""
+        """Return the end of `text`, as much of it as is kept."""
         return text[-MAX_MESSAGE if self._window is None else -min(MAX_MESSAGE, 4 * self._window) :]
 
     def _note(self, turn_id: str, text: str) -> tuple[range, str]:
@@ -274,7 +274,7 @@ class Notebook(BaseAgent):
 
 
 def _estimate(text: str) -> int:
-    """Estimate the tokens of a text, at four characters a token."""
+    """Estimate how many tokens `text` has, at four characters a token."""
     return len(text) // 4 + 1
 
 

@@ -79,7 +79,7 @@ class ToolUse:
 class ToolChat(ChatAgent):
     """Asks `core`, runs the tools it calls, and asks it again with their results.
 
-    Later prompts show messages and replies, but not what was called in between. Results are cut to what fits into the context. The
+    Later prompts show messages and replies, but not the calls in between. Results are cut to what fits into the context. The
     last of `rounds`, and one whose results fill the context, is told to answer. `memories` are what has been stored so far.
     """
 

@@ -107,7 +107,7 @@ class KeptServer:
         return None
 
     async def load(self, folder: Path, calls: Sequence[ServerCall] | None) -> None:
-        """Restore what was saved. Raises AgentError if it was saved in the other way."""
+        """Restore the saved state. Raises AgentError if it was saved in the other way."""
         if (calls is None) != self.keeps_files:
             raise AgentError(f"{folder}: a snapshot of a server whose command {'named' if calls is None else 'did not name'} {FOLDER}")
         await self.reset()

@@ -20,14 +20,14 @@ MAX_SHOWN: Final = 200
 """The maximum memories that a result is said to show: the newest."""
 
 MAX_TEXT: Final = 300
-"""The maximum characters of a text in a trace."""
+"""The maximum characters of a memory in a trace."""
 
 MAX_WORDS: Final = 2000
 """The maximum words of a memory that are looked for."""
 
 
 class Memory(NamedTuple):
-    """A memory, and the turn in which it was stored."""
+    """A memory, and the turn that stored it."""
 
     id: str
     turn: str
@@ -65,7 +65,7 @@ class Memories:
 
 
 def shortened(text: str) -> str:
-    """Return a text, or its start if it is too long for a trace."""
+    """Return `text`, or its start if it is too long for a trace."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 

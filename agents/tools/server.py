@@ -268,7 +268,7 @@ def _accepted(name: str) -> str:
 
 
 def _text(result: CallToolResult) -> str:
-    """Return what a tool returned as text. What is no text is only named."""
+    """Return a tool's result as text. Parts that are not text are only named."""
     texts = [getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None) for block in result.content]
     found = [text if isinstance(text, str) else f"[{block.type}]" for text, block in zip(texts, result.content, strict=True)]
     return redacted("\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content))

@@ -183,7 +183,7 @@ def _main(arguments: Sequence[str] | None) -> int:
                 return _fail(str(cause), 2)
             case LongspanError():
                 return _fail(str(cause), 1)
-            case OSError():  # it has the name of a file, but for those of a closed pipe or a full disk behind the output
+            case OSError():  # most OSErrors name their file; only a closed pipe or a full disk behind the output has none
                 where = cause.filename or ("temporary files" if isinstance(cause, FileNotFoundError) else "standard output")
                 why = cause.strerror or str(cause)
                 give_up_output()

@@ -135,5 +135,5 @@ def _show(test: str, sheet: Sheet) -> None:
 
 
 def _plain(text: str) -> str:
-    """A text with single spaces."""
+    """Text with single spaces."""
     return " ".join(text.split())

@@ -40,7 +40,7 @@ def check(
         if json_:
             say_json({"agent": str(spec), "ready": ready, "findings": findings})
         else:
-            console.say("ready for a long run" if ready else "not ready for a long run: fix what is marked BAD")
+            console.say("ready for a long run" if ready else "not ready for a long run: fix the lines marked BAD")
         return ready
 
     return 0 if trio.run(run) else 1

@@ -24,7 +24,7 @@ SHORT: Final = 12
 
 
 def letters(names: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each of the names, such as those of agents, if one of them is long; else nothing."""
+    """Return a letter for each name (of an agent, say) if any name is long; else nothing."""
     if all(cell_len(name) <= SHORT for name in names):
         return {}
     return {name: _letter(number) for number, name in enumerate(names)}
@@ -36,7 +36,7 @@ def _letter(number: int) -> str:
 
 
 def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> None:
-    """Print a table. Names that are keys of `called` are printed as their values. What is the same in all rows is said once; columns
+    """Print a table. Names that are keys of `called` are printed as their values. A value shared by all rows is printed once; columns
     that do not fit beside the others come below them.
     """
     table = _called(drawn(table), called)

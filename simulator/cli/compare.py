@@ -32,7 +32,7 @@ SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html":
 
 def compare(
     runs: RunsArgument,
-    format: Annotated[Format | None, typer.Option(help="The output format.", show_default="that of --out, or terminal")] = None,
+    format: Annotated[Format | None, typer.Option(help="The output format.", show_default="from --out, or terminal")] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write.", metavar="FILE")] = None,
     baseline: Annotated[
         list[Path] | None,
@@ -63,7 +63,7 @@ def compare(
         raise InputError("--json prints the figures: leave out --out and --format")
     if contrasts is not None:
         if baseline or fail_if_worse or margin or format is not None:
-            raise InputError("--contrasts: the file says what is tested; of the other options only --out goes with it")
+            raise InputError("--contrasts: the file names the runs to test, so only --out may be given besides")
         return _contrast(runs, contrasts, out, json_)
     if baseline:
         if out is not None or format is not None:

@@ -30,7 +30,7 @@ class Console(console.Console):
         super().__init__(file=file, markup=False, emoji=False, highlight=False, force_jupyter=False, **options)
 
     def say(self, text: str, style: str | None = None, *, mark: str = "", mark_style: str = "") -> None:
-        """Print a text as one line, however long it is, after a mark in a style of its own."""
+        """Print text as one line, however long it is, after a mark in a style of its own."""
         self.print(Text.assemble((mark, mark_style), as_line(text)), style=style, soft_wrap=True)
 
     def render_str(self, text: str, **options: Any) -> Text:

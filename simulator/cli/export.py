@@ -25,7 +25,7 @@ def export(
     runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="The folder to create, or a .csv, .jsonl or .parquet file.", metavar="PATH")],
     format: Annotated[
-        Literal["csv", "jsonl", "parquet", "inspect", "dataset"] | None, typer.Option(help="The format.", show_default="that of --out")
+        Literal["csv", "jsonl", "parquet", "inspect", "dataset"] | None, typer.Option(help="The format.", show_default="from --out")
     ] = None,
     trust: TrustOption = False,
 ) -> int:

@@ -31,7 +31,7 @@ def found_at(test: TestView, turn: TurnView) -> list[Found]:
 
 
 def _text(test: TestView, memory: Mapping[str, Any]) -> str:
-    """The start of a memory's text, which may be that of its turn."""
+    """The start of a memory's text, or of its turn's text if the memory has none of its own."""
     text = memory.get("text", "")
     told = text if isinstance(text, str) else str(text[0])
     if not told and test.conversation is not None:

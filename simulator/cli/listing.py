@@ -116,7 +116,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
 
 
 def _is_shown(folder: Path, out: Path) -> bool:
-    """Whether no part of its path is hidden, as what is being written or deleted is."""
+    """Whether no part of its path is hidden. Folders being written or deleted are hidden."""
     return not any(part.startswith(".") for part in folder.relative_to(out).parts)
 
 

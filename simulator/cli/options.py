@@ -71,7 +71,7 @@ def duration(text: str) -> float:
 
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", help="Stop after the turn in which so much time has passed.", parser=duration, metavar="TIME"),
+    typer.Option("--time-limit", help="Stop after the first turn that ends past this time.", parser=duration, metavar="TIME"),
 ]
 """The option for a limit in time. A run that is stopped can be resumed."""
 
@@ -145,10 +145,10 @@ class GridOptions:
         typer.Option(help="Ask tests' last questions again with only the last N tokens, such as 8k.", parser=size, metavar="N"),
     ] = None
     nights: Annotated[
-        int, typer.Option(help="Virtual nights in every span, in which an agent may consolidate.", parser=whole(0, 100), metavar="N")
+        int, typer.Option(help="Virtual nights in every span; an agent may consolidate in them.", parser=whole(0, 100), metavar="N")
     ] = 0
     score_farewells: Annotated[
-        bool, typer.Option("--score-farewells", help="Ask once more after a farewell: what is still told is shown beside the scores.")
+        bool, typer.Option("--score-farewells", help="Ask once more after a farewell; show answers still told beside the scores.")
     ] = False
     label: Annotated[str | None, typer.Option(help="Tells these runs from others of the same agent.", metavar="TEXT")] = None
     keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
@@ -184,7 +184,7 @@ class GridOptions:
 
 
 def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[..., int]:
-    """Replace a command's first parameter, a GridOptions, by its fields, of which Typer makes options."""
+    """Replace a command's first parameter, a GridOptions, by its fields, so that Typer makes an option of each."""
     hints = get_type_hints(GridOptions, include_extras=True)
     defaults = GridOptions()
     options = {each.name: getattr(defaults, each.name) for each in fields(GridOptions)}

@@ -14,17 +14,17 @@ from longspan.simulator.cli.console import Console
 __all__ = ["cut", "drawn", "print_list", "print_table"]
 
 MAX_SHADED: Final = 10
-"""Shaded columns up to which a heatmap is printed as figures; wider ones are drawn as characters."""
+"""The most shaded columns that a heatmap prints as figures; a wider one is drawn as characters."""
 
 UNBROKEN: Final = 12
-"""Characters up to which a cell is never folded."""
+"""A cell of at most this many characters is never folded."""
 
 BLOCKS: Final = "·░▒▓█"
 """Characters for shades from 0 to 1."""
 
 
 def cut(line: str, width: int) -> str:
-    """Cut a line to `width` characters of the terminal, the last of which then is an ellipsis."""
+    """Cut a line to `width` terminal columns. A line that was cut ends in an ellipsis."""
     return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1).rstrip()}…"
 
 

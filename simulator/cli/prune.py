@@ -15,10 +15,10 @@ __all__ = ["prune"]
 def prune(
     folder: Annotated[Path, typer.Argument(help="A run's folder, or a folder of runs.", metavar="DIR")] = Path("runs"),
     replicates: Annotated[
-        bool, typer.Option("--replicates", help="Also runs of which there is a newer one with the same tests, agent, label and settings.")
+        bool, typer.Option("--replicates", help="Also runs superseded by a newer one with the same tests, agent, label and settings.")
     ] = False,
     pack: Annotated[bool, typer.Option("--pack", help="Also pack the journals of finished runs. Everything reads packed ones.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete and pack what is shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete and pack the runs shown.")] = False,
 ) -> int:
     """Show what no result needs, and delete it with --yes.
 

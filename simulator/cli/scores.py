@@ -1,4 +1,4 @@
-"""What is printed of runs that have been played: scores, cost, what failed, and where everything is."""
+"""The summary printed after runs were played: scores, cost, failures, and where everything is."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LAST_LINES: Final = 4
 """Lines of a failed agent's traceback or standard error."""
 
 ONE_CONVERSATION: Final = "95% interval: it says nothing about other conversations; more seeds would"
-"""What is said of an interval that comes from a single conversation."""
+"""The note on an interval that comes from a single conversation."""
 
 COLOURS: Final[Mapping[Tone, str | None]] = {"plain": None, "warning": "yellow"}
 
@@ -256,7 +256,7 @@ def _unscored(result: Result) -> dict[str, list[str]]:
 
 
 def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple[str, list[_Column]]:
-    """Return the title and the columns of the table of scores, the most important first. What is the same everywhere is in the title."""
+    """Return the title and the columns of the table of scores, the most important first. A value shared by all rows goes into the title."""
     alone = all(test.exempt == "alone" for test in result.tests)
     tests = [scenario.tests for scenario in result.scenarios.values()]
     groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}

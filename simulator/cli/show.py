@@ -27,7 +27,7 @@ LINES: Final = 40
 """Tests listed, unless all are wanted, where the output is no terminal."""
 
 INDENT: Final = 8
-"""Characters before what is said in a turn, so that nothing in it can look like the next turn."""
+"""The indentation of a turn's text, so that nothing in it can look like the next turn."""
 
 
 def show(
@@ -169,7 +169,7 @@ def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
     _print_text("user", _whole(turn.text), console)
     if turn.reply is None:
         _print_text("agent", "(no reply: the conversation was interrupted)", console)
-    elif turn.asked or turn.reply.length:  # between two people, what was told has no reply
+    elif turn.asked or turn.reply.length:  # a told conversation between two people has no replies
         _print_text("agent" if turn.asked else "told", _whole(turn.reply), console)
     if (ideal := test.expected.get(turn.number)) is not None:
         _print_text("ideal", _whole(ideal), console)
@@ -193,7 +193,7 @@ def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
 
 
 def _print_text(label: str, text: str, console: Console) -> None:
-    """Print a text of several lines, all of them indented, after a label."""
+    """Print several lines of text, all of them indented, after a label."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 1, 0, 0))
@@ -204,7 +204,7 @@ def _print_text(label: str, text: str, console: Console) -> None:
 
 
 def _whole(text: Excerpt) -> str:
-    """A text, with a note where a very long one is cut."""
+    """The text, with a note at the cut if it is very long."""
     if not text.left_out:
         return text.head
     return f"{text.head}\n... {text.left_out:,} characters left out ...\n{text.tail}"

@@ -88,7 +88,7 @@ class Standing:
         return monotonic() - self._began if self._took is None else self._took
 
     def figures(self) -> dict[str, str]:
-        """The figures of the table. The score is that of the scenarios that have one so far."""
+        """The figures of the table. The score averages the scenarios that have one so far."""
         figures = self.status.figures()
         known = figures.share is not None and figures.left is not None
         again = f" + {self.status.experiments_ended}/{self.status.experiments}" if self.status.experiments else ""

@@ -25,7 +25,7 @@ __all__ = ["sweep"]
 def sweep(
     file: Annotated[Path, typer.Argument(help="A YAML file that defines the runs.", metavar="FILE")],
     out: Annotated[Path | None, typer.Option(help="The sweep's folder.", metavar="DIR", show_default="runs/ and FILE's name")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes, each of which plays one run at a time.", parser=whole(1, 1000), metavar="N")] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes; each plays one run at a time.", parser=whole(1, 1000), metavar="N")] = 1,
     on: Annotated[str | None, typer.Option(help="ray: play each run as a task of a Ray cluster.", metavar="WHERE")] = None,
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole sweep, including earlier cost.", min=0, metavar="USD")
@@ -117,7 +117,7 @@ def _play(
     pairs: list[tuple[Plan, RunFolder]],
     json_: bool,
 ) -> list[Outcome]:
-    """Play what is left, in this process, in `jobs` others or on a Ray cluster. The whole sweep takes at most `limit`, and is stopped
+    """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster. The whole sweep takes at most `limit`, and is stopped
     after `seconds`."""
     import trio
 

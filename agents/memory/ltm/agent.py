@@ -2,9 +2,9 @@
 
     ltm/openai/gpt-4o?memory=json&context=16k
 
-A prompt starts with what stays the same from turn to turn: the system message and the recent turns, of which a whole block is
-dropped at once. What changes each time comes last: notes, memories and the message. So a provider that caches prefixes reads
-most of every prompt from its cache, and a local model has already computed it.
+A prompt starts with what stays the same from turn to turn: the system message and the recent turns, dropped a whole block at a time.
+What changes each time comes last: notes, memories and the message. So a provider that caches prefixes reads most of every prompt from
+its cache, and a local model has already computed it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class MemoryAgent(BaseAgent):
         return self._account()
 
     async def replay(self, message: Message, reply: Reply) -> Reply | None:
-        """Add a turn that it answered. Its notes are those of the reply's trace, so that nothing is noted, and paid for, twice."""
+        """Add a turn that was already answered. The notes come from the reply's trace, so that no note is written and paid for twice."""
         if self._history.find(message.turn_id) is None:
             told = trace.told(reply.trace)
             await self._archive(self._history.make_room(self._size(self._display(message))))
@@ -165,7 +165,7 @@ class MemoryAgent(BaseAgent):
         return self._account()
 
     async def settle(self) -> Reply | None:
-        """Embed what is stored. Return what that took."""
+        """Embed the stored fragments. Return the cost."""
         await self.memories.flush()
         return self._account()
 

@@ -218,7 +218,7 @@ class DryEmbedder:
 
 @final
 class MiniLMEmbedder:
-    """all-MiniLM-L6-v2 as packaged by Chroma, run by onnxruntime. It reads the first 256 word pieces of a text.
+    """all-MiniLM-L6-v2 as packaged by Chroma, run by onnxruntime. It reads the first 256 word pieces of its input.
 
     The constructor downloads the model once, and says so, unless nothing will be asked. It raises InputError if that fails.
     """

@@ -16,16 +16,16 @@ from longspan.simulator.contract.agent import will_be_asked
 __all__ = ["GgufVectors"]
 
 MAX_TOKENS: Final = 512
-"""The maximum tokens of a text: what follows is not read."""
+"""The maximum tokens that are embedded; the rest of a longer text is ignored."""
 
 NONE: Final = 0
 MEAN: Final = 1
-"""llama.cpp's numbers for how a text's vector is made of its tokens': not at all, and their mean."""
+"""llama.cpp's numbers for two ways of pooling token vectors into one: none, and their mean."""
 
 
 @final
 class GgufVectors:
-    """A model of embeddings; of a model that does not say how to make a vector of a text, the mean of its tokens' is taken.
+    """An embedding model. If the model names no pooling, the vector is the mean over the tokens.
 
     The constructor loads it, unless nothing will be asked. Raises InputError if the file cannot be used.
     """

@@ -36,7 +36,7 @@ class ScoredMemory(NamedTuple):
 
 @final
 class Memories:
-    """Fragments, embedded in batches in the order in which they were added.
+    """Fragments, embedded in batches in the order they were added.
 
     With `dedupe`, fragments whose texts differ only in case and white space are one memory. Nothing is lost, since it keeps all its
     times, and it takes only one of the few places in a prompt. Nearly identical fragments stay separate: many questions are about

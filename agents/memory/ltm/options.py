@@ -1,4 +1,4 @@
-"""The options of `ltm/CORE?option=value`: its own, and those of its core."""
+"""The options of `ltm/CORE?option=value`: its own and its core's."""
 
 from __future__ import annotations
 

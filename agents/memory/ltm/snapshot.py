@@ -1,7 +1,7 @@
-"""Snapshots of the memory agent: three files, from which the vector database is rebuilt.
+"""Snapshots of the memory agent. The vector database is rebuilt from three files.
 
     turns.jsonl    all turns, one on each line: [turn_id, text, sent_at, reply]
-    vectors.f2     the vectors of the memories as 16-bit floats, in the order in which they were stored
+    vectors.f2     the vectors of the memories as 16-bit floats, in the order they were stored
     state.json     everything else
 
 Chroma's own files cannot serve as a snapshot: they keep changing, and after a crash they are ahead of the journal.
@@ -32,7 +32,7 @@ class State(BaseModel):
 
     `made_with`: the options that determine their meaning. `left`: how many turns are no longer recent. `blocks`: the blocks that
     are waiting to be noted, by first turn and the turn after the last. `tokens`: the embedder's tokens since the last reply.
-    `dimensions`: those of a vector, 0 if there is none.
+    `dimensions`: the length of a vector, 0 if there is none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

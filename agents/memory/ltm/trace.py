@@ -13,7 +13,7 @@ from longspan.agents.memory.ltm.memory import ScoredMemory
 __all__ = ["Told", "read", "shortened", "told", "written"]
 
 MAX_TEXT: Final = 300
-"""The maximum characters of a text. The journal has all of it, in the turn it comes from."""
+"""The maximum characters of a memory in a trace. The journal has the full text, in the turn it comes from."""
 
 MAX_ITEMS: Final = 20
 """The maximum memories of a turn, and turns of a memory."""
@@ -40,8 +40,9 @@ class _Call(_Part):
 
 @final
 class Told(_Part):
-    """What a trace tells of the state in which a reply left the agent: the notes, if there were new ones, how many turns were recent, the
-    tokens of the prompt as counted here, and the calls, of which the last is the reply's."""
+    """The agent's state after a reply, as its trace records it: new notes if any, how many turns were recent, the prompt's tokens as
+    counted here, and the calls. The last call produced the reply.
+    """
 
     notes: str | None = None
     recent: _Recent = _Recent()
@@ -50,7 +51,7 @@ class Told(_Part):
 
 
 def told(trace: Mapping[str, Any] | None) -> Told:
-    """Read a trace. That of another agent tells nothing."""
+    """Read a trace. Another agent's trace yields the defaults."""
     try:
         return Told.model_validate(trace or {})
     except ValidationError:
@@ -76,5 +77,5 @@ def read(memories: Sequence[ScoredMemory]) -> list[Mapping[str, Any]]:
 
 
 def shortened(text: str) -> str:
-    """Return a text, or its start if it is too long."""
+    """Return `text`, or its start if it is too long."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

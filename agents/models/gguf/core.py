@@ -71,7 +71,7 @@ class GgufCore:
         self.max_output = self.options.max_tokens
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text inside a prompt, by the model's own tokenizer and template."""
+        """Return how many tokens `text` has inside a prompt, by the model's own tokenizer and template."""
         return self._loaded.prompts.count(text)
 
     async def complete(

@@ -268,7 +268,7 @@ class Model:
             llama.llama_sampler_free(chain)
 
     def _penalty(self, penalty: float, prompt: Sequence[int]) -> Any:
-        """Return a sampler that makes tokens that already occur less likely, including those of the prompt."""
+        """Return a sampler that makes tokens less likely if the prompt or the answer already has them."""
         llama = self._llama
         tokens = llama.llama_vocab_n_tokens(self.vocabulary.handle)
         sampler = llama.llama_sampler_init_penalties(tokens, self.window, penalty, 0.0, 0.0)

@@ -35,14 +35,14 @@ def _split(value: Any) -> Any:
 
 
 class GgufOptions(CoreOptions):
-    """`n_ctx`: the tokens of the window (default: 8,192, or what the model was trained on if that is less). `gpu_layers`: layers
+    """`n_ctx`: the tokens of the window (default: 8,192, or the model's training length if that is less). `gpu_layers`: layers
     computed on the GPU, -1 for all; `tensor_split`: the shares of several GPUs. `threads`: processors used (default: half of them).
     `n_batch`, `n_ubatch`: tokens of a prompt that are given to llama.cpp together, and that it computes together. `flash_attention`:
     llama.cpp decides if it is left out. `cache_k`, `cache_v`: how the cache stores keys and values. `temperature`: 0 takes the
     likeliest token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`.
     `repetition_penalty`: makes tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`:
-    how many have a cache each. `chat_template`: a file with the template, instead of the model's own. `keep_thinking`: leave what is
-    between `<think>` and `</think>` in the answer."""
+    how many have a cache each. `chat_template`: a file with the template, instead of the model's own. `keep_thinking`: leave the
+    thoughts between `<think>` and `</think>` in the answer."""
 
     n_ctx: Tokens | None = None
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)

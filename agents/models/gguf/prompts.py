@@ -71,7 +71,7 @@ class Prompts:
         self.base = max(0, self._frame - self.overhead)
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text inside a prompt.
+        """Return how many tokens `text` has inside a prompt.
 
         A conversation has at most `base` tokens, plus `overhead` and the count for each message. It has exactly that many if the
         template frames all roles with equally many tokens.
@@ -103,6 +103,6 @@ class Prompts:
 
 
 def _split_points(controls: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the place after the first character of each control token in a text."""
+    """Return a pattern that matches the place after the first character of each control token."""
     places = (f"(?<={re.escape(text[0])})(?={re.escape(text[1:])})" for text in controls if len(text) > 1)
     return re.compile("|".join(places) or "(?!)")

@@ -35,7 +35,7 @@ CONTEXT: Final = 256
 """Tokens of the trial's context."""
 
 TEXT: Final = "The quick brown fox jumps over the lazy dog, and comes back. " * 6
-"""What is computed: more tokens than one, since those of a prompt take other instructions than those of an answer."""
+"""The trial's prompt: several tokens, since llama.cpp runs other instructions for a prompt than for an answer, token by token."""
 
 REJECTED: Final = 3
 """The exit code of a trial that rejected the file with an InputError."""

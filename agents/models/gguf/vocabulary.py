@@ -24,7 +24,7 @@ class Vocabulary:
 
     @property
     def begin_and_end(self) -> tuple[str, str]:
-        """The tokens that begin and end a text (BOS, EOS), spelled as in chat templates; empty if missing."""
+        """The tokens that mark beginning and end (BOS, EOS), spelled as in chat templates; empty if missing."""
         tokens = self._llama.llama_vocab_bos(self.handle), self._llama.llama_vocab_eos(self.handle)
         begin, end = (self._spelling(token) if token >= 0 else "" for token in tokens)
         return begin, end
@@ -39,9 +39,8 @@ class Vocabulary:
         return bool(self._llama.llama_vocab_is_eog(self.handle, token))
 
     def tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of a text, including control tokens that it spells. Raises AgentError if the text is too long.
-
-        `special`: the text is no prompt: it is framed by the tokens that the model wants there, and spells none.
+        """Return the tokens of `text`, including control tokens that it spells. Raises AgentError if it is too long. `special`: frame
+        the text with the tokens that the model wants around it, and read no control tokens in it, since it is no prompt.
         """
         data = text.encode("utf-8", "replace")
         room = (self._llama.llama_token * (len(data) + 8))()
