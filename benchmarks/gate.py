@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,8 +58,9 @@ def doubled(span: int = SPAN) -> tuple[dict[str, float], list[str]]:
 def ratios(span: int, runs: int = 1) -> dict[str, float]:
     """Return the ratios, medians of `runs` processes.
 
-    They are CPU time for playing, for a model and for a report, in passes of the tokenizer over the same text; for four times
-    as many tests; and bytes written for each byte of the conversation.
+    They are CPU time for playing, for a model and for a report, in passes of the tokenizer over the same text; for four times as
+    many tests; for a whole process that plays 2k, against what it imports of others; and bytes written for each byte of the
+    conversation.
     """
     os.environ.setdefault("OPENAI_API_KEY", "sk-nothing")
     instant = medians(span, agent="silent", runs=runs)
@@ -69,6 +71,7 @@ def ratios(span: int, runs: int = 1) -> dict[str, float]:
         "model / tokenizer pass": stub["cpu / tokenizer pass"],
         "report / tokenizer pass": instant["report cpu s"] / instant["tokenizer pass s"],
         "12 / 3 tests": many["cpu s"] / few["cpu s"],
+        "2k run / imports": import_module("benchmarks.import").run_to_imports(runs),
         "written / transcript": instant["written / transcript"],
         "model: written / transcript": stub["written / transcript"],
     }

@@ -98,7 +98,7 @@ def _answered(reply: str, facts: Mapping[str, Any]) -> list[str]:
 
 def _undescribed(reply: str, colours: tuple[str, ...]) -> str:
     """Return `reply` without the colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
-    return _descriptions(colours).sub(" ", reply)
+    return _descriptions(colours).sub(" ", reply) if " " in reply else reply  # a description has several words
 
 
 @lru_cache(maxsize=100)

@@ -29,23 +29,32 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
     left = [list(chain) for chain in chains if chain]
     if _any_order(position, left):
         return True
-    jobs = _by_release(left)
+    jobs = sorted(job for chain in left for job in chain)
     if not fits(position, jobs):
         return False
     ahead = [left[-1][0]] if first else _released(left, position)
     while left:
-        chosen = next((job for job in ahead if fits(position + job.cost, [other for other in jobs if other is not job])), None)
-        if chosen is None:
+        for chosen in ahead:
+            others = [job for job in jobs if job is not chosen]
+            if fits(position + chosen.cost, others):
+                break
+        else:
             later = [chain[0].release for chain in left if chain[0].release > position]
             if first or not later:
                 return False
             position = min(later)
-        else:
-            position = max(position, chosen.release) + chosen.cost
-            if position > chosen.deadline:
-                return False
-            left = [rest for chain in left if (rest := _rest(chain, position) if chain[0] is chosen else chain)]
-            jobs = _by_release(left)
+            ahead = _released(left, position)
+            continue
+        position = max(position, chosen.release) + chosen.cost
+        if position > chosen.deadline:
+            return False
+        number = next(number for number, chain in enumerate(left) if chain[0] is chosen)
+        jobs, left[number] = others, left[number][1:]
+        if not left[number]:
+            del left[number]
+        elif (after := left[number][0]).release < (release := position + after.gap):
+            left[number][0] = after._replace(release=release)
+            jobs = sorted(left[number][0] if job is after else job for job in others)
         ahead, first = _released(left, position), False
     return True
 
@@ -62,18 +71,9 @@ def _any_order(position: float, chains: Sequence[Sequence[Job]]) -> bool:
     return True
 
 
-def _rest(chain: Sequence[Job], position: float) -> list[Job]:
-    """Return what a chain has left to say when its first segment ends at `position`."""
-    return [job._replace(release=max(job.release, position + job.gap)) if k == 0 else job for k, job in enumerate(chain[1:])]
-
-
 def _released(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:
     """Return the chains' next jobs that may start at `position`, least slack first."""
     return sorted((chain[0] for chain in chains if chain[0].release <= position), key=lambda job: job.deadline - job.cost)
-
-
-def _by_release(chains: Iterable[Sequence[Job]]) -> list[Job]:
-    return sorted(job for chain in chains for job in chain)
 
 
 def fits(position: float, jobs: Sequence[Job]) -> bool:
