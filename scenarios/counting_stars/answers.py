@@ -46,8 +46,8 @@ class Mark(NamedTuple):
 def listed(reply: str) -> Names:
     """Return the numbers that a reply lists. Never raises.
 
-    They are those of the last JSON list or object that has any, read leniently; without JSON, those of the last line that is
-    nothing but numbers. A number alone in brackets, such as the mark of a note, is a list only if there is no other.
+    The last JSON list or object with numbers counts, read leniently; without JSON, the last line that is nothing but numbers. A number
+    alone in brackets, such as the mark of a note, is a list only if there is no other.
     """
     text = reply.translate(_WIDE)
     found = [list(islice(_names(value, False), MAX_ENTRIES)) for value in json_values(text)]

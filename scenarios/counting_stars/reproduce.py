@@ -79,7 +79,7 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
 
 
 def _context(name: str, answer: _Answer) -> int:
-    """Return the length of a text in tokens if its sky is the one that the paper gives a ratio for, else as the file gives it."""
+    """Return a sample's length in tokens if its sky is the one that the paper gives a ratio for, else as the file gives it."""
     return round(answer.size / CHARACTERS_A_TOKEN) if name.rpartition("/")[2].startswith("stone_") else answer.size
 
 

@@ -206,7 +206,7 @@ def _note(mark: Mark) -> str:
 
 
 def _reason(right: Sequence[int], wrong: Sequence[int] | None, stars: Sequence[Mark], answered: bool) -> str:
-    """Return what was expected and what the answer has, in words."""
+    """Describe the expected and the given answer in words."""
     if not answered:
         return f"expected {len(right)} numbers, the reply lists none"
     in_place = sum(mark.slot == 1 for mark in stars)

@@ -43,7 +43,7 @@ Count = Callable[[str], int]
 
 @final
 class Sky:
-    """The beginning of a text, at least `tokens` tokens of it. Raises InputError if the text is shorter."""
+    """The beginning of `text`, at least `tokens` tokens of it. Raises InputError if the text is shorter."""
 
     def __init__(self, pieces: Iterable[str], count: Count, tokens: int, where: str) -> None:
         chosen: list[str] = []
@@ -68,7 +68,7 @@ class Sky:
 
     @classmethod
     def from_files(cls, path: Path, count: Count, tokens: int) -> Sky:
-        """Return the sky of a text file, or of a folder's files in the order of their paths. Raises InputError."""
+        """Return the sky made from a text file, or from a folder's files in the order of their paths. Raises InputError."""
         return cls(_pieces(path), count, tokens, str(path))
 
     def offset(self, tokens: float) -> int:

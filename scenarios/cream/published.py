@@ -9,7 +9,7 @@ __all__ = ["BASELINES", "EVALUATORS", "LENGTHS", "MODELS", "ORDER", "PAIRS", "RA
 MODELS: Final = ("GPT-3.5", "GPT-4", "GPT-4o")
 
 ORDER: Final = (("GPT-3.5", "GPT-4"), ("GPT-3.5", "GPT-4o"), ("GPT-4", "GPT-4o"))
-"""The order in which we play the matches; the paper states none."""
+"""Our order for playing the matches; the paper states none."""
 
 
 @final

@@ -138,7 +138,7 @@ def _elo_table(rated: Mapping[Setting, _Rated]) -> Table:
 
 
 def _follows(rated: Mapping[Setting, _Rated]) -> Table:
-    """Return the table of which rankings of Table 5 follow."""
+    """Return the table that shows which rankings of Table 5 can be derived."""
     rows = []
     for setting, result in rated.items():
         ours, printed = _ranking(_places(result.ratings)), _ranking(RANKED[setting.metric])

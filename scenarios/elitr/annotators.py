@@ -25,7 +25,7 @@ def is_annotation(path: Path) -> bool:
 def reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
     """Yield the name, reliability and number of items of each meeting and of all meetings together ("all").
 
-    The reliability of a meeting, whose annotators score all its items, is ICC(2,k); that of all is ICC(1,k). Raises
+    The reliability of a meeting, whose annotators score all its items, is ICC(2,k); the reliability of all together is ICC(1,k). Raises
     InputError for a file without the columns, or a meeting whose annotators did not score every item.
     """
     rows = read_rows(path, COLUMNS)

@@ -12,7 +12,7 @@ from longspan.simulator.base.tokens import Tokenizer
 __all__ = ["Asked", "Meeting", "Rule", "count", "parts"]
 
 PART_TOKENS: Final = 1000
-"""The approximate length of the parts in which a transcript is delivered."""
+"""The approximate length of a transcript's delivered parts."""
 
 
 @final
@@ -87,7 +87,7 @@ class Meeting(NamedTuple):
 
 
 def count(text: str) -> int:
-    """Return the tokens of a text in cl100k_base, whatever the run's tokenizer: a corpus is the same for every run."""
+    """Count tokens in cl100k_base, whatever the run's tokenizer: a corpus is the same for every run."""
     return Tokenizer("cl100k_base").count(text)
 
 

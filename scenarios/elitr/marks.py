@@ -66,7 +66,7 @@ class Mark(NamedTuple):
 
 
 def by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
-    """Group the values, in the order in which the groups first occur."""
+    """Group the values. Groups come in the order of their first values."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)

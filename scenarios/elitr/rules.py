@@ -40,20 +40,20 @@ def by_rule(rule: Mapping[str, Any], question: str, reply: str) -> tuple[float, 
 
 
 def _values(kind: str, text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the values that a text names in any way."""
+    """Return the values that `text` names in any way."""
     ways = {way: value for value, value_ways in values.items() for way in value_ways}
     named = settled_words(text, ways) if kind == "names" else found_words(text, ways)
     return list(dict.fromkeys(ways[way] for way in named))
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that a text settles on, in digits. Numbers in names of people and organisations do not count."""
+    """Return the numbers that `text` settles on, in digits. Numbers in names of people and organisations do not count."""
     ways = {str(number): str(number) for number in NUMBERS} | {_in_words(number): str(number) for number in range(10, 100)}
     return list(dict.fromkeys(ways[way] for way in settled_words(_NAME.sub(" ", text), ways)))
 
 
 def _spelled(text: str) -> str:
-    """Return a text with de-identified names in one spelling: "Person 7" becomes "PERSON7"."""
+    """Return `text` with de-identified names in one spelling: "Person 7" becomes "PERSON7"."""
     return _NAME.sub(lambda match: match[1].upper().replace("ISATION", "IZATION") + match[2], text)
 
 

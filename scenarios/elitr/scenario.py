@@ -176,7 +176,7 @@ class Elitr(Scenario):
         return meeting.sha256 if self._published else None
 
     def _requests(self, asked: Sequence[Asked], meeting: str, *, woven: bool) -> list[Line]:
-        """Return what is asked, line by line. The first line says what it is about."""
+        """Return the lines that ask. The first line names the subject."""
         if self.task == "minutes":
             ideal = "\n".join(f"- {question.qa} {question.answer}" for question in asked)
             return [Line(_text("minutes", meeting=meeting), ideal=ideal, asks=True)]
@@ -213,7 +213,7 @@ class Elitr(Scenario):
 
 
 def _needed(meeting: Meeting, asked: Asked, pieces: Sequence[range]) -> tuple[int, ...]:
-    """Return the parts that a question needs: those with its evidence, or those of its third; all if it has several passages."""
+    """Return the parts that a question needs: the parts with its evidence, or the third it belongs to; all if it has several passages."""
     if asked.evidence:
         return tuple(at for at, part in enumerate(pieces) if any(line in part for line in asked.evidence))
     if asked.place == "S":

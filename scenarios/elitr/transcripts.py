@@ -70,7 +70,7 @@ def _read(where: str, changed: tuple[int, int]) -> list[Sheet]:
 
 
 def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[Asked]:
-    """Yield a meeting's questions in both wordings. The answers are those of qa."""
+    """Yield a meeting's questions in both wordings. Both have the answers of qa."""
     conv = {question.id: question for question in other.questions} if other else {}
     for question in meeting.questions:
         twin: Question = conv.get(question.id, question)

@@ -87,7 +87,7 @@ class Spoken(NamedTuple):
 
 
 def _spoken(entries: Sequence[Entry]) -> dict[str, Spoken]:
-    """Return what each test says, in the order in which they begin."""
+    """Return each test's lines. Tests come in the order of their first lines."""
     messages: dict[str, list[Entry]] = {entry.test: [] for entry in entries if entry.type is Type.BEGINS}
     for entry in entries:
         if entry.type is Type.SENT:

@@ -135,7 +135,7 @@ class _Grammar:
         self._message: Entry | None = None
 
     def wrong(self, entry: Entry) -> str | None:
-        """Return what is wrong with the next event; None if it may follow."""
+        """Say why the next event may not follow; None if it may."""
         if entry.type in IGNORED:
             return None
         if self._message is not None or entry.type in REPLIES:

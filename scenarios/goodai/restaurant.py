@@ -90,7 +90,7 @@ def _difference(test: TestRecord, number: int, award: Award, theirs: bool | None
 
 
 def _category(test: TestRecord, score: float, phases: Sequence[Phase]) -> str | None:
-    """Return the kind of a difference in the score: that of the first phase that differs, or credit for phases never played."""
+    """Classify a difference in the score by the first phase that differs, or as credit for phases never played."""
     if abs(score - test.share) < 1e-3:
         return None
     if round(test.share / FIFTH) > len(test.expected_responses):

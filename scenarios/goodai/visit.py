@@ -219,7 +219,7 @@ class _Table:
 
 
 def _ordered(talk: Talk, besides: Iterable[str] = ()) -> list[str]:
-    """Return what is ordered or, if that is nothing besides earlier orders, the one item that is praised."""
+    """Return the items ordered or, if nothing is added to earlier orders, the one item that is praised."""
     before = set(besides)
     maybe = [name for name in talk.maybe if name not in before]
     return [*talk.ordered, *(maybe if len(maybe) == 1 and before.issuperset(talk.ordered) else ())]

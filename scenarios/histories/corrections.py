@@ -1,4 +1,4 @@
-"""The audit of LoCoMo's gold answers, `errors.json`: which of them are wrong, and what is right instead.
+"""The audit of LoCoMo's gold answers, `errors.json`: which of them are wrong, and the right answers.
 
 It is not LoCoMo's: https://github.com/dial481/locomo-audit. 99 of its entries change the answer of one of the 1,540 questions that are
 not adversarial, which leaves those who answer all of them right a ceiling of 0.9357 by the published gold answers.

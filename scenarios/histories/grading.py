@@ -49,7 +49,7 @@ ORDER: Final = "event_ordering"
 """The kind of BEAM's questions that are graded by the order of events."""
 
 FACTUAL: Final = frozenset({"information_extraction", "knowledge_update", "multi_session_reasoning", "summarization", "temporal_reasoning"})
-"""The kinds of BEAM's questions to which "I don't know" meets none of the rubric's statements."""
+"""The kinds of BEAM's questions where "I don't know" meets none of the rubric's statements."""
 
 TOLERANT: Final = frozenset({"temporal-reasoning", "knowledge-update"})
 """The kinds of LongMemEval's questions for which its judge accepts another number, or an old answer beside the new one."""
@@ -61,7 +61,7 @@ _CHOICE: Final = re.compile(r"\(?([a-z])\)?", re.IGNORECASE)
 
 @final
 class _Found(NamedTuple):
-    """What is known of a reply: its score, who says so and why, what is still to be asked, and further figures."""
+    """The verdict on a reply so far: its score, who gave it and why, the queries still open, and further figures."""
 
     score: float | None
     by: str

@@ -1,4 +1,4 @@
-"""Released answers with verdicts as labels for `longspan calibrate`: what was asked, the gold answer, the reply, and the verdict."""
+"""Released answers with verdicts as labels for `longspan calibrate`: question, gold answer, reply and verdict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def locomo_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
 
 
 def _asked(answer: Answer, gold: locomo_answers.Gold | None) -> Answer:
-    """Return an answer with what was asked, if LoCoMo's own file says so and its own does not."""
+    """Return an answer with its question, taken from LoCoMo's own file if the answer's file lacks it."""
     conversation, _, number = answer.question.partition("/")
     if gold is None or (answer.text and answer.gold) or not number.isdecimal():
         return answer
@@ -93,7 +93,7 @@ def _rows(
 
 
 def _labels(where: str, answers: Iterable[Answer], columns: Sequence[str], remedy: str) -> Iterator[Row]:
-    """Yield a row for each verdict on each answer. What is asked twice and answered alike is labelled once."""
+    """Yield a row for each verdict on each answer. A question asked twice and answered alike is labelled once."""
     seen: set[tuple[str, ...]] = set()
     for answer in answers:
         if not answer.text or not answer.gold:

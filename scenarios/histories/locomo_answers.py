@@ -113,7 +113,7 @@ class _Asked(Published):
 
 @final
 class Correction(NamedTuple):
-    """A question whose gold answer is wrong, and what is right instead; None if the audit does not say."""
+    """A question whose gold answer is wrong, and the right answer; None if the audit gives none."""
 
     question: str
     answer: str | None

@@ -1,6 +1,6 @@
 """Histories that are made up from a seed: a user's log with an assistant, told over weeks, with questions that rules can grade.
 
-What is told and asked is in `made_up_cases`; between it stands talk of other people and of the world. The same seed, length and
+Facts and questions come from `made_up_cases`; talk of other people and of the world stands between them. The same seed, length and
 number of questions give the same history.
 """
 
@@ -88,7 +88,7 @@ def _told(draw: Draws, cases: list[Case], number: int) -> list[list[_Placed]]:
 
 
 def _filled(draw: Draws, seed: str, sessions: list[list[_Placed]], tokens: int, cases: list[Case]) -> list[list[_Placed]]:
-    """Put talk between what is told, so that all sessions together have so many tokens."""
+    """Put talk between the facts, so that all sessions together have so many tokens."""
     count = Tokenizer("cl100k_base").count
     left = tokens - sum(count(told.user) + count(told.assistant) for session in sessions for told, _ in session)
     answers = [_core(value) for case in cases if not case.options for value in (case.answer, case.trap)]

@@ -1,4 +1,4 @@
-"""What made-up histories tell and ask: cases, each a question with what answers it and what is easily mistaken for it.
+"""What made-up histories tell and ask: cases, each a question with its evidence and with statements easily mistaken for it.
 
 Kinds of questions are LongMemEval's. Whatever is asked about somebody is also told of somebody else, and names, towns, dates and
 numbers are dealt once in a history, so that an answer is neither the only one of its sort nor anything that can be guessed.
@@ -18,7 +18,7 @@ __all__ = ["CASES", "KINDS", "MAX_EACH", "UNKNOWN", "Case", "Deal", "Told", "day
 MAX_EACH: Final = 4
 """The most questions of a kind: so many fields have preferences."""
 UNKNOWN: Final = "You have not told me that."
-"""The gold answer to what was never told."""
+"""The gold answer to a question about something never told."""
 
 _RELATIONS: Final = "cousin friend neighbour colleague flatmate lodger dentist tutor trainer cellist".split()
 _TOWN_BEGINNINGS: Final = "Ash Bram Cald Dun Elm Fal Gar Hazel Inver Kirk Lang Mal Nor Oak Pen Quar Rav Stan Thorn Wex".split()
@@ -141,7 +141,7 @@ class Told(NamedTuple):
 
 @final
 class Case(NamedTuple):
-    """A question, its answer, and all that is told because of it. `trap`: what is easily mistaken for the answer."""
+    """A question, its answer, and everything told for its sake. `trap`: a wrong answer that is easily mistaken for the right one."""
 
     kind: str
     text: str

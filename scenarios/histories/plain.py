@@ -24,7 +24,7 @@ __all__ = ["read"]
 
 EXPECTED: Final = 'messages such as {"role": "user", "content": "..."} and questions such as {"question": "...", "answer": "..."}'
 KEYS: Final = "turns, messages, role and content, or question"
-"""The keys of which one tells what a line is."""
+"""Keys that identify a line: each line has one of them."""
 MARK: Final = b"\xef\xbb\xbf"
 """What some programs write before UTF-8."""
 

@@ -45,7 +45,7 @@ def date_key(answer: str) -> str:
 
 
 def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
-    """Return the reply with its dates as words, and the words. A date without a year is that of the answer's year."""
+    """Return the reply with its dates as words, and the words. A date without a year is read in the answer's year."""
     key = date_key(answer)
     year = key.rpartition("x")[2]
     asked = {day for match in _DATE.finditer(question) for day in _days(match)} - {key}
@@ -83,7 +83,7 @@ def number_key(answer: str) -> str:
 
 
 def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
-    """Return the reply with its numbers as words, and the words, without those of the question and of dates.
+    """Return the reply with its numbers as words, and the words, leaving out the question's numbers and dates.
 
     Where numbers have the unit of the answer, only they count. Of a sum, its result counts.
     """

@@ -22,7 +22,7 @@ class Labels(NamedTuple):
 
 
 def distinct(ids: Iterable[str]) -> list[str]:
-    """Return ids of which no two are the same: the second `a` becomes `a#2`."""
+    """Return unique ids: the second `a` becomes `a#2`."""
     dealt: Counter[str] = Counter()
     found = []
     for id in ids:

@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 @contextmanager
 def wrong(where: str) -> Iterator[None]:
-    """Turn what is found wrong with values into an InputError that says where."""
+    """Turn an error about a value into an InputError that says where."""
     try:
         yield
     except ValidationError as error:

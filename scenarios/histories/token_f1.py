@@ -60,7 +60,7 @@ def _f1(said: Counter[str], wanted: Counter[str]) -> float:
 
 
 def _stems(text: str) -> Counter[str]:
-    """Return the stems of a text's words, without case, punctuation, articles and "and"."""
+    """Return the stems of the words of `text`, without case, punctuation, articles and "and"."""
     words = _IGNORED.sub(" ", text.lower().translate(_MARKS)).split()
     return Counter(map(_stem, words))
 

@@ -123,7 +123,7 @@ def share(answers: Sequence[Answer]) -> tuple[float, tuple[float, float] | None]
 
 
 def accuracies(paper: str, kind: str, released: Released, columns: Mapping[str, Sequence[Answer]]) -> Iterator[Cell]:
-    """Yield the cells of a table called `kind`, a column each, and those of the ends of their intervals. Empty columns have none."""
+    """Yield the cells of a table called `kind`, a column each, and cells for both ends of their intervals. Empty columns have none."""
     for column, answers in columns.items():
         if not answers:
             continue

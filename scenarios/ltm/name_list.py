@@ -100,7 +100,7 @@ def _reason(expected: list[str], answered: list[str], missing: list[str], wrong:
 
 
 def _answered(reply: str) -> list[str]:
-    """Return the names in the JSON list that the reply calls complete; without one, in those of past and of current names together.
+    """Return the names in the JSON list that the reply calls complete; without one, in the lists of past and of current names together.
 
     Without these it is the last list that is no part of another; without any list, what the reply's objects hold.
     """

@@ -159,7 +159,7 @@ def _is_entry(entry: Any) -> bool:
 
 _FENCE = "```"
 _INVALID = re.compile(r"//[^\n]*|\.\.\.|,(?=\s*[\]}])|\\(?=[\[\]{}])")
-"""What is removed from JSON that cannot be parsed otherwise: comments, dots, commas and backslashes before a bracket."""
+"""Removed from JSON that cannot be parsed otherwise: comments, dots, commas and backslashes before a bracket."""
 
 
 def _first_json(reply: str) -> list[Any] | dict[str, Any] | None:

@@ -24,7 +24,7 @@ from longspan.simulator.grading.matching import found_words, plain
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 
 Kind = Literal["first_order", "second_order", "reality", "memory"]
-"""What is asked: where A believes the object to be, where A thinks that B believes it to be, where it is, where it was first."""
+"""The questions: where A believes the object to be, where A thinks that B believes it to be, where it is, where it was first."""
 
 CONTAINERS = 3
 MAX_ATTEMPTS = 10_000

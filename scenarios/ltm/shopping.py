@@ -1,4 +1,4 @@
-"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and removes from it, then asks what is on it."""
+"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and removes from it, then asks for all of it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Shopping(Scenario):
 
 
 def _change(random: Random, basket: Mapping[str, int], things: list[str], *, removes: bool) -> tuple[str, str, int]:
-    """Draw the next change of the list: what happens (add, more, remove), to which item, and how many. Never empties the list."""
+    """Draw the next change of the list: the action (add, more, remove), the item and the quantity. Never empties the list."""
     if not basket:
         return "add", random.choice(things), random.randint(2, MAX_COUNT)
     removable = [item for item, count in basket.items() if count > 1 or len(basket) > 1]
@@ -151,7 +151,7 @@ def _change(random: Random, basket: Mapping[str, int], things: list[str], *, rem
 def _answered(reply: str) -> list[_Entry]:
     """Return the entries of the last JSON list that the reply calls the current or the complete one or, without one, of the last list.
 
-    Lists of what is past, was removed and the like come last, and before them objects without a list, all together.
+    Lists of past or removed items and the like come last, and before them objects without a list, all together.
     """
     found = [(item, entries) for item in labelled_json(reply) if (entries := list(_entries(item.value)))]
     lists = [(item.called, entries) for item, entries in found if isinstance(item.value, list) or _holds_entries(item.value)]

@@ -20,7 +20,7 @@ one it was before there was the parameter."""
 
 
 def people(random: Random, number: int) -> list[str]:
-    """Draw people who are no user, such as "aunt", all different. Of more people, the first are those of fewer."""
+    """Draw people other than the user, such as "aunt", all different. Drawing more keeps the first ones the same."""
     everybody: list[str] = words("people")
     return random.sample(everybody, len(everybody))[:number]
 
@@ -31,7 +31,7 @@ def with_asides(lines: Sequence[Line], asides: Sequence[str]) -> list[Line]:
 
 
 def planted(facts: Mapping[str, Any], told: str | None = None) -> dict[str, float]:
-    """Return how many similar facts a test has and, if its fact `told` lists them, how often what is asked for changed."""
+    """Return how many similar facts a test has and, if its fact `told` lists them, how often the fact asked for changed."""
     numbers: dict[str, float] = {"similar": len(facts.get("similar", ()))}
     changes = facts.get(told, ()) if told is not None else ()
     return numbers | {"updates": len(changes) - 1} if changes else numbers

@@ -122,7 +122,9 @@ def _entry(name: str) -> tuple[str, ...]:
 
 
 def _synonyms(phrases: Sequence[str]) -> list[str]:
-    """Return accepted phrases, and those that the pool accepts for the same meaning today: a test keeps those of when it was made."""
+    """Return accepted phrases, and the phrases that the pool accepts for the same meaning today, since a test keeps the phrases from the
+    day it was made.
+    """
     return list(dict.fromkeys([*phrases, *_entry(phrases[0])])) if phrases else []
 
 

@@ -73,12 +73,12 @@ def days_now(reply: str) -> list[str]:
 
 
 def rooms_held(reply: str, on: date | None = None) -> list[str]:
-    """Return the rooms that a reply settles on as what was believed `on` a past date: remarks on what is known since do not count."""
+    """Return the rooms that a reply settles on as the belief held `on` a past date. Remarks on later knowledge do not count."""
     return _without(_KNOWN_SINCE, reply, on)
 
 
 def rooms_then(reply: str, on: date | None = None) -> list[str]:
-    """Return the rooms that a reply settles on as what was so `on` a past date: remarks on what was told then do not count."""
+    """Return the rooms that a reply settles on as the truth `on` a past date. Remarks on what people were told then do not count."""
     return _without(_TOLD_THEN, reply, on)
 
 

@@ -144,14 +144,14 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each clause of a text ends and where the next begins."""
+    """Yield where each clause of `text` ends and where the next begins."""
     for cut in _CLAUSES.finditer(text):
         yield cut.start(), cut.end()
     yield len(text), len(text)
 
 
 def _named(text: str) -> list[str]:
-    """Return the decisions that a text names, in the order of its words."""
+    """Return the decisions that `text` names, in the order of its words."""
     names = _names()
     return list(dict.fromkeys(names[match[0]] for match in _pattern().finditer(plain(text))))
 

@@ -1,4 +1,4 @@
-"""Digest: decisions are told over weeks, some reversed, some no more than ideas; what was decided lately is to be summed up."""
+"""Digest: decisions are told over weeks, some reversed, some no more than ideas; the latest decisions are to be summed up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Digest"]
 
 BELONG: Final = ("decided", "decided after talk")
 TRAPS: Final = ("older", "reversed", "talk")
-"""The kinds of what was told: what belongs in the digest, and what does not."""
+"""The kinds of things told: some belong in the digest, others do not."""
 EARLIER: Final = timedelta(days=2)
 BREAK: Final = timedelta(days=9)
 LATELY: Final = timedelta(hours=20)
@@ -94,7 +94,7 @@ class Digest(Scenario):
         return 1 / len(words("decisions"))
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return what was told since the digest's first day: what is older has no place in it."""
+        """Return the lines told since the digest's first day. Older ones have no place in it."""
         return [(at,) for at in range(facts["first"], len(needles))]
 
     def guess(self, message: str) -> str | None:
@@ -128,7 +128,7 @@ class Digest(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return, by kind of what was told, the share that the digests have."""
+        """Return, for each kind of thing told, the share that the digests contain."""
         items = [item for test in tests for item in test.items]
         there = {kind: [item.numbers["there"] for item in items if item.labels["kind"] == kind] for kind in (*BELONG, *TRAPS)}
         return {f"{kind}, there": fmean(shares) for kind, shares in there.items() if shares}

@@ -1,4 +1,4 @@
-"""The habits that the scenario persona lets slip: what is said in passing, what is asked later, and how replies to that are read."""
+"""The habits that the scenario persona lets slip: remarks in passing, questions later, and rules for reading the replies."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from longspan.simulator.grading.settled_answers import settled_words
 __all__ = ["HABITS", "Asked", "Habit"]
 
 Values = Mapping[str, str]
-"""What is filled into a message, by name."""
+"""Values filled into a message, by name."""
 
 
 class Asked(NamedTuple):
-    """A habit as drawn: what is filled into the message that lets it slip, into the question for oneself and into that for somebody
-    else; and which answers are right to these two."""
+    """A habit as drawn: the values filled into the message that lets it slip, into the question for oneself and into the question for
+    somebody else; and the right answers to these two.
+    """
 
     said: Values
     own: Values
@@ -32,7 +33,7 @@ class Asked(NamedTuple):
 
 
 class Habit(ABC):
-    """A kind of habit. All that a question's answers can be follows from what is filled into it."""
+    """A kind of habit. All possible answers to a question follow from the values filled into it."""
 
     name: ClassVar[str]
 
@@ -249,7 +250,7 @@ def _article(word: str) -> str:
 
 
 def _options(text: str) -> dict[str, list[str]]:
-    """Return what a text offers: names, each with what it has."""
+    """Return the offers in `text`: names, each with its features."""
     return {name: what.split(", ") for name, what in _OPTION.findall(text)}
 
 
@@ -290,8 +291,9 @@ _HAVE: Final = r"(?:all |both |each )?(?:also |still )?(?:have|contain|include|c
 
 
 def _chosen(reply: str, options: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the options that a reply settles on, without those of which it only says what they have ("Vega; Rigel has sorrel"), or that
-    they are to be avoided."""
+    """Return the options that a reply settles on. An option does not count if the reply only describes it ("Vega; Rigel has sorrel") or
+    advises against it.
+    """
     settled = settled_words(reply, options)
     if len(settled) < 2:
         return settled
@@ -342,7 +344,7 @@ def _measure(values: Values) -> Mapping[str, Any]:
 
 
 def _units(reply: str, choices: Sequence[str]) -> list[str]:
-    """Return the units in which a reply gives figures; those that it names if it gives none in digits."""
+    """Return the units of a reply's figures; if it has no digits, the units that it names."""
     reply = _STONES.sub("1 stone", reply)
     found = [(match, list(_NAMES)[int((match.lastgroup or "u0")[1:])]) for match in _UNITS.finditer(reply)]
     found = [(match, unit) for match, unit in found if match["number"]] or found

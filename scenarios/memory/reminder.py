@@ -30,13 +30,13 @@ Entry = Mapping[str, Any]
 """A message of the test, in its facts: `what` it does, its `text`, and for an errand its `thing`, the `days` until it and its `time`."""
 
 TOLD: Final = 3
-"""The segments in which errands are told, moved and cancelled."""
+"""The segments that tell, move and cancel errands."""
 SLOTS: Final = (range(20, 28), range(50, 58))
 """The days after which reminders are due, the soon ones and the late ones."""
 QUIET: Final = range(2, 6)
 """The days after which the user is back for the first time, before anything is due."""
 AFTER: Final = 2
-"""The turns watched after the last message, in which nothing may be said again."""
+"""The turns watched after the last message. Nothing may be said again in them."""
 
 
 @final
@@ -96,7 +96,7 @@ class Reminder(Scenario):
         return f"Hello. Reminder: {Random(message).choice(list(words('errands').values()))}."
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the rule, and what was told last of each errand: a time that was moved may be forgotten."""
+        """Return the rule, and the last line told about each errand: a time that was moved may be forgotten."""
         errands = words("errands")
         things = {entry["thing"] for segment in facts["segments"] for entry in segment if "thing" in entry}
         last = {thing: at for at, needle in enumerate(needles) for thing in things if errands[thing] in needle.text}
@@ -157,7 +157,7 @@ class Reminder(Scenario):
 @final
 @dataclass(slots=True)
 class Errand:
-    """What is to be recalled, and when: the last of `times` holds, unless it is cancelled."""
+    """An errand to be recalled, and its times: the last of `times` holds, unless it is cancelled."""
 
     thing: str
     times: list[datetime] = field(default_factory=list)
@@ -177,7 +177,9 @@ class Diary:
         self.errands: dict[str, Errand] = {}
 
     def takes(self, entry: Entry, at: datetime) -> bool:
-        """Return whether a message still makes sense: nobody moves or cancels what is over because another test made the clock jump."""
+        """Return whether a message still makes sense: nobody moves or cancels an errand that is over because another test made the clock
+        jump.
+        """
         return entry["what"] not in ("move", "cancel") or self.errands[entry["thing"]].times[-1] > at
 
     def hear(self, entry: Entry, at: datetime) -> None:
@@ -236,7 +238,7 @@ def _reminding(ideal: str, due: Sequence[Errand]) -> str:
 
 
 def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
-    """Return the diary of one who heard the messages, and the turns in which the errands were told.
+    """Return the diary of somebody who heard the messages, and the turns that told the errands.
 
     Which messages were left out follows from when the others were said.
     """
@@ -300,7 +302,7 @@ def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
 
 
 def _kept(listed: re.Match[str]) -> str:
-    """Return what is left of a list with its heading: nothing if the heading announces, or says that there is none."""
+    """Return the rest of a list with its heading: nothing if the heading announces the list, or says that there is none."""
     return "" if _is_none(plain(listed["heading"])) else listed[0]
 
 
@@ -309,7 +311,7 @@ def _is_none(text: str) -> bool:
 
 
 def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
-    """Return the things that a text names, in the singular or the plural."""
+    """Return the things that `text` names, in the singular or the plural."""
     keys, pattern = _names(things)
     return {keys[match] for match in pattern.findall(plain(text))}
 
@@ -344,7 +346,7 @@ def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: Abstrac
 
 
 def _how(errand: Errand, belongs: _Read | None, said: _Read) -> str:
-    """Return what is wrong about saying a reminder in a turn."""
+    """Say what is wrong with a reminder in this turn."""
     if errand.cancelled:
         return f"said in turn {said.turn} though cancelled"
     if belongs is not None and said.turn > belongs.turn:

@@ -105,7 +105,7 @@ class TwoUsers(Scenario):
         )
 
     def _told(self, random: Random, users: Sequence[str]) -> list[_Told]:
-        """Return what is told, in its order: a fact by each about the same thing, and secrets and others of another kind."""
+        """Return the facts told, in order: one by each person about the same thing, then secrets and other facts of another kind."""
         kinds = random.sample(KINDS, 2)
         one, other = draw(random, kinds[0], 2, without=users)
         told = [_Told(0, "", one), _Told(1, "", other._replace(subject=one.subject))]
@@ -117,7 +117,9 @@ class TwoUsers(Scenario):
         return random.sample(told, len(told))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what it earns to guess whatever people ask about what is theirs, and to refuse what they ask about each other."""
+        """Return the score of an agent that guesses whenever people ask about their own things, and refuses whenever they ask about each
+        other's.
+        """
         alike, secret = (
             next(facts["told"][question["fact"]][1] for question in facts["questions"] if question["kind"] == kind)
             for kind in (OWN, OWN_SECRET)
@@ -162,7 +164,7 @@ class TwoUsers(Scenario):
 
 
 def _asked(random: Random, told: Sequence[_Told]) -> list[list[tuple[int, str, int]]]:
-    """Return the questions in their order, those asked together in a list: who asks, the kind, and the number of what was told."""
+    """Return the questions in their order, those asked together in a list: who asks, the kind, and the number of the fact asked for."""
     own, owners, others = list[tuple[int, str, int]](), list[tuple[int, str, int]](), list[tuple[int, str, int]]()
     for number, (by, how, _) in enumerate(told):
         if not how:

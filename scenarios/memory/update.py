@@ -66,7 +66,7 @@ class Update(Scenario):
         return self._script(random, _groups(random))
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """Yield tests of which none speaks of another's groups, as long as there are enough: what was told stays true."""
+        """Yield tests that share no groups, as long as there are enough, so that facts told in one stay true beside the others."""
         groups = _groups(Random(f"{seed}/groups"))
         for number in range(1, tests + 1):
             yield str(number), self._script(Random(f"{seed}/{number}"), groups)
@@ -153,7 +153,7 @@ class Update(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the share of right answers by kind of question, and of dated ones also where what was held was wrong."""
+        """Return the share of right answers by kind of question; for dated questions also the share where the belief then was wrong."""
         items = [item for test in tests for item in test.items if item.score is not None]
         shares = {kind: [item.score or 0 for item in items if item.name == kind] for kind in (*NOW, *DATED, "history")}
         astray = [item for item in items if item.labels.get("belief") == "wrong"]
@@ -167,20 +167,20 @@ def _shares(facts: Mapping[str, Any]) -> int:
 
 
 def _groups(random: Random) -> Iterator[str]:
-    """Yield groups in random order, of which any few in a row are of different sorts; none comes twice before all have come."""
+    """Yield groups in random order. Neighbours are of different sorts; no group comes twice before all have come."""
     known = words("clubs")
     owners, sorts = (random.sample(known[key], len(known[key])) for key in ("owners", "groups"))
     return (f"{owners[(at + turn) % len(owners)]} {sort}" for turn in count() for at, sort in enumerate(sorts))
 
 
 def _path(random: Random, rooms: Sequence[str]) -> list[str]:
-    """Return the rooms in the order in which a group has them: all of `rooms`, and one of them again after at least one other."""
+    """Return a group's rooms in order: all of `rooms`, and one of them again after at least one other."""
     back = random.randint(2, len(rooms))
     return [*rooms[:back], random.choice(rooms[: back - 1]), *rooms[back:]]
 
 
 def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_Told]:
-    """Return what is told of a group: its rooms, a move that never was and its retraction, and a correction of its day."""
+    """Return the lines told about a group: its rooms, a move that never was and its retraction, and a correction of its day."""
     story = [_Told(group, wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
     for at, room in enumerate(path[1:], 1):
         story.append(_Told(group, wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))

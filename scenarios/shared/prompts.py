@@ -50,5 +50,5 @@ def _yaml(path: Path) -> object:
 
 
 def filled(prompt: str, **values: object) -> str:
-    """Return a prompt with its places filled. What is filled in is never read as a place."""
+    """Return a prompt with its places filled. Values are never read as places themselves."""
     return _PLACE.sub(lambda place: str(values[place[1]]), prompt)

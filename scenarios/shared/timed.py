@@ -12,7 +12,9 @@ __all__ = ["play_timed"]
 
 
 async def play_timed(stage: Stage, question: Callable[[Line, Sequence[datetime]], str]) -> None:
-    """Say the script's lines. `question` returns what is asked in a line's place, given the times of the lines that have asked nothing."""
+    """Say the script's lines. `question` returns the question to ask in place of a line, given the times of the lines that asked
+    nothing.
+    """
     times: list[datetime] = []
     for line, waits in stage.cues():
         if waits:

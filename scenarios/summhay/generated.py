@@ -93,7 +93,7 @@ class _Writer:
         return Insight(id, thing.removeprefix("the "), text, frozenset({family.casefold(), number, date.casefold()}))
 
     def document(self, insights: Sequence[Insight]) -> str:
-        """Return a text of about the requested number of words, with each insight said once, in random order."""
+        """Return about the requested number of words, with each insight said once, in random order."""
         order = self.random.sample(insights, len(insights))
         planted = [f"{self._said[insight.id]} {self.random.choice(self.grammar['replies'])}" for insight in order]
         opening, closing = self._filled("openings"), self._filled("closings")
@@ -110,7 +110,7 @@ class _Writer:
         return self._set([opening], *(paragraph for paragraph in paragraphs if paragraph))
 
     def _set(self, *paragraphs: Sequence[str]) -> str:
-        """Return paragraphs as a text: prose, or a dialogue."""
+        """Join paragraphs into prose or a dialogue."""
         if self._domain == "news":
             return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
         speakers = self.random.sample(words("names"), 3)

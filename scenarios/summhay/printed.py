@@ -1,6 +1,6 @@
 """The figures of the paper's Tables 2 and 3 and of its appendix on bias (Laban et al., 2024), for comparison with ours.
 
-They are those of the authors' notebooks, over ten topics and 200 samples: the tables print the same as percentages, without
+They come from the authors' notebooks, over ten topics and 200 samples: the tables print the same as percentages, without
 Claude 3.5 Sonnet, which came later.
 """
 

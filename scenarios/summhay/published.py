@@ -85,7 +85,7 @@ class Topic(_Read):
 def haystacks(data: Path, domain: Domain | None) -> Sequence[Haystack]:
     """Return the haystacks in a topic file, or in a folder's topic files (topic_*.json, topic_*.json.gz).
 
-    `domain`: only those of this domain. A file is read once as long as it does not change. Raises InputError for an invalid
+    `domain`: only haystacks of this domain. A file is read once as long as it does not change. Raises InputError for an invalid
     file, and if there is no topic of the domain.
     """
     every = [_haystack(path) for path in named_topics(data)]

@@ -21,7 +21,7 @@ Position = Literal["stored", "top", "middle", "bottom"]
 """Where the relevant documents of a whole haystack are put (section 5, position bias)."""
 
 SENTENCE: Final = 384
-"""Tokens of a text that a sentence embedder reads. A long embedder reads all of it, in pieces of this length."""
+"""The most tokens that a sentence embedder reads. A long embedder reads the whole text, in pieces of this length."""
 
 EMBEDDER: Final = "hash"
 RERANKER: Final = "cohere/rerank-english-v3.0"
@@ -143,7 +143,7 @@ def _by_model(haystack: _Haystack, retriever: str, model: str | None) -> Mapping
 
 
 def _pieces(text: str, limit: int | None) -> list[str]:
-    """Cut a text into pieces of as many tokens as a sentence embedder reads; return at most `limit` of them."""
+    """Cut `text` into pieces as long as a sentence embedder reads; return at most `limit` of them."""
     tokenizer = Tokenizer("cl100k_base")
     tokens = tokenizer.encode(text)
     starts = range(0, max(1, len(tokens)), SENTENCE)

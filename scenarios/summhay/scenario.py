@@ -174,7 +174,7 @@ def _fact(haystack: Haystack, insight: Insight) -> dict[str, Any]:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, since a line is a bullet, and without brackets, since these cite."""
+    """Return `text` on one line, since a line is a bullet, and without brackets, since brackets cite."""
     return " ".join(text.split()).replace("[", "(").replace("]", ")")
 
 

@@ -31,5 +31,5 @@ def signs(text: str) -> frozenset[str]:
 
 
 def without_citations(text: str) -> str:
-    """Return a text without its citations."""
+    """Return `text` without its citations."""
     return CITED.sub(" ", text)

@@ -26,7 +26,7 @@ __all__ = ["HaystackWriter"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 MAX_ATTEMPTS: Final = 3
-"""How often something is written: once, and again with what was wrong with it."""
+"""How often something is written: once, and once more after its faults were pointed out."""
 
 LENGTHS: Final = (0.5, 1.6)
 """The bounds of a document's length, as multiples of the words requested."""
@@ -97,7 +97,7 @@ class HaystackWriter:
 
 @final
 class _Draft(NamedTuple):
-    """A document being written: its number, the insights it must have, its text, and what was wrong with the last text."""
+    """A document being written: its number, the insights it must have, its text, and the faults of the last text."""
 
     number: int
     plan: Sequence[Insight]
@@ -107,7 +107,7 @@ class _Draft(NamedTuple):
 
 @final
 class _Writing:
-    """A haystack being written. `notes`: what was dropped, and why."""
+    """A haystack being written. `notes`: the parts dropped, and why."""
 
     def __init__(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> None:
         self._set = settings
@@ -198,7 +198,7 @@ class _Writing:
         return self._whole(named, kept, wrong)
 
     def _differing(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
-        """Return the insights that are specific and new; note what is wrong with the others."""
+        """Return the insights that are specific and new; note the faults of the others."""
         good: list[Said] = []
         for each in fresh:
             if not specific(each.insight):
@@ -247,7 +247,7 @@ class _Writing:
         ]
 
     async def _checked(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
-        """Add the good drafts to `done`, and return the others with what is wrong with them."""
+        """Add the good drafts to `done`, and return the others with their faults."""
         told = {draft.text for draft in done.values()}
         failed = []
         asked = []
@@ -293,7 +293,7 @@ class _Writing:
 
 
 def _differs(plan: Sequence[Insight], every: Sequence[Insight], answer: Numbers | str) -> str:
-    """Return what is wrong with a document that has the insights of these numbers; "" if they are the planned ones."""
+    """Describe the faults of a document that has the insights of these numbers; "" if they are the planned ones."""
     if isinstance(answer, str):
         return answer
     said = {every[number - 1].id for number in answer.numbers if 1 <= number <= len(every)}

@@ -100,7 +100,7 @@ def _bare(words: Sequence[str], mention: Mention, named: Set[int]) -> bool:
 
 
 def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> Tone | None:
-    """Return the tone that the cues before `begin` give to what is there; None if they give none."""
+    """Return the tone that the cues before `begin` give to the words there; None if they give none."""
     mode: Tone | None = None
     since, exchanging = 0, False
     for cue in cues:
@@ -236,7 +236,7 @@ def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Reading:
 
 
 def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
-    """Return all tones in which each drink or, if not `drinks`, each dish is mentioned."""
+    """Return, for each drink (or dish, if not `drinks`), every tone that a mention of it has."""
     tones: dict[str, list[Tone]] = {}
     for item, tone, _ in (named for sentence in read for named in sentence.named):
         if item.drink == drinks:

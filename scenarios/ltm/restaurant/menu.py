@@ -1,4 +1,4 @@
-"""A restaurant's menu: which of its items a text names, in full or in part."""
+"""A restaurant's menu: which of its items a reply names, in full or in part."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Restaurant(Scenario):
     skills: ClassVar[tuple[Skill, ...]] = ("conflicting information", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"restaurant"})
     early: ClassVar[bool] = False
-    """The story has a fixed order: what is off depends on what was ordered."""
+    """The story has a fixed order: which dish is off depends on the order placed."""
 
     drinks: int = Field(default=6, ge=3, le=10)
     dishes: int = Field(default=13, ge=8, le=24)
@@ -89,7 +89,7 @@ class Restaurant(Scenario):
         return 0.235
 
     def guess(self, message: str) -> str | None:
-        """Order what is on as many menus as anything else, always the same, and stand by it."""
+        """Order one item that is on as many menus as any other, always the same, and stand by it."""
         drinks, (dish, other) = _usual("drinks"), _usual("mains")[:2]
         replies = {
             "scene": f"Order: {next((name for name in drinks if name in message), 'nothing')}",
@@ -207,7 +207,7 @@ class _Claim(NamedTuple):
 
 @final
 class _Table:
-    """A guest's table: what is on order there, and what the guest's replies have earned so far.
+    """A guest's table: the items on order there, and the points that the guest's replies have earned so far.
 
     Needles: 0 the menu and the drink ordered, 1 the food, 2 what replaces the dish that is off.
     """
@@ -291,9 +291,8 @@ class _Table:
         self.parts.append((name, turn, (*self.rests, *claims)))
 
     def _wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
-        """Return what the reply orders from the menu, or seems to order, and the claim that it does so.
-
-        That is nothing if it orders what is not on the menu, or more than MAX_ORDER, or only what is on order already.
+        """Return the items that the reply orders from the menu, or seems to order, and the claim that it does so. There are none if it
+        orders anything that is not on the menu, or more than MAX_ORDER, or only items already on order.
         """
         kind = "drink" if drinks else "dish"
         talk = read_talk(self.menu, reply, drinks=drinks)

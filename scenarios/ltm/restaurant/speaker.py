@@ -23,7 +23,7 @@ _TURN = re.compile(
     r"(?:'?s)?(?: (?:response|reply|says?|replies))?[\W_]{0,4}:",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A speaker's name before what is said: "Waiter:", "**Guest**:", "*Waiter response:*", "Assistant (as Customer):"."""
+"""A speaker's name before the words: "Waiter:", "**Guest**:", "*Waiter response:*", "Assistant (as Customer):"."""
 _FIRST_TURN = re.compile(
     r"^[\W_]{0,4}(?:as|in the role of|playing|speaking as|for the sake of staying in character)?,?\s?(?:as )?(?:the |a )?"
     rf"(?:{_GUESTS}|waiter)\b[\W_]{{0,3}}[:,]",
