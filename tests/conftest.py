@@ -52,7 +52,7 @@ def goodai() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Separate folders for the cache and for what was trusted, so that tests do not use the user's."""
+    """Separate folders for the cache and for trusted plugins, so that tests do not use the user's."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LONGSPAN_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         patched.setenv("LONGSPAN_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))

@@ -1,4 +1,4 @@
-"""Virtual environments in which longspan's wheel is installed, with links to distributions of the environment that runs the tests."""
+"""Virtual environments with longspan's wheel installed, and with links to distributions of the environment that runs the tests."""
 
 from __future__ import annotations
 

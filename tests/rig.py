@@ -29,7 +29,7 @@ __all__ = ["Babbler", "Made", "Waiting", "made_test", "play", "setting"]
 
 @final
 class Sums:
-    """A small source of filler, for conversations of which only the order matters."""
+    """A small source of filler, for tests that look only at the order of a conversation."""
 
     def __init__(self, seed: int) -> None:
         self._first = seed

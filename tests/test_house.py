@@ -111,7 +111,7 @@ PRINTING = {"simulator/base/terminal.py", "agents/outside/bridge.py", "agents/mo
 
 
 def prints(node: ast.AST) -> bool:
-    """Return whether code prints, or reads what is typed, without the module `terminal`."""
+    """Return whether code prints, or reads typed input, without the module `terminal`."""
     match node:
         case ast.Call(func=ast.Name("print" | "input")):
             return True

@@ -43,7 +43,7 @@ Count = Callable[[str], int]
 
 @final
 class Sky:
-    """The beginning of `text`, at least `tokens` tokens of it. Raises InputError if the text is shorter."""
+    """The beginning of the text in `pieces`, at least `tokens` tokens of it. Raises InputError if it is shorter."""
 
     def __init__(self, pieces: Iterable[str], count: Count, tokens: int, where: str) -> None:
         chosen: list[str] = []

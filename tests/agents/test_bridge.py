@@ -299,7 +299,7 @@ def test_the_bridge_needs_python_3_8_and_its_standard_library() -> None:
     tree = ast.parse(source, feature_version=(3, 8))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    optional = {"opentelemetry"}  # which most interpreters lack, as that of these tests does
+    optional = {"opentelemetry"}  # which most interpreters lack, including the one that runs these tests
     assert {name.partition(".")[0] for name in imported} - optional <= sys.stdlib_module_names
 
 

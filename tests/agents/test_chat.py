@@ -67,7 +67,7 @@ def message(number: int, text: str = "") -> Message:
 
 
 def play(chat: ChatAgent, turns: Sequence[tuple[int, str, str | None]]) -> list[dict[str, Any]]:
-    """Play turns: a number and a text, with a reply if the agent only observes the turn. Return the traces of the others."""
+    """Play turns: a number and a message, with a reply if the agent only observes the turn. Return the traces of the others."""
     traces = []
 
     async def play_all() -> None:

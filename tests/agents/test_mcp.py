@@ -29,7 +29,7 @@ START = datetime(2024, 1, 1, 9)
 
 
 class Model:
-    """Acts like a model with a memory: stores statements, looks up questions, and answers with what is found."""
+    """Acts like a model with a memory: stores statements, looks up questions, and answers with the results."""
 
     def __init__(self, stores: str) -> None:
         self.stores = stores

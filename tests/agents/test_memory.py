@@ -1,4 +1,4 @@
-"""Memories around one answerer: what is added when, what is found, what the answerer is shown, and what is kept."""
+"""Memories around one answerer: when turns are added, which memories are found, what the answerer sees, and what stays."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def agent(kind: str, options: str = "answerer=none") -> Any:
 
 
 class Shelf(Memory):
-    """Remembers what was asked of it."""
+    """Remembers the requests it got."""
 
     def __init__(self, items: Sequence[MemoryItem] = ()) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A memory by stage: what is stored, found and answered, what adding takes, and how long it takes until a fact can be found."""
+"""A memory by stage: storing, finding and answering, the cost of adding, and the delay until a fact can be found."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
 
 
 def test_memories_are_compared_by_stage_on_the_questions_of_locomo(tmp_path: Path) -> None:
-    """Through the suite, as users play it: the same questions have the recall that is worked out here from what was told and found."""
+    """Through the suite, as users play it: each question has the recall worked out here from the facts told and the memories found."""
     data = published("locomo") / "locomo10.json.gz"
     suite = load_suite("locomo").changed(["locomo.questions=8"], [f"locomo={data}"], [], 2)
     specs = [f"memory/{kind}?answerer=none&batch=turn" for kind in ("bm25", "full", "none")]

@@ -81,7 +81,7 @@ def test_an_asyncio_class_with_a_kept_client_plays_is_killed_and_plays_on(module
         run = RunFolder(manifest.parent)
         run.manifest.allow([agent])
         outcome = trio.run(resume, run, agent)
-    gc.collect()  # what was not closed warns, and a warning is an error
+    gc.collect()  # anything left open warns, and a warning is an error
     assert outcome.error is None
     assert [test.status for test in read_result(run).tests] == ["scored"]
     asked = [request.body["messages"][-1]["content"] for request in server.asked]

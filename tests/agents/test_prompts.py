@@ -35,7 +35,7 @@ def model() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def kept(model: Server, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run that has kept its prompts, one of which has a key in it."""
+    """A run that has kept its prompts. One of them contains a key."""
     suite = load_suite("ltm").changed([], [], ["colours"], 1)
     agent = f"{model.model()}&context=600&system=Say%20{KEY}"
     settings = RunSettings(suite=suite, span=2_000, agent=agent, filler_size=200, keep_prompts=True)

@@ -45,7 +45,7 @@ def played(agent: str, out: Path) -> Outcome:
 
 
 def events(run: RunFolder) -> list[dict[str, Any]]:
-    """The journal without what was measured, and without what a provider may count in another way when it is asked again."""
+    """The journal without measurements, and without figures that a provider may count differently when it is asked again."""
     entries = [json.loads(line) for line in run.journal("main").read_text("utf-8").splitlines()]
     return [{key: value for key, value in entry.items() if key not in ("measured", "sum", "usage", "trace")} for entry in entries]
 

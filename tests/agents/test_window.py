@@ -31,7 +31,7 @@ def test_sliding_drops_nothing_that_would_still_fit(sizes: list[int], max_tokens
     fill(window, sizes)
     dropped = len(sizes) - len(window)
     if dropped:
-        # When the last one was dropped, it did not fit together with the later items, some of which may have been dropped since.
+        # When the last one was dropped, it did not fit together with the later items; some of them may have been dropped since.
         assert any(sum(sizes[dropped - 1 : end]) > max_tokens for end in range(dropped, len(sizes) + 1))
 
 
@@ -47,7 +47,7 @@ def test_a_block_leaves_room_for_many_turns(sizes: list[int], max_tokens: int) -
             moves.append(sum(sizes[:number]))
             assert window.used <= max_tokens * 0.75 + tokens
     for earlier, later in pairwise(moves):
-        assert later - earlier >= max_tokens * 0.25 - 2 * 10  # what was freed, less the two messages at its ends
+        assert later - earlier >= max_tokens * 0.25 - 2 * 10  # the tokens freed, less the two messages at the ends
 
 
 def test_an_item_that_does_not_fit_alone_empties_it() -> None:

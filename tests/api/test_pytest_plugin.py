@@ -38,7 +38,7 @@ class Project:
         (path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\naddopts = --strict-markers\npythonpath = .\n", "utf-8")
 
     def pytest(self, *options: str) -> tuple[dict[str, int], str]:
-        """Run pytest. Return how many tests there were, by outcome, and what was printed."""
+        """Run pytest. Return the number of tests by outcome, and the output."""
         done = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=self.path, capture_output=True, text=True, check=False)
         printed = done.stdout + done.stderr
         last = printed.strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""An arena with a judge on this machine: what it is asked, what is paid for, what fails."""
+"""An arena with a judge on this machine: its prompts, its cost and its failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From judged comparisons to matches and rankings, with what is to be warned of."""
+"""From judged comparisons to matches and rankings, with warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SENTENCES = 4
 
 
 def compared(source: str, first: str, second: str, held: tuple[int, int]) -> Comparison:
-    """Ten facts, of which the summaries hold so many, all in their first sentence."""
+    """Ten facts. Each summary holds the given number of them, all in its first sentence."""
     systems = (first, second)
     cited: list[list[list[int] | None]] = [[[1] if at < count else None for at in range(10)] for count in held]
     sides = [Side(system=system, cited=each) for system, each in zip(systems, cited, strict=True)]

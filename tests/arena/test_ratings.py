@@ -56,7 +56,7 @@ def test_ratings_over_orders_do_not_hang_on_the_order_given(played: list[Match],
 
 
 def test_ratings_over_orders_are_those_of_the_orders() -> None:
-    """Of two matches there are two orders: the ratings are those of one or the other, and both come about."""
+    """Two matches have two orders: the ratings follow from one or the other, and both occur."""
     played = [Match("a", "b", 1.0), Match("b", "c", 1.0)]
     ways = [[elo(way, SYSTEMS)[system] for system in SYSTEMS] for way in (played, played[::-1])]
     found = over_orders(played, SYSTEMS, orders=40)

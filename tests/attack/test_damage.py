@@ -1,4 +1,4 @@
-"""Damaged files of a run against every command: the result is as before or the command says what is wrong, in one line."""
+"""Damaged files of a run against every command: either the result is as before, or one line names the fault."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _bit(content: bytes, at: int, dice: random.Random) -> bytes:
 
 
 def _byte(content: bytes, at: int, dice: random.Random) -> bytes:
-    """Another byte of the same kind, such as a digit for a digit: what is likeliest to be read as something else."""
+    """Another byte of the same kind, such as a digit for a digit: the damage likeliest to be read as something else."""
     kinds = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", bytes(range(256)))
     kind = next(kind for kind in kinds if content[at] in kind)
     return content[:at] + bytes([dice.choice([other for other in kind if other != content[at]])]) + content[at + 1 :]
@@ -146,7 +146,7 @@ class Seen(NamedTuple):
 
 
 def commanded(*arguments: object) -> tuple[int, str, str]:
-    """Run a command. Return its exit code, what it printed, and its errors, of which there is at most one line."""
+    """Run a command. Return its exit code, its output, and its error, at most one line."""
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as leaving:
         main(list(map(str, arguments)))

@@ -107,7 +107,7 @@ STEP: Final = 11
 
 
 def _needs(case: Case) -> bool:
-    """Whether a command cannot do without what is in the file."""
+    """Whether a command needs the file's content."""
     match case.file:
         case "result.json":
             return case.command in ("compare", "export", "list runs", "plot", "view")

@@ -259,7 +259,7 @@ PAIRS: Final = [(reader, generator) for reader in READERS for generator in GENER
 @cache
 def reader_of(name: str) -> Reader:
     reader = READERS[name]()
-    reader("It is red. [1]")  # what is loaded or compiled once
+    reader("It is red. [1]")  # modules and patterns that are loaded or compiled once
     return reader
 
 

@@ -38,8 +38,9 @@ JUDGED: Final = [{"question": f"Question {at}?", "reference": "yes", "response":
 
 
 class World(NamedTuple):
-    """A folder with runs, a sweep, a calibration, an arena and written data, all of which continue or start again without asking a
-    model anything, and a server that would answer."""
+    """A folder with runs, a sweep, a calibration, an arena and written data, which all continue or start again without asking a model
+    anything, and a server that would answer.
+    """
 
     folder: Path
     server: Server
@@ -99,7 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, server: Server) -> World:
 
 
 def interrupt(run: RunFolder) -> None:
-    """Cut off the end of a run's journal, so that the newer one of its snapshots is newer than what is left."""
+    """Cut off the end of a run's journal, so that the newer of its snapshots is ahead of the journal."""
     _, newest = Snapshots(run.snapshots("main")).turns()
     kept: list[bytes] = []
     for line in run.journal("main").read_bytes().splitlines(keepends=True):
@@ -243,7 +244,7 @@ def found(folder: Path, place: str) -> Path:
 
 
 def attack(path: Path, deed: str, outside: Path) -> None:
-    """Put a link or a pipe in a place, and what was there outside."""
+    """Move a file outside, and put a link or a pipe in its place."""
     for name in PHOTOS:
         (outside / "photos" / name).mkdir(parents=True)
         (outside / "photos" / name / "beach.jpg").write_bytes(b"beach")

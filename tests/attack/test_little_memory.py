@@ -1,4 +1,4 @@
-"""Huge replies to a process whose memory is limited: one line says what is full and what helps, and the run goes on from there."""
+"""Huge replies to a process whose memory is limited: one line names the limit and the remedy, and the run can go on from there."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _ESCAPES: Final = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))|%([0-9
 
 
 def meanings(text: str) -> Iterator[str]:
-    """Yield a text, and what it means with its escapes undone, again and again."""
+    """Yield `text`, then the same with its escapes undone, again and again."""
     for _ in range(6):
         yield text
         text = _ESCAPES.sub(lambda match: chr(int(code, 16)) if (code := match[1] or match[2] or match[3]) else match[4] or "", text)
@@ -64,7 +64,7 @@ def meanings(text: str) -> Iterator[str]:
 
 
 def traces_of(key: str, text: str) -> list[str]:
-    """Return the spellings of a key that a text has, in whole or but for its first and last characters."""
+    """Return the spellings of a key found in `text`, whole or without the first and last characters."""
     core = key[1:-1]
     wanted = [key, core, *(spell(core) for name, spell in SPELLINGS.items() if "base64" not in name)]
     for before in range(3):
@@ -257,7 +257,7 @@ class Rogue:
         return 200, self._encoded(told.get(call, {}))
 
     def _encoded(self, value: object) -> bytes:
-        """Return JSON in which the key's characters are escaped once more, as some servers do."""
+        """Return JSON with the key's characters escaped once more, as some servers do."""
         return json.dumps(value).replace("/", "\\/").replace("+", "\\u002b").encode()
 
     def act(self, blocks: list[Block]) -> Act:
@@ -299,7 +299,7 @@ def test_a_planted_key_is_in_no_file_and_no_output(fails: bool, tmp_path: Path) 
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=300)
         output = done.stdout + done.stderr
         environment["ROGUE_FAILS"] = "no"
-        for again in (["resume", "--yes"], ["replay"]) if fails else ():  # both compare what they play with what was written
+        for again in (["resume", "--yes"], ["replay"]) if fails else ():  # both compare the turns they play with the journal
             (folder,) = (tmp_path / "runs").glob("*-exec-*")
             repeated = subprocess.run(
                 [*longspan, *again, folder], cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60

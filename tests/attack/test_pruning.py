@@ -66,7 +66,7 @@ def pruned(runs: Path, *more: str) -> tuple[int, str]:
 
 
 def content_of(folder: Path) -> dict[str, bytes | str]:
-    """What is below a folder, by path, but for locks and snapshots."""
+    """Everything below a folder, by path, except locks and snapshots."""
     found: dict[str, bytes | str] = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
@@ -463,7 +463,7 @@ def test_packing_never_overwrites_a_file(what: str, late: bool, runs: Path, monk
 
 
 def _shape(path: Path) -> object:
-    """What is at a path."""
+    """The content found at a path."""
     if path.is_symlink():
         return path.readlink()
     return gzip.GzipFile(path).read() if path.is_file() and path.read_bytes()[:2] == b"\x1f\x8b" else path.is_file() and path.read_bytes()

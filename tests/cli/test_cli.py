@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what is wrong is said in one line, with exit code 2, and nothing is left behind."""
+"""The command line as a user meets it: an error is one line, with exit code 2, and nothing is left behind."""
 
 from __future__ import annotations
 

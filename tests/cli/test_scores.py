@@ -1,4 +1,4 @@
-"""What is printed of runs that have been played."""
+"""The summary printed after runs were played."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCENARIOS = ("colours", "jokes", "prospective_memory")
 
 
 def played(out: Path, agent: str = "one", **fields: object) -> Outcome:
-    """A run in which the first test of each scenario is right, the second half right and the third wrong."""
+    """A run where each scenario's first test is right, its second half right and its third wrong."""
     folder = made_run(out, agent, lambda scenario, number: (3 - number) / 2, scenarios=SCENARIOS, **fields)  # type: ignore[arg-type]
     return Outcome(folder, read_result(RunFolder(folder)), None)
 

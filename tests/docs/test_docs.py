@@ -62,7 +62,7 @@ def entry_points(project: dict[str, Any], site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment in which longspan's wheel is installed with all extras: what users have."""
+    """An environment with longspan's wheel and all extras installed, as users have it."""
     folder = tmp_path_factory.mktemp("site")
     made = Environment(folder / "venv", ["all"], besides=["pytest"])
     made.install(build("wheel", folder))
@@ -71,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> Path:
-    """A folder with all files that the guides show, but for those of a package."""
+    """A folder with all files that the guides show, except package files."""
     return docs_outputs.workshop(tmp_path)
 
 
@@ -350,7 +350,7 @@ def journal(folder: Path) -> list[events.Event]:
 
 
 def section(name: str, heading: str) -> str:
-    """The text under a heading, down to the next, without what is in blocks."""
+    """The text under a heading, down to the next, without code blocks."""
     parts = re.split(r"^#+ (.*)$", prose(DOCS / name), flags=re.MULTILINE)
     return parts[parts.index(heading) + 1]
 
@@ -360,7 +360,7 @@ def prose(page: Path) -> str:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of all rows of a text's tables, without their heads."""
+    """The cells of all rows of the tables in `text`, without their heads."""
     lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
     table = [re.split(r"\s\|\s", line) for line in lines]
     heads = {number for number, row in enumerate(table) if set(row) == {"---"}}

@@ -31,7 +31,7 @@ def parts() -> dict[str, str]:
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """The cells of the rows of a text's tables, by their first; those of a later table win."""
+    """The cells of all table rows in `text`, by first cell; later tables win."""
     found = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     return {row[0]: row[1:] for row in found}
 

@@ -1,4 +1,4 @@
-"""A run survives being killed at any moment: once resumed, its journal is that of an uninterrupted run.
+"""A run survives being killed at any moment: once resumed, its journal equals an uninterrupted run's.
 
 By default a tenth of the kills, drawn by a seed, are tested. To test all:
 

@@ -1,4 +1,4 @@
-"""Full and failing disks: whichever write fails, what was written can be read, and the run can be resumed."""
+"""Full and failing disks: whichever write fails, everything written before can be read, and the run can be resumed."""
 
 from __future__ import annotations
 

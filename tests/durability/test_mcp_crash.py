@@ -24,7 +24,7 @@ SERVERS = {
 
 
 def decide(blocks: list[Block]) -> Act:
-    """Store every message and look up what is like it: so all replies depend on all that was stored."""
+    """Store every message and look up similar ones, so that each reply depends on everything stored."""
     last = blocks[-1]
     if last.role == "tool":
         return Say(" ".join(block.text for block in blocks[-2:])[-400:])

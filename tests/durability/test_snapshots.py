@@ -24,7 +24,7 @@ FOREIGN = ("20240617", "00000025", ".20240617.partial")
 
 
 class Keeper(BaseAgent):
-    """Keeps a text in two files."""
+    """Keeps its text in two files."""
 
     def __init__(self, text: str = "") -> None:
         self.text = text

@@ -11,7 +11,7 @@ __all__ = ["Act", "Cut", "Hang", "Raw", "Say", "Status", "Use"]
 
 @dataclass(frozen=True)
 class Say:
-    """Answer with a text. `ends` is the vendor's finish reason. `usage`: whether the answer reports it."""
+    """Answer with `text`. `ends` is the vendor's finish reason. `usage`: whether the answer reports it."""
 
     text: str | None = "OK."
     ends: str | None = ""

@@ -221,7 +221,7 @@ APIS: list[Api] = [OpenAI(), Anthropic(), Google()]
 
 
 def pieces(text: str) -> list[str]:
-    """Split a text into pieces of a few words."""
+    """Split `text` into pieces of a few words."""
     return re.findall(r"(?:\S*\s*){1,3}", text)[:-1]
 
 

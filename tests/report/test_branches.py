@@ -38,7 +38,7 @@ def diaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A diary with fifty questions about it, none of which is answered."""
+    """A diary with fifty questions about it, all unanswered."""
     return played_diaries(tmp_path_factory.mktemp("many"), MANY, 1, "silent")
 
 
@@ -79,7 +79,7 @@ def test_links_to_a_needle_lead_to_the_trunk(diaries: Path) -> None:
 
 
 def test_a_branchs_lane_shows_its_needles_in_the_trunk(diaries: Path) -> None:
-    """A panel for each history. Its tokens are those of the trunk and of its longest branch."""
+    """A panel for each history. Its tokens are the trunk's and its longest branch's together."""
     told, *tests = lanes(report(diaries), "diary-d2")
     told_tokens = journal(diaries, "diary-d2")[-1]["tokens"]
     total = max(journal(diaries, f"diary-d2-q{day}")[-1]["tokens"] for day in range(0, ENTRIES, 3))

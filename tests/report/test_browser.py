@@ -67,7 +67,7 @@ SCROLL = """async () => {
 def test_a_run_of_more_than_a_million_tokens_opens_and_scrolls_with_little_more_work_than_a_short_one(
     visit: Open, long: Path, mixed: Path
 ) -> None:
-    """Ratios in one browser: fifty times the text takes a few times as long to open, and what is rendered does not grow with it."""
+    """Ratios in one browser: fifty times the text takes a few times as long to open, and the rendered part does not grow with it."""
     opened: dict[Path, list[float]] = {long: [], mixed: []}
     elements = {}
     for report in (mixed, long) * 2:
@@ -219,7 +219,7 @@ def test_a_test_shows_all_that_was_said_when_it_is_asked_for(tab: Tab, mixed: Pa
 
 
 def test_the_conversation_is_played_back(visit: Open, mixed: Path) -> None:
-    """What is shown at a turn is what the traces told until then; nothing has to be in sight twice for that."""
+    """A turn shows everything that the traces told up to it, even if nothing comes into view twice."""
     seen = visit(mixed, reduced_motion="reduce")
     tab, read = seen.page, data(mixed)
     turns = read["turns"]

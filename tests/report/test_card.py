@@ -33,7 +33,7 @@ def parsed(svg: str) -> ElementTree.Element:
 
 
 def texts(svg: str) -> list[str]:
-    """What is written in a drawn SVG: matplotlib draws outlines, and says in comments what of."""
+    """The words in a drawn SVG: matplotlib draws outlines, and puts the words in comments."""
     return re.findall(r"<!-- (.*?) -->", svg)
 
 

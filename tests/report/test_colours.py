@@ -32,7 +32,7 @@ def luminance(colour: Colour) -> float:
 
 
 def lab(colour: Colour) -> Colour:
-    """CIE L*a*b*, in which equal distances look about equally large."""
+    """CIE L*a*b*, where equal distances look about equally large."""
     red, green, blue = (min(1.0, max(0.0, value)) for value in colour)
     x, y, z = (
         value ** (1 / 3) if value > 0.008856 else 7.787 * value + 16 / 116

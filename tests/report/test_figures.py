@@ -1,4 +1,4 @@
-"""Figures: what is drawn, that it is reproducible, and that any name can be drawn."""
+"""Figures: their content, that they are reproducible, and that any name can be drawn."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ AGENTS = {name: f"python:tests.report.confused:{name}" for name in ("Newest", "K
 
 
 def played(out: Path, agent: str, settings: list[str], *, tests: int, scenarios: tuple[str, ...] = ("colours",), seed: int = 0) -> Path:
-    """The folder of a run in which each test has a conversation to itself, without filler."""
+    """The folder of a run where each test has a conversation to itself, without filler."""
     suite = load_suite("ltm").changed(settings, [], scenarios, tests)
     made = plan(RunSettings(suite=suite, span=2_000, seed=seed, agent=agent, isolated=True), out)
     (outcome,) = trio.run(lambda: play([made]))

@@ -1,4 +1,4 @@
-"""The timeline of a run: what is drawn, and where."""
+"""The timeline of a run: its marks and their positions."""
 
 from __future__ import annotations
 

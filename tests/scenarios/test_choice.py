@@ -1,4 +1,4 @@
-"""Which option a reply chooses, in the many ways in which models say it."""
+"""Which option a reply chooses, in the many ways models say it."""
 
 from __future__ import annotations
 

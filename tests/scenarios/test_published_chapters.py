@@ -1,4 +1,4 @@
-"""Reading ChapterBreak's published data: its shapes, and what is said of a file that is none of them."""
+"""Reading ChapterBreak's published data: its shapes, and the error for any other file."""
 
 from __future__ import annotations
 

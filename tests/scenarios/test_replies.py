@@ -31,7 +31,7 @@ MOST_LEFT: Final = 0.05
 
 
 class Reply(NamedTuple):
-    """What was answered, one text for each message that is graded, and the score that it deserves."""
+    """The replies, one for each graded message, and the score that they deserve."""
 
     facts: dict[str, Any]
     question: str

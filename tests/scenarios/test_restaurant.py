@@ -1,4 +1,4 @@
-"""Restaurant: what each part is worth, that the waiter plays on, when a judge is asked, and what is earned without memory."""
+"""Restaurant: the points for each part, that the waiter plays on, when a judge is asked, and the score without memory."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_the_wrong_drink_is_not_recalled() -> None:
         assert earned(visit({"same drink": reply})) == "11110"
 
 
-# What is unclear is left to a judge.
+# Unclear replies are left to a judge.
 
 
 @pytest.mark.parametrize(("holds", "parts"), [(True, "11111"), (False, "10000"), (None, "1????")])

@@ -95,7 +95,7 @@ def read(script: Script, *, peeking: bool = False) -> tuple[str, list[tuple[str,
 
 
 def seen_together(seen: list[tuple[str, set[str]]], people: list[str]) -> str:
-    """The container in which all of the people last saw the object, and saw each other see it."""
+    """The container where all of the people last saw the object, and saw each other see it."""
     return [place for place, there in seen if there.issuperset(people)][-1]
 
 
@@ -164,7 +164,7 @@ def test_the_object_is_in_any_container_at_the_end() -> None:
 
 
 def found_in_order(script: Script) -> list[str]:
-    """The containers in the order in which the line that names them all does."""
+    """The containers, in the order of the line that names them all."""
     return sorted(script.facts["containers"], key=script.lines[1].text.index)
 
 

@@ -187,7 +187,7 @@ NOT_THE_USERS = re.compile(
 
 
 def fired(text: str) -> set[str]:
-    """The situations that a text may be taken for: those that a sentence about the user betrays."""
+    """The situations that `text` may be taken for, because a sentence about the user betrays them."""
     sentences = re.split(r"(?<=[.!?;])\s|\n", NOT_THE_USERS.sub("", text))
     return {
         name for sentence in sentences if OWN.search(sentence) for name, signs in SIGNS.items() if re.search(rf"\b(?:{signs})", sentence)

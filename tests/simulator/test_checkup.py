@@ -19,7 +19,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not found at once is not waited for."""
+    """A fact that is not found at once is not waited for."""
     monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.1)
 
 

@@ -1,4 +1,4 @@
-"""Contrasts of a sweep: what is stated, tested and told of them, how often they are wrong, and what a paper gets."""
+"""Contrasts of a sweep: stating, testing and reporting them, how often they are wrong, and the output for a paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage is told: every file that longspan reads back has checksums, and what is damaged is neither graded nor compared unasked."""
+"""Damage is told: every file that longspan reads back has checksums, and a damaged file is neither graded nor compared unasked."""
 
 from __future__ import annotations
 

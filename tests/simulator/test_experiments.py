@@ -1,4 +1,4 @@
-"""Experiments: what is answered without the needles, and with the last tokens alone."""
+"""Experiments: answers without the needles, and with the last tokens alone."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Saved(agents.Keeper):
 
 
 class Shown(agents.Forgetful):
-    """The same, without saving: it is shown what was before."""
+    """The same, without saving: it is shown the earlier turns."""
 
     def observe(self, message: Message, reply: str) -> None:
         Seen.calls["observe"] += 1

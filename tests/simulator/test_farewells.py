@@ -1,4 +1,4 @@
-"""What is still told after a farewell (--score-farewells): asked once more, shown beside the score, never part of it."""
+"""Answers still told after a farewell (--score-farewells): asked once more, shown beside the score, never part of it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def chains(draw: st.DrawFn) -> Chains:
 
 
 def ends(position: float, left: Chains) -> Iterator[bool]:
-    """Yield, for each order in which the jobs can be said, whether all meet their deadlines."""
+    """Yield, for each possible order of the jobs, whether all meet their deadlines."""
     if not any(left):
         yield True
     for number, chain in enumerate(left):

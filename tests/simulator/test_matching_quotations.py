@@ -1,4 +1,4 @@
-"""contains_nearly: finds a quotation in a text if at most one word in eight differs."""
+"""contains_nearly: finds a quotation if at most one word in eight differs."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def cases(
     ("conversations", "effect"), [(1, 0), *((conversations, effect) for conversations in (3, 4, 6, 10) for effect in (0, 0.5, 1))]
 )
 def test_an_interval_of_95_percent_holds_the_truth_in_92_to_98_of_100_cases(conversations: int, effect: float, rate: float | None) -> None:
-    """Of a single conversation, the truth is that of this conversation: so it has no effect."""
+    """With a single conversation, that conversation is the truth, so there is no effect."""
     truth, scores = cases(np.random.default_rng(7), INTERVALS, 1, conversations, effect, rate)
     where = [(str(scenario), str(c)) for c in range(conversations) for scenario in range(SCENARIOS) for _ in range(TESTS)]
     low, high, by = intervals([name for name, _ in where], [name for _, name in where], scores.reshape(INTERVALS, -1))
@@ -287,7 +287,7 @@ def test_so_many_conversations_can_attain_no_smaller_p(conversations: int, least
 
 
 def test_conversations_with_equal_totals_count_by_the_scenarios_in_which_the_agents_seldom_differ() -> None:
-    """Five conversations are better, the sixth is better in one scenario and worse in another, in which the agents differ more often."""
+    """Five conversations are better, the sixth is better in one scenario and worse in another, where the agents differ more often."""
     clear = [Difference("often", number, 1.0) for number in range(5)] + [Difference("seldom", number, 0.0) for number in range(5)]
     assert paired_p([*clear, Difference("often", 5, -1.0), Difference("seldom", 5, 1.0)]) == 2 / 2**6
     assert paired_p([*clear, Difference("often", 5, 1.0), Difference("seldom", 5, -1.0)]) == 4 / 2**6

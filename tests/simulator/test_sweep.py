@@ -99,7 +99,7 @@ def test_a_killed_sweep_continues(agent: str, jobs: int, tmp_path: Path, whole: 
     assert not all(b'"type":"close"' in content for content in before.values())
     sweep(tmp_path, *arguments)
     assert journals(tmp_path / "out") == whole(agent)
-    for path, content in before.items():  # what was played is kept, except for a line that the kill truncated
+    for path, content in before.items():  # everything played is kept, except for a line that the kill truncated
         assert path.read_bytes().startswith(content[: content.rfind(b"\n") + 1])
     assert {each["state"] for each in index(tmp_path / "out")} == {"finished"}
 

@@ -21,7 +21,7 @@ texts = st.text(st.one_of(st.characters(), st.sampled_from(HOSTILE), st.sampled_
 
 
 def controls(text: str) -> list[str]:
-    """The characters of a text that control a terminal or turn the direction of what follows."""
+    """The characters of `text` that control a terminal or change the direction of the text after them."""
     return [
         each
         for each in text

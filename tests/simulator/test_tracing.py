@@ -1,4 +1,4 @@
-"""OpenTelemetry: what a collector on loopback gets, and what is below it when agents make spans of their own."""
+"""OpenTelemetry: the spans that a collector on loopback gets, and the spans below them when agents make their own."""
 
 from __future__ import annotations
 

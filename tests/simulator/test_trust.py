@@ -1,4 +1,4 @@
-"""The gate: what a folder names is harmless, allowed by the user, or refused; what was allowed is remembered outside the folder."""
+"""Trust: anything that a folder names is harmless, allowed by the user, or refused. Permissions are remembered outside the folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUITE: Final = Suite(name="ltm", tests=1, scenarios={"colours": {}})
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The test's own folder for what was trusted."""
+    """The test's own folder for trust decisions."""
     monkeypatch.setenv("LONGSPAN_STATE_DIR", str(tmp_path / "state"))
     return tmp_path / "state" / "trusted"
 
@@ -156,7 +156,7 @@ def test_a_run_of_ones_own_is_not_asked_about_and_a_changed_or_moved_one_is(tmp_
         assert not asks(run)
     moved = run.rename(tmp_path / "moved")
     assert asks(moved)
-    run.symlink_to(moved)  # what is there is not what was trusted
+    run.symlink_to(moved)  # the content is no longer the trusted one
     assert asks(run)
     run.unlink()
     moved.rename(run)

@@ -33,7 +33,7 @@ def diaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_copied_run_with_other_dates_stays_finished(diaries: Path, tmp_path: Path) -> None:
-    """Its results have the tokens of its journals, those of trunks once."""
+    """Its results have the tokens of its journals, counting each trunk once."""
     copy = Path(shutil.copytree(diaries, tmp_path / "run"))
     for journal in copy.rglob("journal.jsonl"):
         os.utime(journal, (journal.stat().st_atime, (copy / "result.json").stat().st_mtime + 1))

@@ -1,4 +1,4 @@
-"""What is read in a reply, and what each star then scores."""
+"""Reading a reply, and the score of each star."""
 
 from __future__ import annotations
 

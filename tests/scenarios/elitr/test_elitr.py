@@ -1,4 +1,4 @@
-"""The scenario: what is said to the agent in each setting, mode and delivery, and what it is worth."""
+"""The scenario: the messages in each setting, mode and delivery, and the scores."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def expected_replies(dataset: str, expected: list[Any]) -> list[str]:
 
 
 def as_expected(dataset: str, script: list[str], expected: list[Any]) -> Record:
-    """A test in which the agent replies as the peer expects."""
+    """A test where the agent replies as the peer expects."""
     if dataset == "Prospective Memory":
         ((quotation, _, nth),) = expected
         replies = ["OK." for _ in range(nth)] + [f'OK.\n"{quotation}"']  # to the quotation, to n - 1 messages, and the nth

@@ -556,7 +556,7 @@ def test_grades_are_those_recorded(published: Published, goodai: Path) -> None:
     _, run = published
     result = grade_run(run)
     if result.span != 1000:
-        return  # what was recorded of 32k is not published
+        return  # the records at 32k are not published
     ours = {test.id: test.score for test in result.tests}
     recorded = {
         f"{SCENARIOS[each.dataset]}-{each.example}": each.share

@@ -249,7 +249,7 @@ def test_a_hostile_menu_takes_time_in_proportion() -> None:
 
 @pytest.fixture(scope="module")
 def halves(goodai: Path) -> dict[str, list[TestRecord]]:
-    """The published visits: all, those of every other agent (by name), by which the rules were made, and the others."""
+    """The published visits: all of them; the visits of every other agent (by name), which the rules were made from; and the rest."""
     records = [each for each in read_records(sorted((goodai / "results").glob("*.jsonl.gz"))) if each.dataset == "Restaurant"]
     agents = sorted({each.agent for each in records})
     return {

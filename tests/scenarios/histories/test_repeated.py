@@ -116,7 +116,7 @@ def test_results_of_other_data_under_the_same_name_are_neither_pooled_nor_paired
 
 
 def histories(count: int, questions: int = 4) -> list[dict[str, Any]]:
-    """Several histories, in each of which numbers are told and asked for."""
+    """Several histories. Each tells numbers and asks for them."""
     values: list[dict[str, Any]] = []
     for number in range(count):
         told = [{"speaker": "user", "text": f"Remember {number}{each}."} for each in range(questions)]

@@ -1,4 +1,4 @@
-"""Recorded histories as suites: what is told, asked and graded, with data and without."""
+"""Recorded histories as suites: telling, asking and grading, with data and without."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class ForgetsAllThatIsSimilar(NeverForgets):
 
 
 class Suppresses(NeverForgets):
-    """Hides what is to be forgotten until something is said about it again."""
+    """Hides the fact to be forgotten until something is said about it again."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ class Kept(NamedTuple):
 
 
 class Discreet(BaseAgent):
-    """Understands each message, and keeps what was told with its owner and whether it is secret."""
+    """Understands each message, and keeps each fact with its owner and whether it is secret."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -221,7 +221,7 @@ def test_a_guess_where_nothing_was_told_costs_a_right_answer_and_no_more() -> No
 
 
 class Told(NamedTuple):
-    """What was told of a group, and when: a room (`told`, `moved`, `back`, `retracted`), a day (`told`, `corrected`)."""
+    """The facts told about a group, with their times: a room (`told`, `moved`, `back`, `retracted`), a day (`told`, `corrected`)."""
 
     what: str
     at: date
@@ -265,7 +265,7 @@ class Memory:
         return "You have not told me."
 
     def true(self, known: list[Told]) -> list[Told]:
-        """What was told without what was taken back."""
+        """The facts told, without the retracted ones."""
         wrong = {each.room for each in known if each.what == "retracted"}
         return [each for each in known if each.room not in wrong]
 
@@ -274,7 +274,7 @@ class Memory:
 
 
 class Newest(Memory):
-    """Keeps only the newest room and day of a group; what is taken back leaves it with what it has."""
+    """Keeps only the newest room and day of a group; a retraction changes nothing."""
 
     def keep(self, group: str, told: Told) -> None:
         last = self.told.get(group, [told])[0]
@@ -290,7 +290,7 @@ class Dateless(Memory):
 
 
 class Erasing(Memory):
-    """Deletes what is taken back as if it had never been told."""
+    """Deletes a retracted fact as if it had never been told."""
 
     def keep(self, group: str, told: Told) -> None:
         super().keep(group, told)
@@ -374,7 +374,7 @@ def test_no_test_of_a_run_tells_of_another_tests_groups() -> None:
 
 
 def _stated(script: Script) -> list[dict[str, str]]:
-    """What is read in the lines: each group once."""
+    """The groups read from the lines, each once."""
     found = {}
     for line in script.lines:
         for kind in ("told", "present"):

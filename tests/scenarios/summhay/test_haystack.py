@@ -1,4 +1,4 @@
-"""Haystacks that are made up: what they promise, and that their checks find what is wrong with one."""
+"""Haystacks that are made up: their guarantees, and that their checks find faults."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def haystack() -> Haystack:
 
 
 def share(haystack: Haystack, found: Sequence[float]) -> float:
-    """How much of what is relevant the best ten documents hold, of what ten can hold."""
+    """The relevant material in the best ten documents, as a share of the most that ten documents can hold."""
     relevance = haystack.relevance(haystack.subtopics[0])
     order = sorted(range(len(found)), key=lambda at: -found[at])[:10]
     return sum(relevance[at] for at in order) / sum(sorted(relevance)[-10:])
