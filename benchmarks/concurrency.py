@@ -21,8 +21,9 @@ from longspan.simulator.filler.filler import Filler
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.play.conversation import Conversation, Setting
+from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.play.setting import Setting
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.suite import load_suite, make_tests

@@ -21,8 +21,9 @@ from longspan.simulator.filler.filler import Filler, Pair
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.journal.transcript import Transcript
-from longspan.simulator.play.conversation import Conversation, Setting
+from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.play.setting import Setting
 
 __all__ = ["Babbler", "Made", "Waiting", "made_test", "play", "setting"]
 

@@ -103,7 +103,7 @@ def checks_type(node: ast.AST) -> bool:
 def test_only_the_transcript_and_what_writes_events_examine_their_types() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents", "scripts") for path in (ROOT / folder).rglob("*.py"))
     found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(checks_type, nodes(path)))}
-    assert found == {f"simulator/{name}.py" for name in ("journal/transcript", "journal/journal", "play/conversation")}
+    assert found == {f"simulator/{name}.py" for name in ("journal/transcript", "journal/journal", "play/respondents")}
 
 
 PRINTING = {"simulator/base/terminal.py", "agents/outside/bridge.py", "agents/models/gguf/trial.py"}

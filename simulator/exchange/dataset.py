@@ -21,7 +21,7 @@ from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import is_closed
 from longspan.simulator.journal.transcript import PlayedTest, Turn
 from longspan.simulator.play.conductor import CHARGE
-from longspan.simulator.play.conversation import places
+from longspan.simulator.play.places import places
 from longspan.simulator.results.graded_runs import Graded, Unusable
 from longspan.simulator.running.planning import check_filler, setting_of
 from longspan.simulator.suite.manifest import Manifest

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.base.errors import DamageError, JournalError, ReplayError, StoppedError
 from longspan.simulator.files.folders import open_file
@@ -19,6 +19,8 @@ from longspan.simulator.journal import events
 from longspan.simulator.journal.journal_lines import REMEDY, JournalLines, as_line, fields_of, parse_line
 
 __all__ = ["Journal", "Shared", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
+
+E = TypeVar("E", bound=events.Event)
 
 MAX_LINE_BYTES: Final = 2**30
 """A longer line, in bytes, cannot be an event."""
@@ -172,6 +174,14 @@ class Journal:
             raise self._end()
         return parse_line(self._recorded[self.seq], self.seq, self.path) if self.replaying else None
 
+    def recorded_as(self, kind: type[E]) -> E | None:
+        """Return the recorded event at this position, which must be of a `kind`, as `recorded` does. Raises ReplayError if it is not."""
+        recorded = self.recorded()
+        if recorded is None or isinstance(recorded, kind):
+            return recorded
+        path, number = (self._shared.path, self._again + 1) if self.shares else (self.path, self.seq)
+        raise _differs(path, number, "type", kind.model_fields["type"].default, recorded.type)
+
     def write(self, event: events.Event) -> None:
         """Append `event`, or compare it with the recorded one.
 
@@ -239,9 +249,11 @@ def _compare(line: bytes, again: bytes, path: Path) -> None:
     if old == new:
         return
     key = min(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-    raise ReplayError(
-        f"{path}, line {new['seq'] + 1}: replayed, the event's {key} is {_short(new.get(key))}; the journal says {_short(old.get(key))}"
-    )
+    raise _differs(path, new["seq"], key, new.get(key), old.get(key))
+
+
+def _differs(path: Path, seq: int, key: str, new: Any, old: Any) -> ReplayError:
+    return ReplayError(f"{path}, line {seq + 1}: replayed, the event's {key} is {_short(new)}; the journal says {_short(old)}")
 
 
 def _short(value: Any) -> str:

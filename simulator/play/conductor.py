@@ -112,6 +112,7 @@ class Conductor:
     def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
         self.span = span
         self.position = 0
+        self._step = 0  # what was charged since, in a step that is not over
         self._open: list[TestState] = []
         self._paced = paced
         self._last: TestState | None = None
@@ -135,11 +136,22 @@ class Conductor:
         """The tests that are open or have still to say farewell, in the order in which they were made."""
         return self._open
 
+    @property
+    def dealt(self) -> int:
+        """The position within the step that is being taken."""
+        return self.position + self._step
+
     # What the caller reports.
+
+    def charges(self, tokens: int) -> None:
+        """Charge a turn of the step that is being taken. Nothing is decided by it: once the step is over, the position is where its
+        outline says."""
+        self._step += tokens
 
     def passes(self, tokens: int) -> None:
         """Charge a turn that belongs to no test."""
         self.position += tokens
+        self._step = 0
 
     def speaks(self, state: TestState) -> Segment:
         """Give a test the floor, and open it if it is not open. Return the segment that it is to say."""
@@ -158,6 +170,7 @@ class Conductor:
         """Take the floor back before turn number `turn` at virtual time `now`: the segment has been said."""
         segment = state.outline[state.said]
         self.position += cost(segment)
+        self._step = 0
         state.said += 1
         if state.phase is Phase.LEAVING:
             self._open.remove(state)

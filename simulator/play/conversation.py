@@ -3,161 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import re
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
-from random import Random
-from typing import Any, Final, NamedTuple, TypeVar, final
+from typing import Final, final
 
 import trio
 
 from longspan.simulator.base.blame import is_fault
-from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
-from longspan.simulator.base.errors import AgentError, JournalError, ReplayError, StoppedError, journal_text
-from longspan.simulator.base.nights import Nights, morning_after
-from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.clock import VirtualClock
+from longspan.simulator.base.errors import AgentError, JournalError, ReplayError, StoppedError
+from longspan.simulator.base.nights import morning_after
 from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.contract.messages import Message, Reply, Turn, Usage
+from longspan.simulator.contract.messages import Message, Turn
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.contract.script import Placement, Segment
+from longspan.simulator.contract.script import Segment
 from longspan.simulator.contract.stage import AskJudge, Judge, Say, Tell, Verdict, Wait, Watch
-from longspan.simulator.filler.filler import Distraction, Filler
+from longspan.simulator.filler.filler import Distraction
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import Fork
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.play.conductor import CHARGE, Conductor, End, Fill, Phase, Speak, TestState, cost
+from longspan.simulator.play.conductor import CHARGE, End, Fill, Phase, Speak, TestState
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.play.places import places
+from longspan.simulator.play.positions import Positions, Trunk
+from longspan.simulator.play.respondents import Ready, Unanswered, respondent
 from longspan.simulator.play.running_test import TestTask
-from longspan.simulator.subject.ledger import Costs
+from longspan.simulator.play.setting import OPENING, Setting
+from longspan.simulator.play.twin import Replacements
 
-__all__ = ["Conversation", "Setting", "Trunk", "places"]
-
-Told = TypeVar("Told", events.Reply, events.Night, events.Settled)
+__all__ = ["Conversation"]
 
 DISK: Final = trio.CapacityLimiter(4)
 """The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
-
-OPENING: Final = (
-    "Over the course of this conversation I will bring up many unrelated things: facts about me, small tasks, stories, "
-    "questions. Topics will come and go and return much later. Keep in mind what I tell you. Answer questions and follow "
-    "instructions with just what they ask for and nothing more; to anything else, a brief acknowledgement will do. "
-    "Is that clear?"
-)
-"""The first message, which explains the situation (GoodAI, section 3.1)."""
-
-MAX_REPLACEMENT: Final = 40
-"""Tokens of what a twin says in the place of a needle, at most."""
-REPLACEMENTS: Final = 40
-"""How many such remarks are tried until one has no word of the needle's."""
 
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
 """Turns after which the agent is saved if no test has ended, at least, and as a share of all turns so far: what is saved grows with
 them, so that a fixed number would take a long history a time that grows with its square."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """The settings of one conversation.
-
-    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
-    itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
-    its end, where the agent is saved. `pinned`: tests of which others branch from the first needle, where it is saved too. `nights`:
-    how many fall in every span of a conversation that has one. `score_farewells`: after its farewell, a test's last question is asked
-    once more, if its scenario allows that. `run`: what its journal calls the run that it is of.
-    """
-
-    id: str
-    run: str | None = None
-    span: int
-    placement: Placement = "spread"
-    isolated: bool = False
-    alone: bool = False
-    branched: bool = False
-    pinned: frozenset[str] = frozenset()
-    tokenizer: Tokenizer
-    filler: Filler
-    starts_at: datetime = DEFAULT_START
-    pace: timedelta = DEFAULT_PACE
-    nights: int = 0
-    score_farewells: bool = False
-
-    def left_out(self, test: Test) -> str | None:
-        """Return why a test cannot keep its span even on its own, or None if it can."""
-        if test.script.alone or self.isolated:
-            return None
-        needed = 0
-        for segment in test.script.segments(self.tokenizer.count, self.placement):
-            needed = max(needed, math.ceil((segment.at or 0) * self.span)) + cost(segment)
-        if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
-            return None
-        return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
-
-    def schedule_nights(self) -> Nights:
-        """Return when nights fall in a conversation that has not begun."""
-        return Nights(0 if self.isolated or self.alone else self.nights, self.span)
-
-    def conductor(self, tests: Iterable[Test]) -> Conductor:
-        """Return the conductor of a conversation of `tests` that has not begun."""
-        return Conductor(map(self._state, tests), self.span, paced=not (self.isolated or self.alone))
-
-    def farewell(self, test: Test) -> Sequence[tuple[events.MessageKind, str]]:
-        """Return what a test says when it leaves: nothing, its farewell, or that and its last question once more."""
-        if test.script.farewell is None:
-            return ()
-        asked = [line.text for line in test.script.lines if line.asks] if self.score_farewells and test.scenario.asks_again else []
-        return (("farewell", test.script.farewell), *[("again", text) for text in asked[-1:]])
-
-    def _state(self, test: Test) -> TestState:
-        said = [self.tokenizer.count(text) for _, text in self.farewell(test)]
-        outline = test.script.segments(self.tokenizer.count, self.placement)
-        return TestState(test, outline, Segment(0, sum(said), len(said)) if said else None)
-
-
-def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
-    """Yield what is said in the places of an outline if a test leaves them empty, one for each turn. `seed`: the test's, on which
-    alone it depends."""
-    filler = filler.reseeded(f"{seed}/places")
-    for segment in outline:
-        share = max(1, segment.tokens // max(1, segment.turns))
-        for number in range(segment.turns):
-            yield filler.make(share) if number < len(segment.told) else filler.ask(share)
-
-
-@final
-class _Ready(NamedTuple):
-    """A reply that is put in the agent's history without asking it, with its tokens."""
-
-    text: str
-    tokens: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Trunk:
-    """The end of a conversation that others branch from: before turn `turns`, at virtual time `now`, at a position in tokens as said and
-    as charged (`dealt`). `needles` are the turns of its tests' needles, `opened` how these tests opened, by id; `sum` is its journal's last
-    checksum."""
-
-    conversation: str
-    turns: int
-    position: int
-    dealt: int
-    now: datetime
-    needles: Mapping[str, Sequence[int]]
-    opened: Mapping[str, events.Open]
-    sum: str
-
-    @property
-    def point(self) -> events.BranchPoint:
-        """How a branch's journal names it."""
-        return events.BranchPoint(conversation=self.conversation, turn=self.turns, sum=self.sum)
 
 
 @final
@@ -172,26 +57,17 @@ class _Utterance:
     test: str | None = None
     needle: bool = False
     needs: list[int] | None = None
-    ready: _Ready | None = None
+    ready: Ready | None = None
+
+    @property
+    def charge(self) -> int:
+        """The tokens that the turn is charged."""
+        return self.tokens + (self.ready.tokens if self.ready else CHARGE)
 
 
 def _turn_name(conversation: str) -> str:
     """Return what the turn ids of a conversation begin with. Its id may be a test's name, which the agent must not see."""
     return hashlib.sha256(conversation.encode()).hexdigest()[:8]
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w{4,}", text.lower()))
-
-
-def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
-    """Return what an agent told of its work, as events have it."""
-    return {
-        "usage": asdict(reply.usage) if reply.usage else None,
-        "besides": {part: asdict(usage) for part, usage in reply.besides.items()} or None,
-        "cost_usd": costs,
-        "trace": reply.trace,
-    }
 
 
 def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
@@ -236,7 +112,6 @@ class Conversation:
         self._name = _turn_name(setting.id)
         self._agent = agent
         self._journal = journal
-        self._judge = judge
         self._listener = listener
         self._before_turn = before_turn
         self._on_fault = on_fault
@@ -244,18 +119,17 @@ class Conversation:
         self._count = setting.tokenizer.count
         self._trunk = trunk
         self._fork = fork
-        self._unpinned = set(setting.pinned)
-        self._replaced: set[int] = set()
-        self._first, self._position, self._dealt = (0, 0, 0) if trunk is None else (trunk.turns, trunk.position, trunk.dealt)
-        self._history: list[Turn] = []
-        self._saved = self._first
-        self._save_due = False
+        self._respondent = respondent(journal, agent, judge, fork, self._count)
+        self._replacements = Replacements(fork, setting.filler, self._count)
+        self._conductor = setting.conductor(tests)
+        self._positions = Positions(self._conductor, trunk)
         self._nights = setting.schedule_nights()
-        self._stopping = False
         self._tasks = {test.id: TestTask(test, self) for test in tests}
         self._opened = {} if trunk is None else dict(trunk.opened)
-        self._conductor = setting.conductor(tests)
-        self._conductor.passes(self._dealt)
+        self._unpinned = set(setting.pinned)
+        self._saved = self.turns
+        self._save_due = False
+        self._stopping = False
 
     @property
     def now(self) -> datetime:
@@ -263,12 +137,13 @@ class Conversation:
 
     @property
     def turns(self) -> int:
-        return self._first + len(self._history)
+        return self._positions.turns
 
     def end(self) -> Trunk:
         """Return where others branch from it, once it has been played to its end."""
         needles = {id: task.needles for id, task in self._tasks.items()}
-        return Trunk(self._setting.id, self.turns, self._position, self._dealt, self.now, needles, self._opened, self._journal.sum)
+        at = self._positions
+        return Trunk(self._setting.id, at.turns, at.said, at.dealt, self.now, needles, self._opened, self._journal.sum)
 
     def stop(self) -> None:
         """Make `play` save the agent and raise StoppedError before the next turn."""
@@ -328,7 +203,7 @@ class Conversation:
         if setting.branched:
             await self._settle()
             await self._snapshot()
-        self._write(events.Close(turns=self.turns, tokens=self._position))
+        self._write(events.Close(turns=self.turns, tokens=self._positions.said))
         if self._journal.replaying:
             raise ReplayError(f"{self._journal.path}, line {self._journal.seq + 1}: there is an event after the conversation's close")
         self._journal.sync()
@@ -370,10 +245,9 @@ class Conversation:
                 ready = None
                 if number < len(segment.told):
                     self._jump(test, segment.told[number])
-                    ready = _Ready(place.reply, place.reply_tokens)
+                    ready = Ready(place.reply, place.reply_tokens)
                 await self._exchange(_Utterance("filler", place.text, place.text_tokens, place.reply, test=test.id, ready=ready))
         self._conductor.said(state, turn=self.turns, now=self.now)
-        self._dealt = self._conductor.position
 
     async def _serve(self, task: TestTask, segment: Segment | None) -> int:
         """Serve a test's requests until it gives up the floor, or until it ends if it has no segment left to say. What its
@@ -383,7 +257,7 @@ class Conversation:
             self._write_events(task)
             match task.request:
                 case Say() | Tell() as request:
-                    ready = _Ready(request.reply, self._count(request.reply)) if isinstance(request, Tell) else None
+                    ready = Ready(request.reply, self._count(request.reply)) if isinstance(request, Tell) else None
                     text_tokens = self._count(request.text)
                     tokens = text_tokens + (ready.tokens if ready else 0)
                     if problem := _undeclared(request, segment, said):
@@ -396,7 +270,7 @@ class Conversation:
                 case AskJudge() as request:
                     await task.resume(await self._verdict(task.test, request))
                 case Watch() as watch if watch.turn < self.turns:
-                    await task.show(self._history[watch.turn - self._first])
+                    await task.show(self._positions.turn(watch.turn))
                 case Watch() as watch if problem := self._unwatched(watch, segment, said):
                     await task.refuse(problem)
                 case Wait() if segment is None:
@@ -434,7 +308,7 @@ class Conversation:
             skills=list(test.scenario.skills),
             chance=test.scenario.chance(test.script.facts),
             uninterrupted=test.scenario.uninterrupted,
-            position=self._position,
+            position=self._positions.said,
         )
         self._opened[test.id] = opened
         self._write(opened if test.trunk is None else opened.besides(self._opened[test.trunk]))
@@ -445,7 +319,7 @@ class Conversation:
             self._clock.jump(to)
             self._write(events.Jump(test=test.id, to=to))
 
-    async def _say(self, task: TestTask, request: Say | Tell, tokens: int, ready: _Ready | None) -> str:
+    async def _say(self, task: TestTask, request: Say | Tell, tokens: int, ready: Ready | None) -> str:
         """Say a line of `tokens` tokens, or tell a turn."""
         kind: events.MessageKind = "line"
         ideal, needs = "OK.", None
@@ -459,7 +333,8 @@ class Conversation:
         utterance = _Utterance(kind, request.text, tokens, ideal, task.test.id, request.needle, needs, ready)
         if request.needle and kind == "line":
             await self._pin(task.test)
-            utterance = self._replacement(task.test, utterance)
+            if (text := self._replacements.of(task.test, self.turns, request.text)) is not None:
+                utterance = replace(utterance, text=text, tokens=self._count(text), needle=False)
         turn = await self._exchange(utterance)
         if request.needle:
             task.needles.append(turn.number)
@@ -472,26 +347,8 @@ class Conversation:
             self._agent.pin()
             await self._snapshot()
 
-    def _replacement(self, test: Test, needle: _Utterance) -> _Utterance:
-        """Return what is said in the place of a needle: in a twin, of its test, small talk that depends on the test's seed alone."""
-        fork = self._fork
-        if fork is None or fork.experiment.kind != "twin" or test.id != fork.experiment.test:
-            return needle
-        self._replaced.add(self.turns)
-        random, words = Random(f"{test.seed}/twin/{len(self._replaced)}"), _words(needle.text)
-        size, shuffled = min(needle.tokens, MAX_REPLACEMENT), random.sample(range(REPLACEMENTS), REPLACEMENTS)
-        remarks = (self._setting.filler.remark(size, number) for number in shuffled)
-        text = next((text for text in remarks if words.isdisjoint(_words(text))), "Well.")
-        return replace(needle, text=text, tokens=self._count(text), needle=False)
-
     async def _verdict(self, test: Test, request: AskJudge) -> Verdict:
-        recorded = self._journal.recorded()
-        if isinstance(recorded, events.Verdict):
-            verdict = Verdict(recorded.holds, recorded.why, recorded.by, bool(recorded.failed))
-        elif self._judge is None:
-            verdict = Verdict(None, "no judge")
-        else:
-            verdict = await self._judge.judge(request.statement, request.text)
+        verdict = await self._respondent.verdict(request.statement, request.text)
         self._write(
             events.Verdict(
                 test=test.id,
@@ -530,13 +387,12 @@ class Conversation:
         filler = self._setting.filler
         distraction = filler.ask(tokens) if asked else filler.make(tokens)
         text, size, reply = distraction.text, distraction.text_tokens, distraction.reply
-        await self._pass_turn(_Utterance("filler", text, size, reply, ready=None if asked else _Ready(reply, distraction.reply_tokens)))
+        await self._pass_turn(_Utterance("filler", text, size, reply, ready=None if asked else Ready(reply, distraction.reply_tokens)))
 
     async def _pass_turn(self, utterance: _Utterance) -> None:
         """Play a turn that belongs to no test."""
         await self._exchange(utterance)
-        self._conductor.passes(utterance.tokens + (utterance.ready.tokens if utterance.ready else CHARGE))
-        self._dealt = self._conductor.position
+        self._conductor.passes(utterance.charge)
 
     # Turns.
 
@@ -550,12 +406,11 @@ class Conversation:
             await self._agent.save_progress()
             self._journal.sync()
             raise StoppedError(f"stopped after turn {self.turns - 1}")
-        number, start = self.turns, self._position
+        ready, number, start = utterance.ready, self.turns, self._positions.said
         name = self._name
         if self._fork is not None and number < self._fork.point.turn:
             name = _turn_name(self._fork.point.conversation)
         message = Message(utterance.text, self.now, f"{name}-{number}")
-        sent_before = self._journal.replaying
         sent = events.Message(
             turn=number,
             turn_id=message.turn_id,
@@ -565,15 +420,16 @@ class Conversation:
             text=utterance.text,
             tokens=utterance.tokens,
             start=start,
-            dealt=self._dealt,
+            dealt=self._positions.dealt,
             sent_at=message.sent_at,
-            needs=utterance.needs and [turn for turn in utterance.needs if turn not in self._replaced],
+            needs=utterance.needs and self._replacements.kept(utterance.needs),
         )
+        again = self._journal.replaying
         self._write(sent)
-        given = self._fork.gives(sent) if self._fork is not None else None
         event = None
         try:
-            event = await self._reply(message, utterance, sent_before) if given is None else self._given(message, utterance, given)
+            ideal = utterance.ideal if ready else await self._amended(utterance.ideal)
+            event = await self._respondent.reply(Unanswered(message, sent, ideal, ready, again))
             self._write(event)
         except MemoryError:
             size = f" of {len(event.text):,} characters" if event is not None else ""
@@ -581,114 +437,30 @@ class Conversation:
                 f"turn {number}: the memory is full: it has no room for the agent's reply{size}; limit how long replies may be, or give "
                 "longspan more memory, and resume the run"
             ) from None
-        self._position = event.end
-        self._dealt += utterance.tokens + (utterance.ready.tokens if utterance.ready else CHARGE)
-        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, (given or event).asked)
-        self._history.append(turn)
+        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, ready is None)
+        self._positions.add(turn, utterance.charge)
         self._clock.tick()
         await self._show(turn)
         return turn
 
-    async def _reply(self, message: Message, utterance: _Utterance, sent_before: bool) -> events.Reply:
-        """Return the reply to a message: the recorded one if there is one, or else the agent's."""
-        ready = utterance.ready
-        ideal = utterance.ideal if ready else await self._amended(utterance.ideal)
-        end = self._position + utterance.tokens
-        recorded = self._journal.recorded()
-        if isinstance(recorded, events.Reply):
-            # All that follows from the text is computed again, so that `write` compares it with the record.
-            text, tokens = ready or (recorded.text, self._count(recorded.text))
-            answered = Reply(text, Usage.of(recorded.usage) if recorded.usage else None, recorded.trace, refused=bool(recorded.refused))
-            self._agent.replay(message, answered, asked=ready is None)
-            return recorded.model_copy(
-                update={"turn": self.turns, "text": text, "tokens": tokens, "end": end + tokens, "asked": ready is None}
-            )
-        lesion = self._fork if self._lesioned else None
-        if lesion is None:
-            await self._agent.catch_up()
-        else:
-            await self._agent.recall(lesion.known([turn.start for turn in self._history], self._position))
-        began = time.monotonic()
-        if ready:
-            took, costs = await self._agent.observe(message, ready.text)
-            reply, tokens = replace(took, text=ready.text), ready.tokens
-        else:
-            reply, costs = await self._agent.reply(message, ideal)
-            tokens = self._count(reply.text)
-            if lesion is not None:
-                self._agent.remember(message, reply)
-        return self._as_read(
-            events.Reply,
-            "reply",
-            turn=self.turns,
-            text=reply.text,
-            tokens=tokens,
-            end=end + tokens,
-            asked=ready is None,
-            repeated=True if sent_before and not self._agent.repeatable else None,
-            refused=reply.refused or None,
-            measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
-            **_told(reply, costs),
-        )
-
-    @property
-    def _lesioned(self) -> bool:
-        return self._fork is not None and self._fork.experiment.kind == "lesion"
-
-    def _given(self, message: Message, utterance: _Utterance, reply: events.Reply) -> events.Reply:
-        """Return the reply of a lesion's turn in which nothing is asked again: that of the other conversation."""
-        self._agent.replay(message, Reply(reply.text, trace=reply.trace), reply.asked)
-        tokens = self._count(reply.text)
-        end = self._position + utterance.tokens + tokens
-        return events.Reply(turn=self.turns, text=reply.text, tokens=tokens, end=end, asked=False)
-
-    def _as_read(self, kind: type[Told], what: str, **fields: Any) -> Told:
-        """Return what the agent told as the event that is read back from the journal. Raises AgentError if it cannot be journaled."""
-        try:
-            event = kind(**fields)
-            if event.trace is not None or event.besides or event.cost_usd:  # the rest is harmless
-                read_back = kind.model_validate_json(events.as_json(event))  # tuples become lists
-                event = read_back.model_copy(update={"measured": event.measured})
-        except Exception as error:
-            problem = f"the agent's {what} has usage or a trace that cannot be journaled"
-            raise AgentError(f"turn {self.turns}: {problem}: {journal_text(error)}") from error
-        return event
-
     async def _pass_night(self) -> None:
-        """Let the agent work until the next morning, and journal what it did, or take that from the record. It is then saved."""
+        """Let the agent work until the next morning, and journal what it did. It is then saved."""
         morning = morning_after(self.now)
         self._clock.jump(morning)
-        recorded = self._journal.recorded()
-        if isinstance(recorded, events.Night):
-            event = recorded.model_copy(update={"turn": self.turns, "to": morning})
-            self._agent.replay_nights([morning] if event.consolidated else [])
-        elif self._fork is not None and self._lesioned:
-            event = events.Night(turn=self.turns, to=morning, consolidated=self.turns in self._fork.nights)
-            self._agent.replay_nights([morning] if event.consolidated else [])
-        else:
-            work, costs = await self._agent.consolidate(morning)
-            told = {"consolidated": False} if work is None else {"consolidated": True, "measured": work.measured, **_told(work, costs)}
-            event = self._as_read(events.Night, "account of a night", turn=self.turns, to=morning, **told)
-        self._write(event)
-        self._save_due |= event.consolidated
+        night = await self._respondent.night(self.turns, morning)
+        self._write(night)
+        self._save_due |= night.consolidated
 
     async def _settle(self) -> None:
-        """Let the agent finish adding what was said, and journal what that took, or take it from the record."""
-        recorded = self._journal.recorded()
-        if isinstance(recorded, events.Settled):
-            self._agent.replay_settling()
-            self._write(recorded.model_copy(update={"turn": self.turns}))
-        elif recorded is None:
-            work, costs = await self._agent.settle()
-            if work is not None:
-                told = _told(work, costs)
-                self._write(self._as_read(events.Settled, "account of settling", turn=self.turns, measured=work.measured or None, **told))
+        """Let the agent finish adding what was said, and journal what that took."""
+        settled = await self._respondent.settle(self.turns)
+        if settled is not None:
+            self._write(settled)
 
     async def _snapshot(self) -> None:
-        """Save the agent and journal the snapshot. In a replay, only follow the journal."""
+        """Save the agent and journal the snapshot."""
         self._save_due, self._saved = False, self.turns
-        recorded = self._journal.recorded()
-        if isinstance(recorded, events.Snapshot) or (recorded is None and await self._agent.save()):
+        if await self._respondent.save():
             self._write(events.Snapshot(turn=self.turns))
 
     # Watching.

@@ -9,7 +9,7 @@ from longspan.simulator.base.clock import VirtualClock
 from longspan.simulator.base.nights import morning_after
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.play.conductor import CHARGE, End, Fill, Speak
-from longspan.simulator.play.conversation import OPENING, Setting
+from longspan.simulator.play.setting import OPENING, Setting
 
 __all__ = ["Length", "dry_run"]
 

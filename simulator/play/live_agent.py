@@ -49,8 +49,8 @@ class LiveAgent:
     agent becomes an AgentError that names the turn.
 
     In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. An experiment shares its
-    first turns, `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, `recall`
-    brings it to where it knows the last of them alone.
+    first turns, `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, it is
+    brought to where it `knows` the last of them alone.
 
     What the agent takes is told once, with the turn for which it took it. What it takes again, when it is shown turns whose account the
     journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an
@@ -84,6 +84,8 @@ class LiveAgent:
         self._settled = False
         self._untold: list[tuple[Reply, Costs | None]] = []
         self._caught_up = False
+        self._since: int | None = None
+        self._keeps = False
 
     @property
     def repeatable(self) -> bool:
@@ -109,8 +111,15 @@ class LiveAgent:
         """Start the agent: one in another process tells only then what it can do."""
         await self._call(start(self.agent))
 
+    def knows(self, since: int) -> None:
+        """Note that, when the agent is needed next, it is to know nothing but the turns from number `since` on. Turns are kept for that."""
+        self._since, self._keeps = since, True
+
     async def catch_up(self, *, night: bool = False) -> None:
         """Bring the agent to the end of the journal, where a `night` follows or not. Does nothing when called again."""
+        if self._since is not None:
+            since, self._since = self._since, None
+            await self._recall(since)
         if self._caught_up:
             return
         self._caught_up = True
@@ -130,8 +139,8 @@ class LiveAgent:
         self._replayed.clear()
         self._nights.clear()
 
-    async def recall(self, since: int) -> None:
-        """Bring the agent to where it knows nothing but the turns from number `since` on, all of which were counted by `replay`."""
+    async def _recall(self, since: int) -> None:
+        """Bring the agent to where it knows nothing but the turns from number `since` on."""
         with self._spans.catch_up(self._turns - since) if self._turns > since else nullcontext():
             if self._caught_up:
                 await self._call(self.agent.reset())
@@ -251,12 +260,11 @@ class LiveAgent:
             self._ledger.require_known(worst, used, costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
-        return self._with_untold(reply, costs)
-
-    def remember(self, message: Message, reply: Reply) -> None:
-        """Keep a turn in which the agent was asked, for `recall`."""
-        self._replayed.append(PastTurn(message, reply, True, tuple(self._nights)))
-        self._nights.clear()
+        told = self._with_untold(reply, costs)
+        if self._keeps:
+            self._replayed.append(PastTurn(message, told[0], True, tuple(self._nights)))
+            self._nights.clear()
+        return told
 
     async def save(self) -> bool:
         """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""

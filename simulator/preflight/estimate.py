@@ -17,8 +17,9 @@ from longspan.simulator.journal.experiment import ExperimentKind
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.journal.transcript import Transcripts, Turn
-from longspan.simulator.play.conversation import Conversation, Trunk
+from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.play.positions import Trunk
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.running.planning import Plan, setting_of
 from longspan.simulator.subject.ledger import Spending, tally, total_cost

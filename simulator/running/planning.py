@@ -24,7 +24,7 @@ from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.judging.cached_model import check_model
-from longspan.simulator.play.conversation import Setting
+from longspan.simulator.play.setting import Setting
 from longspan.simulator.suite.agent_spec import AgentSpec, inspected, source
 from longspan.simulator.suite.agent_spec import resolved as resolved_spec
 from longspan.simulator.suite.branching import conversations_of, experiments_of

@@ -31,8 +31,9 @@ from longspan.simulator.journal.transcript import Change, PlayedTest
 from longspan.simulator.judging.background import Judging
 from longspan.simulator.judging.cached_model import CachedModel, check_model
 from longspan.simulator.measures.ingestion import Ingestion, check_accounts
-from longspan.simulator.play.conversation import Conversation, Trunk
+from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.play.positions import Trunk
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.coherence import check_coherence

@@ -1,0 +1,74 @@
+"""Where a conversation is: its turns, and its position in tokens as said and as charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import final
+
+from longspan.simulator.contract.messages import Turn
+from longspan.simulator.journal import events
+from longspan.simulator.play.conductor import Conductor
+
+__all__ = ["Positions", "Trunk"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trunk:
+    """The end of a conversation that others branch from: before turn `turns`, at virtual time `now`, at a position in tokens as said and
+    as charged (`dealt`). `needles` are the turns of its tests' needles, `opened` how these tests opened, by id; `sum` is its journal's last
+    checksum."""
+
+    conversation: str
+    turns: int
+    position: int
+    dealt: int
+    now: datetime
+    needles: Mapping[str, Sequence[int]]
+    opened: Mapping[str, events.Open]
+    sum: str
+
+    @property
+    def point(self) -> events.BranchPoint:
+        """How a branch's journal names it."""
+        return events.BranchPoint(conversation=self.conversation, turn=self.turns, sum=self.sum)
+
+
+@final
+class Positions:
+    """The turns of a conversation so far. A branch goes on from the end of its `trunk`.
+
+    The position as said is that of the last reply's end. The position as charged is the conductor's, which decides by it.
+    """
+
+    def __init__(self, conductor: Conductor, trunk: Trunk | None) -> None:
+        self._conductor = conductor
+        self._first, self._said = (0, 0) if trunk is None else (trunk.turns, trunk.position)
+        self._history: list[Turn] = []
+        conductor.passes(0 if trunk is None else trunk.dealt)
+
+    @property
+    def turns(self) -> int:
+        """The number of the next turn."""
+        return self._first + len(self._history)
+
+    @property
+    def said(self) -> int:
+        """The position in tokens as said."""
+        return self._history[-1].end if self._history else self._said
+
+    @property
+    def dealt(self) -> int:
+        """The position in tokens as charged."""
+        return self._conductor.dealt
+
+    def turn(self, number: int) -> Turn:
+        """Return a turn of this conversation, and not of its trunk."""
+        return self._history[number - self._first]
+
+    def add(self, turn: Turn, charge: int) -> None:
+        """Add a turn that is charged so many tokens."""
+        self._history.append(turn)
+        self._conductor.charges(charge)
