@@ -12,7 +12,7 @@ import trio
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.cli.standings import duration
-from longspan.simulator.grading import run_status
+from longspan.simulator.gradebook import run_status
 from longspan.simulator.journal import events
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import RunEvent, play

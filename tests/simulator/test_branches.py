@@ -23,10 +23,10 @@ from longspan.simulator.base.errors import InputError, JournalError, ScenarioErr
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.files.checksums import sealed
+from longspan.simulator.gradebook import run_status
 from longspan.simulator.gradebook.commitment import publish, verify
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.gradebook.run_status import RunStatus
-from longspan.simulator.grading import run_status
 from longspan.simulator.journal.events import Open, as_json, parse_json
 from longspan.simulator.journal.journal import Journal, last_sum
 from longspan.simulator.measures.comparing import load_comparison
