@@ -171,7 +171,7 @@ async def _close_with_run(http: Any) -> None:
     try:
         await trio.sleep_forever()
     finally:
-        with trio.move_on_after(1, shield=True), suppress(Exception):
+        with trio.move_on_after(1, shield=True), suppress(Exception):  # the run is over: a failed goodbye must not change its outcome
             await http.aclose()
 
 

@@ -108,7 +108,7 @@ def check_header(name: str, value: str) -> str:
 def is_loopback(url: str) -> bool:
     """Return whether an address is on this machine."""
     host = urlsplit(url).hostname or ""
-    with suppress(ValueError):
+    with suppress(ValueError):  # a name, not an address
         return ip_address(host).is_loopback
     return host == "localhost"
 
@@ -233,11 +233,11 @@ def retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
     A date in the header counts from the date of the answer.
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with suppress(ValueError):
+        with suppress(ValueError):  # absent, or a date
             seconds = float(headers.get(name, "")) / unit
             if 0 <= seconds < inf:
                 return seconds
-    with suppress(ValueError, TypeError, OverflowError):
+    with suppress(ValueError, TypeError, OverflowError):  # one of the two dates is absent or malformed
         until, now = (parsedate_to_datetime(headers.get(name, "")) for name in ("retry-after", "date"))
         return max(0.0, (until - now).total_seconds())
     delay = re.search(rb'"retryDelay": *"([0-9]{1,6}(?:\.[0-9]{1,9})?)s"', body)

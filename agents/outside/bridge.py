@@ -168,7 +168,7 @@ def below(traceparent: Any) -> Iterator[None]:
     """Have the class's own spans hang below the turn's, if OpenTelemetry is installed here."""
     with ExitStack() as afterwards:
         if traceparent is not None:
-            with suppress(Exception):
+            with suppress(Exception):  # absent or broken tracing must not stop the agent
                 from opentelemetry.context import attach, detach
                 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 

@@ -141,7 +141,7 @@ class _CallersLoop:
         finally:
             if not done.done():
                 done.cancel()
-                with trio.move_on_after(CANCEL_SECONDS, shield=True), suppress(asyncio.CancelledError):
+                with trio.move_on_after(CANCEL_SECONDS, shield=True), suppress(asyncio.CancelledError):  # our own
                     await wait(done)
         return done.result().unwrap()
 

@@ -173,7 +173,7 @@ async def _body(response: httpx2.Response) -> bytes:
             if size > MAX_BYTES:  # the iteration must run to its end: nothing else would clean up after it
                 chunks.clear()
                 await response.extensions["network_stream"].aclose()
-    except Exception:
+    except Exception:  # closing the stream above ends the iteration with an error
         if size <= MAX_BYTES:
             raise
     if size > MAX_BYTES:

@@ -144,7 +144,7 @@ async def wait(done: Future[Any]) -> None:
     event, token = trio.Event(), trio.lowlevel.current_trio_token()
 
     def wake(_: Future[Any]) -> None:
-        with suppress(trio.RunFinishedError):
+        with suppress(trio.RunFinishedError):  # the run ended meanwhile: nobody waits any more
             token.run_sync_soon(event.set)
 
     done.add_done_callback(wake)

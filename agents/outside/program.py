@@ -231,5 +231,5 @@ async def _send(running: _Running, line: bytes) -> None:
 
 def _kill(guard: trio.Process) -> None:
     """Kill the group that a guard leads. The guard is not reaped yet, so its id is still the group's."""
-    with suppress(ProcessLookupError, PermissionError):
+    with suppress(ProcessLookupError, PermissionError):  # nothing is left of the group
         os.killpg(guard.pid, signal.SIGKILL)

@@ -196,7 +196,7 @@ class RemoteAgent(OutsideAgent):
 
     async def close(self) -> None:
         """Tell the agent that the conversation has ended, and disconnect."""
-        with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(AgentError):
+        with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(AgentError):  # the conversation is complete already
             if self.connected and self.can("close"):
                 await self.ask("close", EmptyAnswer)
         await self._start_over()

@@ -296,7 +296,7 @@ def _is_question(line: str) -> bool:
 
 
 def _stems(text: str) -> Iterator[str]:
-    """Yield the stems of a text's words, without function words."""
+    """Yield the stems of the words in `text`, without function words."""
     words = (match[0].casefold().replace("’", "'") for match in _WORD.finditer(text))
     return (_stem(word[:60]) for word in words if word not in STOP_WORDS)
 

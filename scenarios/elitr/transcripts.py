@@ -78,7 +78,7 @@ def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[Asked]
 
 
 def _files(folder: str, meetings: Sequence[str]) -> dict[str, Path]:
-    """Return the transcript of each meeting: the most revised one in a folder of its name, or a text file of its name."""
+    """Return the transcript of each meeting: the most revised one in a folder of its name, or a plain-text file of its name."""
     best: dict[str, tuple[int, Path]] = {}
     for path in sorted(islice(Path(folder).rglob("*.txt"), MAX_FILES)):
         revised = _REVISED.fullmatch(path.name)

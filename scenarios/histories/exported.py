@@ -18,7 +18,7 @@ SPEAKERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("system", "developer"), "system"),
 }
 LEFT_OUT: Final = frozenset({"tool", "function", "ipython", "critic", "discriminator"})
-"""Who says what is no turn: calls of tools, and what they give."""
+"""Roles whose messages are no turns: calls of tools, and their results."""
 
 TIMES: Final = ("timestamp", "created_at", "createdAt", "create_time", "created", "time", "date", "sent_at", "at", "ts")
 THREADS: Final = ("session", "session_id", "thread_id", "conversation_id", "chat_id")
@@ -34,7 +34,7 @@ MILLISECONDS: Final = 1e11
 
 @final
 class Message(NamedTuple):
-    """What was said: by whom, when if that is known, in which thread if it says so. Tools have no speaker, and their calls no text."""
+    """A message: its speaker, its time if known, and its thread if it names one. Tools have no speaker, and their calls no text."""
 
     speaker: str
     text: str
@@ -60,7 +60,7 @@ def messages_of(value: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _branch(value: Mapping[str, Any]) -> list[Any]:
-    """Return the messages of a conversation that ChatGPT exports: a tree of them, of which the branch with the current one was shown."""
+    """Return the messages of a conversation that ChatGPT exports: they form a tree, and the user saw the branch with the current one."""
     nodes = value["mapping"]
     leaves = [key for key, node in nodes.items() if isinstance(node, Mapping) and not node.get("children")]
     at = value.get("current_node") or next(reversed(leaves), None)
@@ -80,7 +80,7 @@ def _branch(value: Mapping[str, Any]) -> list[Any]:
 
 
 def read_message(value: Any) -> Message:
-    """Return a message. Raises ValueError, which says what is wrong and what is read."""
+    """Return a message. Raises ValueError, which names the fault and the accepted forms."""
     role = _role(value) if isinstance(value, Mapping) else None
     if role is None:
         raise ValueError('must be a message such as {"role": "user", "content": "..."}')

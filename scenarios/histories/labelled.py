@@ -43,7 +43,7 @@ def _asked(answer: Answer, gold: locomo_answers.Gold | None) -> Answer:
     conversation, _, number = answer.question.partition("/")
     if gold is None or (answer.text and answer.gold) or not number.isdecimal():
         return answer
-    with suppress(IndexError):
+    with suppress(IndexError):  # LoCoMo's file has no such question
         text, reference, _ = gold.conversations[int(conversation)][int(number)]
         return answer._replace(text=answer.text or text, gold=answer.gold or reference or "")
     return answer

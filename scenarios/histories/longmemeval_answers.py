@@ -58,7 +58,7 @@ class _Evaluated(Published):
 
 def value_of(source: Source) -> Any:
     """Return the JSON value of a file, or the list of its lines' values. Raises InputError."""
-    with suppress(InputError):
+    with suppress(InputError):  # not a single JSON value, so it may be JSON lines
         return source.json()
     return [value for _, value in source.lines()]
 

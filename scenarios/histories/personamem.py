@@ -1,6 +1,6 @@
 """Reads PersonaMem (Jiang et al., 2025): the authors' `questions_32k.csv` with `shared_contexts_32k.jsonl`, or a harness's conversion.
 
-The conversion is `queries_32k.json` with `documents_32k.json`. A user talks with a chatbot in several sessions, each of which begins with
+The conversion is `queries_32k.json` with `documents_32k.json`. A user talks with a chatbot in several sessions. Each begins with
 who the user is; questions are multiple choice.
 """
 

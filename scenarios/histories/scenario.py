@@ -374,7 +374,7 @@ class _Picked(NamedTuple):
 
     @property
     def recorded(self) -> str | None:
-        """A digest of what is told; None for a history that is made up, by a seed."""
+        """A digest of the history; None if it is made up, since a seed identifies it then."""
         if self.facts["benchmark"] == MADE_UP:
             return None
         return recorded(part for told in self.told for part in (told.message, told.reply, str(told.at)))
@@ -405,7 +405,7 @@ def _about(history: History) -> str:
 
 
 def _ids(names: Iterable[str]) -> list[str]:
-    """Return ids for tests, as close to the names as they can be, of which no two are the same."""
+    """Return unique ids for tests, as close to the names as they can be."""
     dealt: Counter[str] = Counter()
     ids = []
     for name in names:
@@ -419,7 +419,7 @@ def _ids(names: Iterable[str]) -> list[str]:
 
 
 def _questions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the facts of each question of a test, with those of its history."""
+    """Return the facts of each question of a test, together with its history's facts."""
     if "questions" not in facts:
         return [facts] if "question" in facts else []
     common = {name: value for name, value in facts.items() if name != "questions"}

@@ -148,7 +148,9 @@ def table(title: str, kind: str, cells: Sequence[Cell], names: Mapping[str, str]
 
 
 def agreements(paper: str, files: Sequence[Released]) -> Iterator[Cell]:
-    """Yield how often judgements of the same answers agree, with Cohen's kappa: those of a file, and of files with the same answers."""
+    """Yield how often judgements of the same answers agree, with Cohen's kappa: judgements within a file, and between files with the
+    same answers.
+    """
     for name, pairs in _pairs(files):
         left, right = [float(pair[0]) for pair in pairs], [float(pair[1]) for pair in pairs]
         same = fmean(a == b for a, b in pairs)

@@ -202,7 +202,7 @@ def _stem(word: str) -> str:
 
 
 def _paraphrased(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
-    """Return the jokes of which half of the own words, and at least three, occur close together."""
+    """Return the jokes recognised by their own words: half of them, and at least three, must occur close together."""
     owners: dict[str, list[int]] = defaultdict(list)
     for k, stems in enumerate(own):
         for stem in stems:

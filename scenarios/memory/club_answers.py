@@ -33,14 +33,14 @@ _KNOWN_SINCE: Final = re.compile(
     r"|retracted|withdrew|withdrawn|took it back|taken back|wrong|mistaken|mistake|error|incorrect|false|never|only)\b"
     r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
 )
-"""What a clause says that tells what was known later, or was so in truth, of a date by which something else was believed."""
+"""Words of a clause about later knowledge, or about the truth, of a date when something else was believed."""
 _TOLD_THEN: Final = re.compile(
     r"\b(?:told|said|say|stated|informed|reported|announced|mentioned|believed|believe|thought|assumed|claimed|supposed|supposedly|wrong"
     r"|wrongly|mistaken|mistakenly|mistake|error|erroneous|erroneously|retracted|withdrew|withdrawn|incorrect|incorrectly|false|falsely"
     r"|never|now|current|currently|present|presently|since|later|afterwards|subsequently|the (?:\w+ )?(?:move|change|switch) to)\b"
     r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
 )
-"""What a clause says that tells what was told or believed, or is so now, of a date at which something else was so in truth."""
+"""Words of a clause about statements, beliefs or the present, of a date when something else was true."""
 _AFTER: Final = re.compile(r"\bafter [^,;.!?()\n]{1,80}", re.IGNORECASE)
 _LEFT_OUT: Final = re.compile(
     r"\b(?:not|never|no longer|wrong|wrongly|mistaken|mistake|error|incorrect|false|retracted|withdrawn|withdrew|excluded|excluding|exclude"

@@ -323,7 +323,7 @@ def _names(things: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str]]
 
 
 def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:
-    """Return how an errand was recalled in the replies from turn `since` on, in which it was told. `told`: all errands of the test."""
+    """Return how an errand was recalled in the replies from turn `since` on, the turn that told it. `told`: all errands of the test."""
     thing, due = errand.thing, errand.times[-1]
     replies = [each for each in replies if each.turn >= since]
     belongs = None if errand.cancelled else next((each for each in replies if each.sent_at >= due), None)
@@ -346,7 +346,7 @@ def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: Abstrac
 
 
 def _how(errand: Errand, belongs: _Read | None, said: _Read) -> str:
-    """Say what is wrong with a reminder in this turn."""
+    """Say why a reminder in this turn is wrong."""
     if errand.cancelled:
         return f"said in turn {said.turn} though cancelled"
     if belongs is not None and said.turn > belongs.turn:

@@ -272,7 +272,7 @@ class _Writing:
             return f"it has {words} words instead of {self._set.words}"
         return "it is the same as another" if draft.text in told else ""
 
-    # what is left
+    # the rest
 
     def _kept(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
         """Return the haystack without insights that are in too few documents and subtopics that have no insights left."""

@@ -14,7 +14,7 @@ __all__ = ["Fragment", "fragments", "pieces"]
 Count = Callable[[str], int]
 
 _UNITS = (re.compile(r"(?<=\n)(?=.)", re.DOTALL), re.compile(r"(?<=[.!?…]\s)(?=\S)"), re.compile(r"(?<=\s)(?=\S)"))
-"""Where a text may be cut: between lines, else between sentences, else between words."""
+"""Places to cut text: between lines, else between sentences, else between words."""
 
 
 class Fragment(NamedTuple):

@@ -116,7 +116,7 @@ class Index:
 def _close_client(client: Any) -> None:
     """Close a server's client and its connections, which Chroma's own `close` leaves open."""
     for api in (client, client._admin_client):
-        with suppress(AttributeError):
+        with suppress(AttributeError):  # private names, which another version of Chroma may lack
             api._server._session.close()
     client.close()
 

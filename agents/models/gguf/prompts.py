@@ -53,7 +53,7 @@ class Prompts:
     def _takes_system(self) -> bool:
         try:
             self._render([ChatMessage("system", WORD), ChatMessage("user", WORD)])
-        except Exception:
+        except Exception:  # templates refuse a role by raising, with an error of their own choice
             return False
         return True
 

@@ -170,7 +170,9 @@ def _groups(words: Sequence[str], mentions: Sequence[_Mention]) -> Iterator[list
 
 
 def _stances(words: Sequence[str], group: Sequence[_Mention]) -> list[int]:
-    """Return what is said of each option of a group: of all of them, but "is wrong" after a list says it of its last one."""
+    """Return the verdict on each option of a group. It applies to all of them, but "is wrong" after a list applies to the last one
+    alone.
+    """
     before, after = _window(words, group[0].at, -1), _after(words, group[-1].at)
     stance = _stance(before, after)
     joined = words[group[-2].at + 1 : group[-1].at] if len(group) > 1 else []
@@ -255,7 +257,7 @@ def _correction(words: Sequence[str]) -> int:
 
 
 def _retracts(words: Sequence[str], at: int) -> bool:
-    """Return whether a "no" takes back what was said before: "3? No, 4.", but not "No. 4" or, in a list, "3. No"."""
+    """Return whether a "no" takes back the words before it: "3? No, 4.", but not "No. 4" or, in a list, "3. No"."""
     item = at < 3 or words[at - 3] == "\n"
     return (words[at + 1 : at + 2] in ([","], [":"]) and words[at - 1 : at] in (["?"], ["."], ["\u2026"]) and not item) or (
         at >= 2 and words[at - 1] == "?" and words[at + 1 : at + 2] in ([","], [":"])

@@ -1,4 +1,4 @@
-"""Novels for the ChapterBreak test: pages of a story, and six openings of its next chapter, one of which is true.
+"""Novels for the ChapterBreak test: pages of a story, and six openings of its next chapter. One opening is true.
 
 A novel states eighteen facts about its people and their town. Each fact has a foil: another value of the same kind,
 stated as often and in the same words, but of somebody else, or of the same person earlier. Each opening mentions three
@@ -156,7 +156,7 @@ def _facts(random: Random, setting: Mapping[str, Any], cast: _Cast) -> list[Fact
 
 
 def _slots(who: Person | str, value: Person | str, thing: str = "") -> dict[str, str]:
-    """Return what fills a sentence about a fact. The pronouns are those of the person it is about."""
+    """Return the values that fill a sentence about a fact. The pronouns fit the person it is about."""
     person = value if isinstance(value, Person) else who
     text = value.name if isinstance(value, Person) else value
     return {

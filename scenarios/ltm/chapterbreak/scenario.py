@@ -133,6 +133,6 @@ def _given(named: Sequence[float]) -> str:
 
 
 def _why(facts: Mapping[str, Any], named: Sequence[float]) -> str:
-    """Return what is false in the opening that was chosen."""
+    """Return the false statements in the chosen opening."""
     false = facts.get("false", {}).get(f"{named[0]:g}") if len(named) == 1 else None
     return f", which says {false['says']!r}, but page {false['page']} says {false['told']!r}" if false else ""

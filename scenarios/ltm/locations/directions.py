@@ -29,7 +29,7 @@ BEARINGS = dict(zip("north northeast east southeast south southwest west northwe
 @final
 @dataclass(slots=True)
 class Leg:
-    """A stretch of the route as a text describes it.
+    """A stretch of the route as the reply describes it.
 
     `bearing`: degrees clockwise from north or, if `turn`, from the direction one faces. `distance`: in the question's unit;
     None if the text gives none or (`unclear`) several. `begin`, `end`: where in the text it is. `origin`, `place`: where the
@@ -304,7 +304,7 @@ def _without_totals(text: str, tokens: list[_Token]) -> list[_Token]:
 
 @final
 class _Sentences:
-    """The sentences of a text, by number. The end of a line ends a sentence."""
+    """The sentences of a reply, by number. The end of a line ends a sentence."""
 
     STRICT = re.compile(r"\n+|(?<=[.!?])[\"')\u201d]*\s+(?=[A-Z\x1e])|;\s")
     LOOSE = re.compile(STRICT.pattern.removesuffix(r"|;\s"))
@@ -317,7 +317,7 @@ class _Sentences:
         return bisect_right(self._begins, position, hi=len(self._begins) - 1) - 1
 
     def with_any(self, pattern: re.Pattern[str]) -> set[int]:
-        """Return the sentences in which the pattern is found."""
+        """Return the sentences that match the pattern."""
         return {k for k in range(len(self._begins) - 1) if pattern.search(self._text, self._begins[k], self._begins[k + 1])}
 
 
@@ -401,7 +401,7 @@ _OVERALL = re.compile(
 
 @final
 class _Annotator:
-    """Goes through a text once and fills in what it says about each leg: places, list items, asides, restarts."""
+    """Goes through a reply once and fills in the details of each leg: places, list items, asides, restarts."""
 
     def __init__(self, text: str, tokens: list[_Token], legs: list[Leg], start: str) -> None:
         self.text, self.tokens, self.legs, self.start = text, tokens, legs, start

@@ -1,4 +1,4 @@
-"""Follows the legs of directions: which routes a text describes, where they end and what they pass.
+"""Follows the legs of directions: which routes a reply describes, where they end and what they pass.
 
 A route that is described twice counts once. An alternative is a route of its own.
 """
@@ -20,7 +20,7 @@ TOLERANCE = 0.25
 
 MAX_ROUTES = 50
 MAX_LEGS = 500
-"""A text with more routes or legs than this is not accepted as directions."""
+"""A reply with more routes or legs than this is not accepted as directions."""
 
 
 class Point(NamedTuple):
@@ -53,7 +53,7 @@ def bearing_name(bearing: float) -> str:
 @final
 @dataclass(slots=True)
 class Route:
-    """A route that a text describes: its points from HOME on, and the `problem` why it cannot be followed ("" if it can)."""
+    """A route that a reply describes: its points from HOME on, and the `problem` why it cannot be followed ("" if it can)."""
 
     points: list[Point] = field(default_factory=lambda: [HOME])
     at: dict[str, int] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def routes(legs: list[Leg], start: str) -> list[Route]:
 
 
 def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
-    """Return the one route that a text describes, or None and the reason why there is not exactly one.
+    """Return the one route that a reply describes, or None and the reason why there is not exactly one.
 
     Routes that end at the same point agree. So does a route with one that it is the first part of, unless it is said to
     end at the `goal`. A route that cannot be followed counts only if none can.
