@@ -22,7 +22,7 @@ LABELS: Final[Mapping[Domain, str]] = {"conversation": "Conversation", "news": "
 class Insight:
     """Something that can be learnt from several documents.
 
-    `signs`: the words that a bullet must contain to cover it fully (see signs.py); empty if unknown, as in published haystacks.
+    `signs`: the words, numbers and dates that cover it fully (see signs.py); empty if unknown, as in published haystacks.
     """
 
     id: str

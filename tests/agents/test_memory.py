@@ -132,7 +132,7 @@ def test_after_the_mark_nothing_is_added_and_each_question_finds_the_same() -> N
     trio.run(scenario)
 
 
-# What is found, and what the answerer is shown.
+# The memories found, and the answerer's prompt.
 
 
 def test_bm25_finds_what_shares_rare_words_the_newest_first_among_equals() -> None:

@@ -286,7 +286,7 @@ def test_the_example_of_a_project_with_pytest_is_installed_and_passes_as_its_rea
     project = clone / "examples" / "pytest-project"
     shutil.copytree(ROOT / "examples" / "pytest-project", project, ignore=shutil.ignore_patterns(".*", "__pycache__", "runs", "wheels"))
     made = Environment(project / ".venv", ["ltm", "openai"], besides=["pip", "hatchling", "editables", "pytest"])
-    for program in ("pip", "pytest"):  # of what is linked there are no scripts
+    for program in ("pip", "pytest"):  # linked packages have no scripts
         (made.bin / program).write_text(f'#!/bin/sh\nexec {made.python} -m {program} "$@"\n', "utf-8")
         (made.bin / program).chmod(0o755)
     (block,) = (block for block in blocks(DOCS / "ci.md") if block.language == "python")

@@ -81,7 +81,7 @@ def test_an_interval_holds_the_difference_or_there_is_none(values: list[float]) 
             assert found == (-1, 1), "too few to reject anything"
 
 
-# ---- what is asked
+# ---- the file's questions
 
 
 def stated(*contrasts: dict[str, Any], **rest: Any) -> Contrasts:
@@ -212,7 +212,7 @@ def test_what_cannot_be_asked_is_told_in_one_line_before_anything_is_written(
     assert not Path("runs").exists()
 
 
-# ---- what is written
+# ---- output
 
 
 def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_was_changed_later(

@@ -143,7 +143,7 @@ def test_nights_change_nothing_that_can_be_solved(tmp_path: Path) -> None:
     assert result.metrics["nights"] > 0
 
 
-# What is told of them.
+# Nights in the journal and in reports.
 
 
 def test_what_a_night_took_is_journaled_counted_and_priced_and_the_run_replays(tmp_path: Path) -> None:

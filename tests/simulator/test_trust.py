@@ -131,7 +131,7 @@ def test_no_target_makes_a_dangerous_kind_harmless(kind: str, rest: str) -> None
     assert danger(spec) is not None
 
 
-# What was allowed is remembered.
+# Permissions are remembered.
 
 
 def test_a_run_of_ones_own_is_not_asked_about_and_a_changed_or_moved_one_is(tmp_path: Path, state: Path) -> None:

@@ -258,7 +258,7 @@ def test_every_parameter_is_described() -> None:
     assert re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE) == list(CountingStars.model_fields)
 
 
-# ---- what is refused
+# ---- refused input
 
 
 @pytest.mark.parametrize(

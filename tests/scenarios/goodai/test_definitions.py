@@ -197,7 +197,7 @@ DATASETS = {
 }
 
 
-# What is published, played.
+# The published definitions, played.
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -469,7 +469,7 @@ def test_whatever_the_waits_the_shares_rise_and_leave_room_for_the_question(
         assert line.pause == timedelta(seconds=wait.get("time", 0))
 
 
-# What is wrong in a folder.
+# Faults in a folder.
 
 THREE = content("Colours")["script"]
 

@@ -51,7 +51,7 @@ def test_there_is_a_scenario_of_ours_for_every_dataset() -> None:
     assert set(SCENARIOS.values()) <= set(installed(GROUP))
 
 
-# ---- what was published
+# ---- published tests
 
 
 def definitions(goodai: Path) -> list[tuple[str, dict[str, Any]]]:

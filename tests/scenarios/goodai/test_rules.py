@@ -34,7 +34,7 @@ def answered(*replies: str) -> Record:
     return Record(exchanges=[Exchange(at, "?", reply, asks=True) for at, reply in enumerate(replies)])
 
 
-# ---- agreement with what was published
+# ---- agreement with published scores
 
 
 class Regraded(NamedTuple):

@@ -112,7 +112,7 @@ def test_results_of_other_data_under_the_same_name_are_neither_pooled_nor_paired
     assert refused.endswith(f"changed since the run was created (SHA-256 {before} then, {after} now); restore it")
 
 
-# ---- what is independent
+# ---- independence
 
 
 def histories(count: int, questions: int = 4) -> list[dict[str, Any]]:
@@ -194,7 +194,7 @@ def test_a_contrast_that_repetitions_cannot_show_is_refused_before_it_is_played(
     assert "6 would do, that is data with 5 more histories, since each counts once, whatever the seed" in said
 
 
-# ---- what is played several times over
+# ---- tests played several times
 
 
 SEVERAL = "tell the same recorded"

@@ -357,7 +357,7 @@ def test_one_test_can_be_rehearsed(delivery: str) -> None:
         assert rehearse(scenario, seed=seed, reply=lambda text, ideal: "OK.").grade.score == 0
 
 
-# ---- what is refused
+# ---- refused input
 
 
 @pytest.mark.parametrize(
