@@ -28,7 +28,7 @@ class Said(NamedTuple):
 
 @final
 class TestRecord(BaseModel):
-    """A recorded test: what was said, what GoodAI's benchmark expected and what score it gave.
+    """A recorded test: its lines, and the replies that GoodAI's benchmark expected and the score it gave.
 
     `score` of `max_score` is the published score; `auto_score` is the machine's, if a person corrected it. `tokens` of the
     conversation include the message that ends the test. Entries of `task_log` are "Test (TIME): ...", "System (TIME): ..."

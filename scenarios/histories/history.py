@@ -68,7 +68,7 @@ class Question:
 class History:
     """Sessions in the order of time, and questions about them. Ids are unique in it. `remarks`: what its reader changed, in sentences.
 
-    Raises ValueError, which says what is wrong with which session, turn or question.
+    Raises ValueError, which names the fault and its session, turn or question.
     """
 
     id: str

@@ -21,8 +21,8 @@ LOCOMO: Final = "locomo10.json"
 def locomo_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
     """Return the rows of files of labels and of released answers to LoCoMo's questions. Adversarial ones are left out.
 
-    What was asked is in most of the files, or else in LoCoMo's own: among the paths, beside them, or in the folder above. Raises
-    InputError.
+    Most of the files contain the questions; otherwise they come from LoCoMo's own: among the paths, beside them, or in the folder above.
+    Raises InputError.
     """
     values = _values(paths)
     own = next((each for each in values.values() if locomo_answers.is_gold(each[1])), None) or near(paths, LOCOMO)

@@ -32,8 +32,8 @@ _REMARKS: Final = ("I see.", "Is that so?", "How curious.", "Thank you for shari
 def write(seed: int | str, tokens: int = 20_000, questions: int = 2) -> History:
     """Return the history of a seed. `tokens`: its length in tokens of cl100k_base. `questions`: how many there are of each kind.
 
-    The newest session answers no question. A question's `trap` is what is easily mistaken for its answer: what it was before an
-    update, or what was said of somebody else. Raises ValueError for a length or a number that is out of range.
+    The newest session answers no question. A question's `trap` is easily mistaken for its answer: the value before an update, or a
+    statement about somebody else. Raises ValueError for a length or a number that is out of range.
     """
     if not MIN_TOKENS <= tokens <= MAX_TOKENS:
         raise ValueError(f"tokens must be from {MIN_TOKENS:,} to {MAX_TOKENS:,}, got {tokens:,}")

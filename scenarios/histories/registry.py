@@ -25,7 +25,7 @@ READERS: Final[Mapping[str, Callable[[Path], Iterator[History]]]] = {
 def read(name: str, path: Path | str) -> tuple[History, ...]:
     """Return the histories at a path: a file, a folder, or a zip or tar. `name` says whose form it has, see READERS.
 
-    Raises InputError in one line: what is wrong, and in which file, line, conversation or question.
+    Raises InputError in one line that names the fault and its file, line, conversation or question.
     """
     if name not in READERS:
         raise InputError(f"no reader is called {name!r:.80}; there are {', '.join(READERS)}")

@@ -41,8 +41,8 @@ MAX_NAME: Final = 80
 class Answer(NamedTuple):
     """An answer to a question. `question` names it alike in all files, `kind` as its file does.
 
-    `verdicts`: whether it is right, by the name of each judgement, at least one. `text` and `gold`: what was asked, and the gold answer,
-    as far as its file says.
+    `verdicts`: whether it is right, by the name of each judgement, at least one. `text` and `gold`: the question and the gold answer, as
+    far as its file has them.
     """
 
     question: str

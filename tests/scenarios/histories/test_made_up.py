@@ -66,7 +66,7 @@ def test_the_gold_reply_has_full_marks() -> None:
 
 @pytest.mark.parametrize("reply", ["OK.", "{text}", "{trap}", "It is {trap}."])
 def test_empty_words_the_question_and_what_is_no_longer_so_have_no_marks(reply: str) -> None:
-    """What was so before an update, or was said of somebody else, is a question's trap."""
+    """A question's trap is the value before an update, or a statement about somebody else."""
     for found, question in ASKED:
         assert verdict(found, question, reply.format(text=question.text, trap=question.trap)).score == 0, question
 

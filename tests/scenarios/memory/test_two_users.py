@@ -140,7 +140,7 @@ RIGHT = {
 
 
 def graded(**replies: str) -> Grade:
-    """The grade of a test that is answered rightly but for `replies`, by what is asked, with _ for spaces."""
+    """The grade of a test that is answered rightly but for `replies`, by kind of question, with _ for spaces."""
     said = RIGHT | {role.replace("_", " "): reply for role, reply in replies.items()}
     return TwoUsers().grade(FACTS, Record(exchanges=[Exchange(n, role, said.get(role, "OK."), n > 4) for n, role in enumerate(ROLES)]))
 

@@ -283,7 +283,7 @@ class Newest(Memory):
 
 
 class Dateless(Memory):
-    """Keeps everything in order, but not when: of a past date it says what was so before the present."""
+    """Keeps everything in order, but not when: for a past date it tells the value before the present one."""
 
     def answer(self, kind: str, known: list[Told], on: date) -> str:
         return super().answer(kind, known, on) if on == date.max else f"The {self.rooms(self.true(known))[-2]} Room."
