@@ -23,7 +23,7 @@ STARTS = {
     "import longspan": "import longspan",
     NEEDED: NEEDED,
     "longspan --help": "from longspan.simulator.cli import main; main(['--help'])",
-    RUN: "import sys; from longspan.simulator.cli import main; main(['run', 'ltm', '--agent', 'silent', '--out', sys.argv[1]])",
+    RUN: "import sys; from longspan.simulator.cli import main; sys.argv[:1] = 'longspan run ltm --agent silent --out'.split(); main()",
 }
 
 

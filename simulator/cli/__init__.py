@@ -165,8 +165,9 @@ LOADED: Final = 150_000
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: with code 0 if it succeeded, 1 if it failed, 2 if its input is invalid, 130 if it was interrupted."""
-    _collect_after_loading()
-    atexit.register(gc.freeze)  # all of the process's memory is about to be given back, so Python need not search it for garbage
+    if arguments is None:  # the process is ours; whoever calls with arguments keeps Python's own way to find garbage
+        _collect_after_loading()
+        atexit.register(gc.freeze)  # all of the process's memory is about to be given back, so Python need not search it for garbage
     sys.exit(_main(arguments))
 
 

@@ -84,7 +84,7 @@ def embedded(json: str, *, deflated: bool) -> Markup:
     """A script element with JSON from `script_json`, for the page's script: as it is, or deflated and in base64."""
     if not deflated:
         return Markup(f'<script type="application/json">{json}</script>')  # noqa: S704
-    packing = zlib.compressobj(6, wbits=-15)
+    packing = zlib.compressobj(4, wbits=-15)  # 6 takes half as long again for 3% less
     packed = b64encode(packing.compress(json.encode()) + packing.flush()).decode()
     return Markup(f'<script type="text/plain" class="deflated">{packed}</script>')  # noqa: S704
 

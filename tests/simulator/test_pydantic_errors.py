@@ -90,4 +90,4 @@ def test_pydantics_problems_are_read_in_one_place() -> None:
         for path in (root / folder).rglob("*.py")
         if re.search(r"\.errors\(|\[.msg.\]", path.read_text("utf-8"))
     ]
-    assert sorted(read) == ["simulator/cli/__init__.py", "simulator/base/errors.py", "simulator/base/pydantic_errors.py"]
+    assert sorted(read) == ["simulator/base/errors.py", "simulator/base/pydantic_errors.py", "simulator/cli/__init__.py"]

@@ -275,7 +275,7 @@ def test_a_killed_run_continues_its_trace(here: Path, collector: Collector) -> N
     quick = os.environ | {"OTEL_BSP_SCHEDULE_DELAY": "10"}
     command = [sys.executable, "-c", MAIN, *RUN, "--agent", "python:stuck:Stuck", "--otel"]
     with subprocess.Popen(command, env=quick, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as playing:
-        collector.wait(lambda: any(span.attributes["longspan.turn"] == 3 for span in turns(collector)))
+        collector.wait(lambda: any(span.attributes["longspan.turn"] == 4 for span in turns(collector)))
         playing.send_signal(signal.SIGKILL)
     (here / "resumed").touch()
     (folder,) = Path("runs").iterdir()

@@ -22,12 +22,12 @@ from longspan.scenarios.goodai import files, logs, master_log
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.files import read_records
 from longspan.scenarios.goodai.master_log import Type
-from longspan.simulator.analysis import commitment
 from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
 from longspan.simulator.exchange.imports import ImportOptions, import_run
 from longspan.simulator.files.reading import write_json
+from longspan.simulator.gradebook import commitment
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
