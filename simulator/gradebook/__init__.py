@@ -1,1 +1,1 @@
-"""Grades: a run's transcripts, folded once, and its tests, graded once."""
+"""Grades: folds a run's transcripts once and grades its tests once."""

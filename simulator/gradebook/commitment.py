@@ -23,7 +23,7 @@ __all__ = ["Check", "Published", "publish", "read_published", "verify"]
 
 
 MAX_BYTES: Final = 1 << 26
-"""The largest file of published scores that is read: a test takes about 200 bytes."""
+"""The largest file of published scores that is read. A test takes about 200 bytes."""
 
 
 class _Frozen(BaseModel):
@@ -32,7 +32,7 @@ class _Frozen(BaseModel):
 
 @final
 class PublishedTest(_Frozen):
-    """One test's result, without its texts."""
+    """One test's result, without any of its text."""
 
     id: str
     scenario: str
@@ -44,9 +44,9 @@ class PublishedTest(_Frozen):
 
 @final
 class Published(_Frozen):
-    """A run's scores and the commitment that ties them to the run, without its seed, its texts and its nonce.
+    """A run's scores and the commitment that ties them to the run, without its seed, its text or its nonce.
 
-    It has no token counts either, because with a deterministic agent they would reveal the seed.
+    It has no token counts either, because they would reveal the seed if the agent is deterministic.
     """
 
     format: Literal[1] = 1
@@ -67,7 +67,7 @@ class Published(_Frozen):
 
 
 class Check(NamedTuple):
-    """One check of `verify`: whether it passed, and what was found."""
+    """One check made by `verify`: whether it passed, and the finding in words."""
 
     name: str
     holds: bool
@@ -75,7 +75,7 @@ class Check(NamedTuple):
 
 
 def publish(run: RunFolder, path: Path) -> Published:
-    """Write a run's scores to `path`, without anything that reveals its tests. Raises InputError if `path` exists."""
+    """Write a run's scores to `path` without revealing its tests. Raises InputError if `path` exists."""
     _refuse_import(run)
     result = grade_run(run)
     if any(test.status == "unfinished" for test in result.tests):
@@ -91,7 +91,7 @@ def publish(run: RunFolder, path: Path) -> Published:
 
 
 def read_published(path: Path) -> Published:
-    """Read a file that `publish` wrote. Raises InputError for anything else."""
+    """Read a file written by `publish`. Raises InputError for anything else."""
     try:
         content = read_packed(path, MAX_BYTES, "name a file that `longspan publish` wrote")
         return Published.model_validate_json(checked(content, path, "get the file again as it was published"))
@@ -100,9 +100,9 @@ def read_published(path: Path) -> Published:
 
 
 def verify(published: Published, run: RunFolder) -> Iterator[Check]:
-    """Check that published scores are those of this run, and that its tests are those committed to.
+    """Check that published scores belong to this run, and that it played the tests it committed to.
 
-    Yields each check when it is done. Raises JournalError for a damaged journal.
+    Yields each check as soon as it is done. Raises JournalError for a damaged journal.
     """
     _refuse_import(run)
     manifest = run.manifest
@@ -117,6 +117,7 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     finding = f"not as committed to: {', '.join(others)}" if others else f"{len(played)} tests were played as committed to"
     yield Check("tests", not others, finding)
     current = _published(manifest, gradebook.result(run))
+    # Only fields that the file has are compared: an older version may not have written the others.
     given = [name for name in Published.model_fields if name in published.model_fields_set and name != "versions"]
     differing = [name for name in given if getattr(current, name) != getattr(published, name)]
     finding = f"they differ in {', '.join(differing)}" if differing else "they are as published"
@@ -129,6 +130,7 @@ def _refuse_import(run: RunFolder) -> None:
 
 
 def _published(manifest: Manifest, result: Result) -> Published:
+    # A scenario's description may change between versions without any change of scores, so it is left out.
     return Published(
         commitment=manifest.commitment,
         placement=manifest.placement,
@@ -142,12 +144,12 @@ def _published(manifest: Manifest, result: Result) -> Published:
 
 
 def _matches(played: PlayedTest, test: Test | None) -> bool:
-    """Return whether a test was played as it is defined, and the turns that it told are its lines."""
+    """Return whether a test was played as defined, and whether the turns it told are its lines."""
     if test is None:
         return False
     if played.tells:
         lines = [(line.text, line.reply) for line in test.script.lines]
         if lines[: len(played.exchanges)] != [(exchange.text, exchange.reply) for exchange in played.exchanges]:
             return False
-    forms = (test.opening(), test.definition())  # runs of 0.3 have the latter in their journals
+    forms = (test.opening(), test.definition())  # journals of 0.3 hold the whole definition
     return any({name: getattr(played.definition, name) for name in form} == form for form in forms)

@@ -1,4 +1,4 @@
-"""The grades of a run's tests, and the run's results: what measures say of them."""
+"""Grades a run's tests, and makes the run's results from the grades and the measures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNKNOWN: Final = "the expected answer is unknown; import the run again with --de
 """The reason of an unscored test without facts."""
 
 UNTOLD: Final = {"needed": "all its needles count as needed", "numbers": "what was planted in it is not told"}
-"""What follows where a scenario's method fails, and the grade is kept."""
+"""The consequence when a scenario's method fails but the grade is kept, by method."""
 
 UNANSWERED: Final = "not answered: the agent only searched its memory"
 """The reason of an unscored test whose questions got no answer."""
@@ -46,7 +46,7 @@ M = TypeVar("M", bound=Measure)
 
 @final
 class GraderFault(NamedTuple):
-    """An error of a scenario's code that grades: the test's conversation, what failed and what follows, and the traceback."""
+    """An error raised by a scenario's grading code: the test's conversation, the reason in words, and the traceback."""
 
     conversation: str
     reason: str
@@ -57,8 +57,8 @@ class GraderFault(NamedTuple):
 class Gradebook:
     """The transcripts and the grades of a run. Each event is folded once and each test is graded once.
 
-    `transcripts` are those of the conversations that have begun. `scenarios` are those used for grading, by default all of the
-    run's. `damage`: a sentence for each journal that was read only as far as it is as it was written.
+    `transcripts` holds the conversations that have begun. `scenarios` are used for grading, by default all of the run's scenarios.
+    `damage` has a sentence for each damaged journal, which was read only up to the damage.
     """
 
     def __init__(self, manifest: Manifest, scenarios: Mapping[str, Scenario] | None = None) -> None:
@@ -69,7 +69,7 @@ class Gradebook:
         self._fates: dict[str, NeedleFates] = {}
         self._read: dict[str, list[Measure]] = {}
         self.faults: dict[tuple[str, str], GraderFault] = {}
-        """By test and method."""
+        """Errors of scenarios' code, by test and method."""
         self._grades: dict[tuple[str, str], Grade] = {}
 
     @classmethod
@@ -82,9 +82,10 @@ class Gradebook:
         return book
 
     def add(self, conversation: str, event: Event) -> Change:
-        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
+        """Add a conversation's next event. Raises JournalError if it contradicts the events before it."""
         change = self.transcripts.add(conversation, event)
         if conversation not in self._fates:
+            # A branch's needles may lie in its trunk, so its fates go on from the trunk's.
             self._fates[conversation] = NeedleFates(self._fates.get(self.manifest.trunks.get(conversation, "")))
             self._read[conversation] = [measure() for measure in MEASURES]
         if isinstance(change, Turn):
@@ -96,30 +97,31 @@ class Gradebook:
         return change
 
     def read_by(self, measure: type[M]) -> dict[str, M]:
-        """Return what a measure has read of each conversation and experiment, by id."""
+        """Return the instances of a measure that have read each conversation and experiment, by id."""
         return {id: each for id, found in self._read.items() for each in found if isinstance(each, measure)}
 
     def forget(self, conversation: str) -> None:
-        """Forget all events of a conversation."""
+        """Forget a conversation's events and grades."""
         self.transcripts.pop(conversation, None)
         self._fates.pop(conversation, None)
         self._read.pop(conversation, None)
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
     def grades(self, conversation: str, test: str) -> bool:
-        """Return whether a test of a conversation is graded: of an experiment, only the one that it is about."""
+        """Return whether a test of a conversation is graded. In an experiment, only the test that it is about is graded."""
         experiment = self.manifest.experiments.get(conversation)
         return experiment is None or experiment.test == test
 
     def known(self, conversation: str, test: PlayedTest) -> Grade | None:
-        """Return the grade of a test by rules alone, None if it has not been graded yet."""
+        """Return a test's grade by rules alone; None if the test has not been graded yet."""
         return self._grades.get((conversation, test.id))
 
     def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
-        """Grade a finished test, with the judge's `answers`. If the grader raises, the test is unscored and the reason says so."""
+        """Grade a finished test with the judge's `answers`. If the grader raises, the test has no score, and its reason says why."""
         grade = self._grades.get((conversation, test.id))
         if grade is None:
             grade = self._grades[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
+        # Only grades that asked the judge can change with its answers, so all others are taken from the cache.
         answered = any(query.about in answers for query in grade.asks)
         return self._graded(conversation, test, answers) if answered else grade
 
@@ -146,14 +148,14 @@ class Gradebook:
         return grade
 
     def _failed(self, conversation: str, test: PlayedTest, method: str, error: BaseException) -> str:
-        """Note that a method of a test's scenario raised. Return what to say of it."""
+        """Record that a method of a test's scenario raised. Return the reason in words."""
         what = "the grader failed" if method == "grade" else f"`{method}` of {test.definition.scenario} failed"
         reason = f"{what}: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
         self.faults[test.id, method] = GraderFault(conversation, reason, "".join(format_exception(error)))
         return reason
 
     def _told_faults(self) -> list[str]:
-        """Return a sentence for each error that cost no grade: a lost grade says itself why."""
+        """Return a sentence for each error that cost no grade. (A lost grade gives the error as its own reason.)"""
         tests: dict[str, list[str]] = {}
         for (test, method), fault in self.faults.items():
             if method != "grade":
@@ -163,7 +165,7 @@ class Gradebook:
     def result(self, run: RunFolder) -> Result:
         """Return the run's results, with its judge's answers and people's corrections.
 
-        Raises InputError if the manifest's suite does not have the scenarios of its tests.
+        Raises InputError if the manifest plans a test of a scenario that its suite lacks.
         """
         manifest, scenarios = self.manifest, self.scenarios
         for _, plan in manifest.graded:
@@ -212,7 +214,7 @@ class Gradebook:
         )
 
     def _figures(self, graded: GradedTests) -> dict[str, Any]:
-        """Return what the measures have to say of a run, by name."""
+        """Return the measures' figures of a run, by name."""
         figures: dict[str, Any] = {}
         for measure in MEASURES:
             read = {id: found for id, found in self.read_by(measure).items() if id in self.manifest.conversations}
@@ -220,7 +222,7 @@ class Gradebook:
         return figures
 
     def _changed(self) -> list[str]:
-        """Return what was changed in the data of the tests, each sentence once."""
+        """Return sentences that say how the tests' data was changed, each sentence once."""
         tests = (test for id in self.manifest.conversations if id in self.transcripts for test in self.transcripts[id].tests.values())
         told = ((self.scenarios.get(test.definition.scenario), test.definition.facts) for test in tests)
         return list(dict.fromkeys(line for scenario, facts in told if scenario and facts for line in scenario.changed(facts)))
@@ -266,7 +268,7 @@ class Gradebook:
         )
 
     def _evidence(self, conversation: str, test: PlayedTest) -> list[Evidence]:
-        """Return what a test's questions rest on, with what became of it and with what its scenario says of it."""
+        """Return the evidence of a test's questions, with each needle's fate and whether the scenario says that it is needed."""
         fates, history = self._fates[conversation], self.transcripts[conversation].history
         questions = [exchange.turn for exchange in test.exchanges if exchange.asks]
         found = []
@@ -280,7 +282,7 @@ class Gradebook:
         return found
 
     def _needed(self, conversation: str, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
-        """Return which needles a question of a test needs: all, if that is unknown or the scenario raises."""
+        """Return the needles that a question of a test needs, in groups where one suffices; all if unknown or if the scenario raises."""
         if test.definition.facts is not None:
             try:
                 scenario = self.scenarios[test.definition.scenario]
@@ -292,7 +294,7 @@ class Gradebook:
         return [{place} for place in range(len(needles))]
 
     def _numbers(self, conversation: str, test: PlayedTest) -> dict[str, float]:
-        """Return what was planted in a test; nothing if that is unknown or the scenario raises."""
+        """Return the numbers of things planted in a test; none if unknown or if the scenario raises."""
         if test.definition.facts is None:
             return {}
         try:
@@ -306,24 +308,25 @@ class Gradebook:
         return {name: value for name, value in found.items() if isfinite(value)}
 
     def _after_farewell(self, conversation: str, test: PlayedTest) -> AfterFarewell | None:
-        """Return what is still told after a test's farewell, by its grader's rules; None if it was not asked again."""
+        """Grade the reply to a test's last question when asked again after its farewell, by rules alone; None if it was not asked again."""
         if test.again is None or not any(exchange.asks for exchange in test.exchanges):
             return None
         last = max(number for number, exchange in enumerate(test.exchanges) if exchange.asks)
+        # The grader reads the later reply as if it were the answer: so no scenario needs a rule of its own for farewells.
         asked = replace(test, exchanges=[*test.exchanges[:last], test.again])
         grade = self._graded(conversation, asked, MappingProxyType({}))
         return AfterFarewell(score=grade.score, reason=grade.reason, turn=test.again.turn)
 
 
 def _interrupted_status(run: RunFolder) -> dict[str, Status]:
-    """Return the status of tests that did not end, by conversation, from the last incident that interrupted it."""
+    """Return the status of tests that did not end, by conversation, from the last incident that interrupted the conversation."""
     breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "interrupted")]
     last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
     return {id: "agent_error" if last.get(id) == "agent_error" else "unfinished" for id in run.manifest.conversations}
 
 
 def _grouped(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence:
-    """Return the evidence with what is needed of it."""
+    """Return the evidence at this `place` marked as needed or not, with the number of its group if one of several needles suffices."""
     at = next((at for at, group in enumerate(groups) if place in group), None)
     return replace(pair, needed=at is not None, choice=at if at is not None and len(groups[at]) > 1 else None)
 
@@ -350,15 +353,16 @@ def grade_run(run: RunFolder) -> Result:
 
 
 def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]]:
-    """Return the run's judge as (part, usage, cost in dollars), judgement by judgement."""
+    """Return the usage of the run's judge as (part, usage, cost in dollars), one entry for each judgement."""
     entries = (entry for entry in AnswerStore.of(run).entries() if isinstance(entry.get("usage"), dict))
     return [("judge", entry["usage"], (entry.get("cost_usd") or {}).get("judge")) for entry in entries]
 
 
 def judge_answers(run: RunFolder) -> dict[str, dict[str, Any] | str]:
-    """Return the answers of the run's judge so far, by `Query.about`: the answer's fields, or the reason why there is none."""
+    """Return the judge's answers so far, by `Query.about`: the fields of the answer, or the reason why there is none."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     answers: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
     entries = AnswerStore.of(run).entries()
+    # An answer replaces an earlier failure: the judge was asked again and succeeded.
     answers.update({str(entry.get("about")): entry["answer"] for entry in entries if isinstance(entry.get("answer"), dict)})
     return answers

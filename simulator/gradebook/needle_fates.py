@@ -1,5 +1,4 @@
-"""What happened to needles according to the agent's traces: whether each was stored, retrieved at its question, and
-echoed."""
+"""The fates of needles according to the agent's traces: whether each was stored, retrieved for its question, and echoed."""
 
 from __future__ import annotations
 
@@ -17,19 +16,19 @@ from longspan.simulator.journal.transcript import Evidence, Transcript, Turn
 __all__ = ["Fate", "NeedleFates", "Traces"]
 
 MAX_K: Final = 10**6
-"""The most memories that can be asked for. A forged trace may hold any number."""
+"""The most memories that can be asked for. A forged trace may claim any number."""
 
 
 @final
 class Fate(NamedTuple):
-    """What happened to a needle; None if unknown.
+    """What happened to a needle. Fields are None if unknown.
 
-    `stored`: a memory was created from its turn. `retrieved`: such a memory, or the turn itself, was in the prompt when its
-    question was asked. `echoed`: also, the reply has a word of the needle that the question does not have, which says nothing of whether
-    the answer is right. `rank`: the place of the first such memory among those read, from 1; 0 if the turn was among the recent ones, all
-    of which were in the prompt; None if it was not retrieved. `forgotten`: all memories that were made of it were gone before the
-    question, because the user had asked for that; None if the agent has forgotten nothing. `k`: how many memories were asked for, or,
-    if the trace does not say, how many were read.
+    `stored`: a memory was made from its turn. `retrieved`: such a memory, or the turn itself, was in the prompt when its question was
+    asked. `echoed`: it was retrieved, and the reply has a word from the needle that the question lacks; the answer may still be wrong.
+    `rank`: the place of the first such memory among the memories read, from 1; 0 if the turn was among the recent turns that were in the
+    prompt anyway; None if it was not retrieved. `forgotten`: before the question, the agent dropped all memories made from it because the
+    user had asked for that; None if the agent has forgotten nothing. `k`: how many memories were asked for or, if the trace does not
+    say, how many were read.
     """
 
     stored: bool | None = None
@@ -44,14 +43,16 @@ class Fate(NamedTuple):
 class Traces:
     """Collects the traces of a conversation's replies.
 
-    Some optional keys of a trace are read. "written": the memories created, objects with an "id" and optionally the "turn" (a
-    turn id) that they are from, by default that of the reply. "until": turn id, the last turn of which all memories are told. "read":
-    the memories in the prompt, objects with an "id" or with the "turns" that they are from. "recent": {"since": turn id}, the first of
-    the latest turns that were all in the prompt. Whether a needle was stored is unknown until a trace has "written", be it empty. Of a
-    "forgotten": the memories that are gone because the user asked for that, objects with an "id" or with "turns". Of a
-    turn that the agent was told of, a later "written" and "until" may tell; nothing is known if none does.
-    "k": how many memories were asked for.
-    A branch's traces go on from those of its `trunk`; what they tell of the trunk's turns, they tell for all branches.
+    These keys of a trace are read; all are optional. "written": the memories made, objects with an "id" and optionally the "turn" (a turn
+    id) that they come from, by default the reply's turn. "until": a turn id; all memories made from turns up to this one have been told.
+    "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from. "recent": {"since": turn id}, the
+    first of the latest turns, all of them in the prompt. "forgotten": the memories dropped because the user asked for that, objects with
+    an "id" or with "turns". "k": how many memories were asked for.
+
+    Whether a needle was stored is unknown until a trace has "written", even if that is empty. If the agent was told of a turn without
+    being asked, a later "written" or "until" may tell what was stored; if none does, it stays unknown.
+
+    A branch's traces go on from the traces of its `trunk`. Whatever they tell of the trunk's turns holds for all branches.
     """
 
     def __init__(self, trunk: Traces | None = None) -> None:
@@ -66,14 +67,14 @@ class Traces:
         self._untraced: ChainMap[int, None] = trunk._untraced.new_child() if trunk is not None else ChainMap()
 
     def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None, *, asked: bool = True) -> None:
-        """Add the trace of turn `number`. `asked`: the agent replied, and was not told of the turn."""
+        """Add the trace of turn `number`. `asked` is False if the agent was only told of the turn, and did not reply."""
         self._number[turn_id] = number
         if not asked:
             self._untraced[number] = None
         self.add_written(turn_id, trace)
 
     def add_written(self, turn_id: str, trace: Mapping[str, Any] | None) -> None:
-        """Add what a trace tells of memories that were written: that of a turn, or of the night before it."""
+        """Add the memories that the trace of a turn, or of the night before it, says were written or forgotten."""
         if isinstance((trace or {}).get("written"), list):
             for traces in self._line:
                 traces._told = True
@@ -94,11 +95,11 @@ class Traces:
 
     @property
     def _line(self) -> Sequence[Traces]:
-        """These traces, and those of the trunk."""
+        """These traces and the trunk's."""
         return [self] if self._trunk is None else [self, self._trunk]
 
     def _telling_of(self, number: int) -> Traces:
-        """Return the traces that have a turn: these, or those of the trunk."""
+        """Return the traces that hold a turn: these or the trunk's."""
         trunk = self._trunk
         return trunk if trunk is not None and number < self._first else self
 
@@ -138,7 +139,7 @@ class Traces:
         return since is not None and needle >= since
 
     def _rank(self, needle: int, trace: Mapping[str, Any] | None) -> int | None:
-        """Return the place among the memories read of the first that is of a needle, from 1; None if there is none."""
+        """Return the place of the first memory read that was made from a needle, from 1; None if there is none."""
         for place, memory in enumerate(_objects(trace, "read"), 1):
             turns = memory.get("turns")
             if memory.get("id") in self._memories.get(needle, ()):
@@ -150,7 +151,7 @@ class Traces:
 
 @final
 class NeedleFates:
-    """The fates of the needles of a conversation's questions. Those of a branch's may lie in its `trunk`."""
+    """The fates of the needles that a conversation's questions need. A branch's needles may lie in its `trunk`."""
 
     def __init__(self, trunk: NeedleFates | None = None) -> None:
         self._traces: Traces = Traces(trunk._traces if trunk is not None else None)
@@ -170,7 +171,7 @@ class NeedleFates:
             self._fates |= {(needle, reply.turn): fate for needle, fate in fates.items()}
 
     def settle(self, event: Settled) -> None:
-        """Add what is told once all turns so far are in the agent's memory."""
+        """Add the trace that the agent gave once all turns so far were in its memory."""
         self._traces.add_written("", event.trace)
 
     def with_fate(self, evidence: Evidence) -> Evidence:
@@ -189,5 +190,5 @@ def _objects(trace: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str,
 
 
 def _words(text: str) -> set[str]:
-    """Return the meaningful words of a text: numbers, and words of at least four letters."""
+    """Return the meaningful words of `text`: numbers, and words of at least four letters."""
     return {word for word in plain(text).split() if len(word) > 3 or re.fullmatch(r"\d+", word)}

@@ -17,10 +17,10 @@ from longspan.simulator.subject.ledger import Spending, total_cost
 __all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
 MIN_SHARE: Final = 0.02
-"""The share of a run that must have been played before the time left is estimated."""
+"""The time left is estimated once this share of a run has been played."""
 
 MIN_SECONDS: Final = 1.0
-"""Seconds of replies before which a run's length is not asked for: a run that soon ends need not know it."""
+"""A run's length is computed once replies have taken this many seconds. A run that ends sooner does not need it."""
 
 
 @final
@@ -37,10 +37,10 @@ class EndedTest(NamedTuple):
 class RunProgress(NamedTuple):
     """The progress of a run.
 
-    `ended` and `open` count its `tests`. `score` is the sum of the means of the `scenarios` graded so far, over tests that count.
-    `seconds` were spent on replies, and about `left` seconds are to come, None if unknown yet. `share`: of the run's charged tokens, from
-    0 to 1, None if its length is unknown. `cost` is in dollars, None if a price is unknown. `used`: whether any model usage is known;
-    `model_tokens` is how many tokens models read and wrote.
+    `ended` and `open` count its `tests`. `score` is the sum of the mean scores of the `scenarios` graded so far, over tests that count.
+    `seconds` were spent on replies, and about `left` seconds are to come; None if not known yet. `share` is the share of the run's
+    charged tokens that has been played; None if its length is unknown. `cost` is in dollars; None if a price is unknown. `used` is whether
+    any model usage is known, and `model_tokens` is how many tokens models read and wrote.
     """
 
     ended: int
@@ -64,8 +64,8 @@ class RunProgress(NamedTuple):
 class RunStatus:
     """Tracks the progress of a run from the changes in its `gradebook`.
 
-    It grades no test itself: a test that ends has the grade that is in the gradebook by then, by rules alone. `lengths` returns the
-    lengths of the run's conversations by id. Without it, or while replies have taken no time, they are unknown.
+    It grades no test itself: when a test ends, it reads the grade by rules alone from the gradebook. `lengths` returns the lengths of the
+    run's conversations by id. Without it, or until replies have taken some time, the lengths are unknown.
     """
 
     def __init__(self, gradebook: Gradebook, lengths: Callable[[], Mapping[str, Length]] | None = None) -> None:
@@ -143,7 +143,7 @@ class RunStatus:
         return [transcript for id, transcript in list(self._gradebook.transcripts.items()) if id in self._manifest.conversations]
 
     def _played_of(self, lengths: Mapping[str, Length]) -> dict[str, Length]:
-        """Return how much of each conversation has been played: all of one that is closed."""
+        """Return how much of each conversation has been played. A closed conversation has been played in full."""
         closed = {id for id, transcript in list(self._gradebook.transcripts.items()) if transcript.closed}
         return {id: length if id in closed else self._played.get(id, Length(0, 0)) for id, length in lengths.items()}
 
@@ -152,7 +152,7 @@ class RunStatus:
         return min(1.0, sum(length.tokens for length in played) / sum(length.tokens for length in lengths.values()))
 
     def _left_of(self, lengths: Mapping[str, Length], seconds: float) -> float | None:
-        """Estimate the seconds of replies to come from the replies so far and the number of those to come."""
+        """Estimate the seconds that replies will still take, from the replies so far and the number to come."""
         played, replies = self._played_of(lengths), sum(length.asked for length in list(self._played.values()))
         to_come = sum(max(0, length.asked - played[id].asked) for id, length in lengths.items())
         if replies <= MIN_SHARE * (replies + to_come):
@@ -164,7 +164,7 @@ class RunStatus:
         return max(1, sum(not transcript.closed for transcript in self._own()))
 
     def _left(self) -> float | None:
-        """Estimate the seconds of replies to come from the replies so far, assuming that a test takes about a span of tokens."""
+        """Estimate the seconds that replies will still take, from the replies so far, assuming that a test takes about a span of tokens."""
         done = float(self.ended)
         transcripts = self._own()
         for transcript in transcripts:
@@ -180,5 +180,5 @@ class RunStatus:
         if grade is None:
             return EndedTest(test.id, None, chance, "graded when the run has finished")
         if grade.score is not None and test.definition.counts is not False:
-            self._scores[name] = [*self._scores[name], grade.score]
+            self._scores[name] = [*self._scores[name], grade.score]  # a new list, since another thread may be reading the old one
         return EndedTest(test.id, grade.score, chance, grade.reason)

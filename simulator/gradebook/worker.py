@@ -1,4 +1,4 @@
-"""Grades in a worker thread, so that signals are answered and pages served whatever is being graded."""
+"""Grades in a worker thread, so that signals are answered and pages served even while a slow test is graded."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ T = TypeVar("T")
 class GradingWorker:
     """Grades the tests of a gradebook, one after another, beside the event loop.
 
-    A caller that is cancelled does not wait for its grader, which cannot be stopped: it is left behind in its thread, and
-    later callers wait for it.
+    A running grader cannot be stopped. A cancelled caller leaves it behind in its thread, and later callers wait for it to end.
     """
 
     def __init__(self, gradebook: Gradebook) -> None:
@@ -66,7 +65,7 @@ class GradingWorker:
             await self.grade(conversation, change)
 
     def hurry(self) -> None:
-        """Wait for no single test's grade any longer, now and from now on."""
+        """Stop waiting for single tests' grades, now and in future."""
         self._hurries = True
         for scope in self._waiting:
             scope.cancel()

@@ -1,6 +1,6 @@
-"""Figures of runs. Each is one file; a medium shows whatever these have to say, and knows none of them.
+"""The figures of runs, one file each. A medium renders the documents that they return and knows none of them by name.
 
-The order is that in which they are told.
+Media show the figures in the order of `MEASURES`.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ MEASURES: Final[Sequence[type[Measure]]] = (
 
 
 def shown(manifest: Manifest, result: Result) -> Document:
-    """Return what is said of one run's results."""
+    """Return everything that the measures say about one run, as one document."""
     return merged([measure.shown(manifest, result) for measure in MEASURES])
 
 
 def compared(side: SideBySide) -> Document:
-    """Return what is said of runs side by side."""
+    """Return everything that the measures say about runs side by side, as one document."""
     return merged([measure.compared(side) for measure in MEASURES])

@@ -25,7 +25,7 @@ CURVE_NOTE: Final = (
 
 @final
 class ByDistance(Measure):
-    """How the score falls with the distance of what a question needs, over all spans."""
+    """How the score falls as a question's needles lie further back, over all spans."""
 
     name = "distance"
 
@@ -43,7 +43,7 @@ def points_of(side: SideBySide) -> dict[str, list[Point]]:
 
 
 def curves_of(side: SideBySide) -> dict[str, DistanceCurve]:
-    """Return each agent's score by distance. Agents with too few questions have none."""
+    """Return each agent's curve of score by distance. An agent with too few questions has no curve."""
     curves = {agent: distance_curve(found) for agent, found in points_of(side).items()}
     return {agent: curve for agent, curve in curves.items() if curve is not None}
 
@@ -56,7 +56,7 @@ def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Gr
 
 
 def _curves(curves: Mapping[str, DistanceCurve]) -> Table:
-    """Each agent's score by evidence distance: at the ends of what was seen, and where it falls to one half."""
+    """Return a table of each agent's curve: its score at the nearest and the furthest distance seen, and where it falls to one half."""
     rows = [
         [
             one_line(agent),
@@ -76,7 +76,7 @@ def _curves(curves: Mapping[str, DistanceCurve]) -> Table:
 
 def _half(curve: DistanceCurve) -> str:
     value, low, high = curve.half
-    if value in (0, inf):
+    if value in (0, inf):  # the curve never crosses one half within reach, so that no distance can be named
         return "further" if value else "nearer"
     return f"{short(value)} [{short(low) if low else 'nearer'}, {short(high) if high < inf else 'further'}]"
 
@@ -91,5 +91,6 @@ def _curve_rows(curves: Mapping[str, DistanceCurve]) -> Iterator[Row]:
         for distance, score in zip(curve.distances, curve.scores, strict=True):
             ends = {"interval_low": score.low, "interval_high": score.high}
             yield place(None, name="score", agent=agent) | by | {"distance": distance, "score": score.value} | ends
+        # Infinity is not JSON, and 0 is not a distance: both mean that the curve does not cross one half.
         half, low, high = (value if 0 < value < inf else None for value in curve.half)
         yield place(None, name="half", agent=agent) | by | {"distance": half, "interval_low": low, "interval_high": high}

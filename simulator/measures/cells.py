@@ -1,4 +1,4 @@
-"""What each agent scored at each span, over all of its runs there."""
+"""Each agent's scores at each span, over all of its runs there."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Cell:
 
     `score` and `spread` are None if a test has no score; `bounds` are the lowest and highest possible score. `chance` is the score
     of guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status.
-    `certified` and `at_distance` are shares of the tests; the former is None if none has a span to keep. `evidence` are the evidence
-    distances of its questions, `spans` what the tests' spans came to with this agent's own replies, in tokens. `folders`: its runs'
-    seeds and folders.
+    `certified` and `at_distance` are shares of the tests; `certified` is None if no test has a span to keep. `evidence` holds the
+    evidence distances of its questions. `spans` is the range of the tests' spans in tokens, as measured with this agent's own replies.
+    `folders` holds its runs' seeds and folders.
     """
 
     runs: int
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def share(self) -> tuple[float, float]:
-        """The bounds as shares of full marks."""
+        """The bounds of the score as shares of the maximum."""
         return self.bounds[0] / self.maximum, self.bounds[1] / self.maximum
 
 
@@ -65,7 +65,7 @@ class Played(NamedTuple):
 
 
 def cells_of(runs: Sequence[Graded]) -> dict[tuple[str, Column], Cell]:
-    """Return what each agent scored in each column."""
+    """Return a cell for each agent and column in which it has runs."""
     by_cell = by(counted(runs), lambda each: [(each.run.agent, each.run.column)])
     groups = by(runs, lambda run: [(run.agent, run.column)])
     return {key: _cell(groups[key], group) for key, group in by_cell.items()}
@@ -112,7 +112,7 @@ def _high(each: Played) -> float:
 
 
 def by(values: Iterable[Value], keys: Callable[[Value], Sequence[Key]]) -> dict[Key, list[Value]]:
-    """Group the values. A value is in the group of each of its keys."""
+    """Group values by key. A value with several keys is in several groups."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
         for key in keys(value):

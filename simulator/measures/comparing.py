@@ -35,12 +35,13 @@ UNCOUNTED: Final = "none of its tests counts toward a score"
 
 @final
 class Pair(NamedTuple):
-    """Two agents on the same tests of a column, the one with the higher score first. Tests without a score count as 0.
+    """Two agents on the same tests of a column, the agent with the higher score first. Tests without a score count as 0.
 
-    `conversations` is how many both have had that are independent; `recorded`: some tell recorded histories. `p` is the p-value of a
-    permutation test of conversations, `corrected` the one corrected for all pairs. Where conversations are too few for any difference to
-    be significant, `p_of_tests` is that of a permutation test of the tests, which says nothing about other conversations; it is None
-    elsewhere. `more` is how many more conversations would show a significant difference, or None if no number would.
+    `conversations` is the number of independent conversations that both have had; `recorded` is whether some of them tell recorded
+    histories. `p` is the p-value of a permutation test over conversations, and `corrected` is `p` corrected for all pairs. Where
+    conversations are too few for any difference to be significant, `p_of_tests` is the p-value of a permutation test over tests. It says
+    nothing about other conversations, and is None elsewhere. `more` is how many more conversations would show a significant difference, or
+    None if no number would.
     """
 
     column: Column
@@ -60,11 +61,13 @@ class Pair(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of agents by their runs. `agents` are ranked by their lower bounds, best first. `evidence`: the
-    evidence distances of each scenario's questions, of all agents. `curves` has each agent's score by distance, over all spans; agents
-    with too few questions have none. `narrow` names the scenarios that are seen only at some distances. `matrices`: what each agent
-    scored in each test. `data`: what the tests are made of. `measured`: what scores measure, with remarks in brackets. `said`: what
-    all other figures say of the runs.
+    """A comparison of agents by their runs.
+
+    `agents` are ranked by their lower bounds, best first. `evidence` holds the evidence distances of each scenario's questions, for all
+    agents together. `curves` holds each agent's curve of score by distance over all spans; an agent with too few questions has no curve.
+    `narrow` names the scenarios that occur only at some distances. `matrices` hold each agent's score in each test. `data` names the data
+    that the tests are made from. `measured` says what the scores measure, with remarks in brackets. `said` is the document of all other
+    figures.
     """
 
     suite: str
@@ -87,7 +90,7 @@ class Comparison:
 
     @property
     def mixed(self) -> bool:
-        """Whether scores have different maxima, so that only their shares of them can be compared."""
+        """Whether scores have different maxima, so that only shares of the maximum can be compared."""
         return len({cell.maximum for cell in self.cells.values()}) > 1
 
     @property
@@ -113,7 +116,9 @@ def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
-    """Load runs and those that cannot be used, such as one of which no test counts: it has no score. Raises InputError."""
+    """Load the usable runs, and the unusable ones with the reason. A run without a test that counts has no score, and is unusable.
+    Raises InputError.
+    """
     runs, unusable = load(paths)
     runs, ungraded = without_ungraded(runs)
     unusable += ungraded
@@ -125,7 +130,8 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
-    """Load runs that were played to their end. What an agent has not been asked counts neither for nor against it. Raises InputError."""
+    """Load the runs that were played to their end, and the others with the reason. Raises InputError."""
+    # A question that was never asked must count neither for nor against the agent, so unfinished runs are left out.
     runs, unusable = _loaded(paths)
     left = [run for run in runs if run.result.interrupted]
     unusable += [Unusable(run.folder.path, f"{run.folder.path}: not finished; `longspan resume` continues it") for run in left]
@@ -169,8 +175,8 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
 
 
 def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
-    """Rank the agents, best first, by their mean share of the maximum score over the columns that all agents have, or else over their
-    own columns."""
+    """Rank the agents, best first, by their mean share of the maximum score over the columns that all agents have. If they have none in
+    common, each agent's own columns count."""
     columns = by(cells, lambda key: [key[0]])
     shared = set.intersection(*({column for _, column in keys} for keys in columns.values()))
 
@@ -185,7 +191,7 @@ def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
 
 
 def _pairs(runs: Sequence[Graded], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
-    """Compare each pair of agents in each column where they have tests in common."""
+    """Compare each pair of agents in each column where they share tests."""
     by_cell = by(runs, lambda run: [(run.agent, run.column)])
     shared = [
         (column, one, other, paired(by_cell[one, column], by_cell[other, column]))
@@ -199,7 +205,7 @@ def _pairs(runs: Sequence[Graded], agents: Sequence[str], columns: Sequence[Colu
 
 
 def _pair(column: Column, one: str, other: str, both: Sequence[Paired], pairs: int) -> Pair:
-    """Compare two agents by `both` of their results of each test. `pairs` is how many pairs of agents are compared."""
+    """Compare two agents by `both`, their results in each shared test. `pairs` is how many pairs of agents are compared."""
     apart = [each.difference for each in both]
     parts = by_test(apart)
     difference, conversations = fsum(parts), len({each.conversation for each in apart})

@@ -1,4 +1,4 @@
-"""What models read and wrote, and what that cost at list prices, by part: the agent's models, its embedder, the judge."""
+"""The tokens that models read and wrote, and their cost at list prices, by part: the agent's models, its embedder, the judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Costs"]
 
 @final
 class Costs(Measure):
-    """What each part took in the run's conversations, and the judge afterwards."""
+    """The tokens and dollars that each part used in the run's conversations, and that the judge used afterwards."""
 
     name = "costs"
 
@@ -32,5 +32,5 @@ class Costs(Measure):
 def _told(part: str, spent: Spending) -> str:
     dollars = "price unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     cached = f", {spent.cached_tokens:,} of them from cache" if spent.cached_tokens else ""
-    told = spent.input_tokens or spent.output_tokens or not spent.cost_usd  # some agents tell their cost alone
+    told = spent.input_tokens or spent.output_tokens or not spent.cost_usd  # some agents report their cost without tokens
     return f"{dollars}: {part}" + (f" read {spent.input_tokens:,} tokens{cached}, wrote {spent.output_tokens:,}" if told else "")

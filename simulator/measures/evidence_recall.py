@@ -1,4 +1,4 @@
-"""How much of the evidence that questions need an agent's memory stored and found, as far as its traces tell."""
+"""How much of the questions' evidence an agent's memory stored and found, as far as its traces tell."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["PLACES", "EvidenceRecall", "evidence_metrics", "places_of", "recall_at", "recalls"]
 
 PLACES: Final = (5, 10, 20)
-"""The numbers of memories at which recall is measured, as far as so many were asked for."""
+"""The values of k at which recall among the first k memories is measured, unless fewer were asked for."""
 
 _RECALL: Final = re.compile(r"evidence_recall@(\d{1,7})")
 
 
 @final
 class EvidenceRecall(Measure):
-    """How much of the evidence was stored and found, over the questions that count."""
+    """The mean share of the evidence that was stored and found, over the questions that count."""
 
     name = "evidence recall"
 
@@ -35,21 +35,21 @@ class EvidenceRecall(Measure):
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
         shares = ", ".join(f"{share:.3f} among the first {k}" for k, share in recalls(result.metrics).items())
-        alone = not any(test.status == "scored" for test in result.tests)  # where questions are answered, scores say more
+        alone = not any(test.status == "scored" for test in result.tests)  # where questions are answered, their scores say more
         return Document(lines=[Sentence(f"evidence found: {shares}")] if shares and alone else [])
 
 
 def places_of(tests: Iterable[Sequence[Evidence]]) -> Sequence[int]:
-    """Return the numbers of memories at which the recall of tests is measured: `PLACES` up to k, the most that were asked for, and k."""
+    """Return the values of k that recall is measured at: those in `PLACES` below the most memories asked for, and that number."""
     most = max((each.k or 0 for test in tests for each in test), default=0)
-    return [k for k in PLACES if k < most] + [most] if most else PLACES  # where none was read, all was shown anyway, or nothing
+    return [k for k in PLACES if k < most] + [most] if most else PLACES  # no search: all was shown, or nothing
 
 
 def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] | None = None) -> dict[str, float]:
-    """Return the means over questions of the share of their evidence that was stored, and that was among the first memories read.
+    """Return the mean share of a question's evidence that was stored, and the mean share that was among the first k memories read.
 
-    `tests`: the evidence of each test. A figure is left out if no trace tells of it. `places`: the numbers of first memories, by default
-    those of these tests (`places_of`).
+    `tests` holds the evidence of each test. A figure is left out if no trace tells of it. `places` are the values of k, by default
+    `places_of` these tests.
     """
     known = list(tests)
     questions = [question for test in known for question in _by_question(test)]
@@ -62,13 +62,13 @@ def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] 
 
 
 def recalls(metrics: Mapping[str, float]) -> dict[int, float]:
-    """Return the recall among the first k memories, by k, of the figures that `evidence_metrics` returned."""
+    """Return the recall among the first k memories, by k, from the figures that `evidence_metrics` returned."""
     found = {int(match[1]): value for name, value in metrics.items() if (match := _RECALL.fullmatch(name))}
     return dict(sorted(found.items()))
 
 
 def recall_at(questions: Iterable[Sequence[Evidence]], k: int) -> Iterator[float]:
-    """Yield the share of each question's evidence that was among the first `k` memories read, or shown anyway, if traces tell."""
+    """Yield the share of each question's evidence that was among the first `k` memories read or was shown anyway, where traces tell."""
     for question in questions:
         if all(each.retrieved is not None for each in question):
             yield fmean(each.rank is not None and each.rank <= k for each in question)

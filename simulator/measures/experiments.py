@@ -1,4 +1,4 @@
-"""What experiments show: tests' scores beside their scores in twins and lesions, of a run and of several together."""
+"""The effects of experiments: tests' scores beside their scores in twins and lesions, for one run and for several together."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ EXPERIMENTS: Final[dict[str, type]] = {
 
 
 KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesions"}
-"""The kinds of experiments, and the keys of result.json that have what they show."""
+"""The kinds of experiments, and the keys of result.json that hold their effects."""
 
 HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk in the place of its needles."
 
 
 @final
 class Experiments(Measure):
-    """What twins and lesions show. They come beside the run, and are no part of its score."""
+    """The effects of twins and lesions. They are shown beside the run's score and are no part of it."""
 
     name = "experiments"
 
@@ -75,7 +75,7 @@ class Experiments(Measure):
 
 
 def _of_kind(run: GradedTests, kind: ExperimentKind) -> Effect | None:
-    """Return what the experiments of a kind show beside the results of the run's own tests; None if there are none."""
+    """Return the effect that a kind of experiment has on the run's tests; None if the run has no such experiments."""
     planned = {id: experiment for id, experiment in run.manifest.experiments.items() if experiment.kind == kind}
     if not planned:
         return None
@@ -91,7 +91,7 @@ def _of_kind(run: GradedTests, kind: ExperimentKind) -> Effect | None:
 
 
 def _test_effect(run: GradedTests, id: str, test: TestResult) -> TestEffect:
-    """Return a test's score beside that in an experiment."""
+    """Return a test's score beside its score in an experiment."""
     transcript = run.transcripts.get(id)
     played = transcript.tests.get(test.id) if transcript is not None else None
     grade = Grade(score=None, reason="it was not played to the end of the test")
@@ -115,7 +115,7 @@ def _test_effect(run: GradedTests, id: str, test: TestResult) -> TestEffect:
 def _effect_of(
     tests: Sequence[TestEffect], *, tokens: int | None, turns: int, conversation_tokens: int, costs: dict[str, Spending]
 ) -> Effect:
-    """Return what experiments of a kind show together."""
+    """Return the joint effect of a kind of experiment."""
     pairs = [(each.score, each.score_without) for each in tests if each.score is not None and each.score_without is not None]
     score, without = (fmean(column) for column in zip(*pairs, strict=True)) if pairs else (None, None)
     difference = score - without if score is not None and without is not None else None
@@ -143,7 +143,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def told(effect: Effect) -> str:
-    """What experiments of a kind show, in words."""
+    """Return the effect of a kind of experiment in words."""
     lacking, what = ("without needles", "is memory") if effect.tokens is None else (f"with the last {effect.tokens:,} tokens", "needs more")
     tests = f"{len(effect.tests):,} test{'s' * (len(effect.tests) != 1)}"
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
@@ -176,7 +176,7 @@ def _figure(value: float | None) -> str:
 
 
 def _table(name: str, pooled: Sequence[Pooled]) -> Table:
-    """What experiments of a kind show, a row for each agent and span."""
+    """Return a table of the effects of a kind of experiment, with a row for each agent and span."""
     return Table(
         title=f"The same tests {name}",
         columns=["agent", "at", "tests", "conversations", "score", "left", "difference [95% interval]", "share"],
@@ -204,8 +204,8 @@ def _table(name: str, pooled: Sequence[Pooled]) -> Table:
 
 @final
 class Pooled(NamedTuple):
-    """What an agent's experiments in a column show: `name` is what tests did without. Means over the `tests` that have both scores, in so
-    many `conversations`."""
+    """The mean effect of an agent's experiments in a column. `name` says what the tests had to do without. The means are over the `tests`
+    that have both scores, in `conversations` independent conversations."""
 
     name: str
     agent: str
@@ -240,7 +240,7 @@ def experiment_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:
 
 
 def pooled_effects(runs: Sequence[Graded]) -> list[Pooled]:
-    """Return what the runs' experiments show, in the order of agents and columns in which they come. Only what has both scores counts."""
+    """Return the effects of the runs' experiments, by agent and column in the order of the runs. Tests without both scores are left out."""
     groups: dict[tuple[str, str, Column], list[tuple[Graded, TestEffect]]] = {}
     for run in runs:
         for effect in filter(None, (run.result.twins, run.result.lesions)):

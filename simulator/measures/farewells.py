@@ -1,4 +1,4 @@
-"""What is still told after farewells, where tests' last questions are asked once more."""
+"""What agents still tell after farewells, when tests' last questions are asked once more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Farewells"]
 
 @final
 class Farewells(Measure):
-    """The mean score, by scenario, of what is still told after farewells."""
+    """The mean score of the answers given after farewells, by scenario."""
 
     name = "farewells"
 

@@ -32,18 +32,18 @@ def grouped_tests(
 
 
 def one_line(text: str) -> str:
-    """An untrusted text in one line, with control characters replaced by their code points."""
+    """Return untrusted text in one line, with control characters replaced by their code points."""
     return visible(" ".join(text.split()))
 
 
 def side_by_side(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str], counted: str = "tests") -> Table:
-    """A table of groups by agents. `counted`: what a group has a number of."""
+    """Return a table of groups by agents. `counted` names the things that a group counts, such as tests."""
     columns = [agent for agent in agents if any(agent in group for group in groups.values())]
     return _shaded(title, what, columns, {name: [by.get(agent) for agent in columns] for name, by in groups.items()}, counted)
 
 
 def by_span(title: str, what: str, side: SideBySide, groups: Mapping[Column, Mapping[str, Mapping[str, Group]]]) -> list[Table]:
-    """A table of mean scores for each agent, by span."""
+    """Return a table of mean scores by span for each agent."""
     names = list(dict.fromkeys(name for column in reversed(side.columns) for name in groups[column]))
     found = []
     for agent in side.agents:
@@ -55,7 +55,7 @@ def by_span(title: str, what: str, side: SideBySide, groups: Mapping[Column, Map
 
 
 def _shaded(title: str, what: str, columns: Sequence[str], groups: Mapping[str, Sequence[Group | None]], counted: str) -> Table:
-    """Mean scores, shaded. How many they are of is in a column's heading if it is the same everywhere in it."""
+    """Return a table of mean scores, shaded. If all groups in a column are of one size, its heading gives the size once."""
     numbers = [{group.tests for group in column if group is not None} for column in zip(*groups.values(), strict=True)]
     same = [next(iter(found)) if len(found) == 1 else 0 for found in numbers]
     heads = [f"{one_line(name)}, {number:,} each" if number else one_line(name) for name, number in zip(columns, same, strict=False)]
@@ -74,7 +74,7 @@ def _mean(group: Group | None, *, counted: bool) -> str:
 
 
 def spanned(low: float, high: float) -> str:
-    """A score, or the two bounds that it lies between."""
+    """Return a score in words, or the two bounds that it lies between."""
     return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
 
 
@@ -88,6 +88,6 @@ def group_rows(column: Column | None, groups: Mapping[str, Mapping[str, Group]])
 
 
 def place(column: Column | None, **names: str) -> Row:
-    """Return the columns that say what a row is about. Figures over all spans have no `column`."""
+    """Return the columns that identify a row. Figures over all spans have no `column`."""
     where = {} if column is None else {"isolated": column.isolated, "span": column.span}
     return where | names

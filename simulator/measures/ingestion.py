@@ -1,4 +1,4 @@
-"""What it took to add a conversation to an agent's memory, as far as the agent tells (`added` in traces, `add_s` in `measured`)."""
+"""The cost of adding a conversation to an agent's memory, as far as the agent tells (`added` in traces, `add_s` in `measured`)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Ingestion", "check_accounts", "figures_of"]
 
 EACH: Final = 1000
-"""How many tokens of conversation figures are for."""
+"""Figures are given for this many tokens of conversation."""
 
 QUARTERS: Final = 4
-"""Of the seconds for each token, those in the last part of a conversation are compared with those in the first."""
+"""A conversation is cut into this many parts: the seconds for each token in the last are compared with those in the first."""
 
 
 ADDING: Final = "add_calls_per_1k"
-"""The figure that every agent has which tells of adding."""
+"""Every agent that tells of adding has this figure."""
 
 STAGES: Final = {
     "evidence_stored": "evidence stored",
@@ -43,7 +43,7 @@ STAGES: Final = {
     "search_seconds": "a search: seconds",
     "beyond_k": "memories beyond k",
 }
-"""The figures of a memory, and their columns. After the first come the shares of evidence among the first memories."""
+"""The figures of a memory, and their column headings. The recall columns come after the first."""
 
 STAGES_NOTE: Final = (
     "Means over questions of the share of their evidence that was stored, and that was among the first memories found, at "
@@ -54,7 +54,7 @@ STAGES_NOTE: Final = (
 
 @final
 class Ingestion(Measure):
-    """The turns of a conversation: their tokens, how many the agent says that it `added` to its memory, and what that took."""
+    """The turns of a conversation: their tokens, how many the agent says it `added` to its memory, and the cost of adding them."""
 
     name = "ingestion"
 
@@ -69,7 +69,7 @@ class Ingestion(Measure):
         self._told: list[tuple[int, float]] = []
 
     def fold(self, event: Event, change: Change) -> None:
-        """Read what a turn took, or what it took to finish adding the turns so far."""
+        """Count a turn's cost, or the cost of settling: finishing to add the turns so far."""
         if isinstance(change, Turn):
             self._turn(change)
         elif isinstance(event, Settled):
@@ -82,7 +82,7 @@ class Ingestion(Measure):
         self.turns += 1
         self.tokens += tokens
         measured = turn.reply.measured or {}
-        if not turn.reply.asked:
+        if not turn.reply.asked:  # nothing was answered, so the latency is the time of adding alone
             self._told.append((tokens, _number(measured.get("latency_s"))))
         elif "search_s" in measured:
             self.searches.append(_number(measured["search_s"]))
@@ -103,7 +103,7 @@ class Ingestion(Measure):
 
     @property
     def growth(self) -> float | None:
-        """How many times as long a token took in the last quarter of what was told as in the first; None if that is unknown."""
+        """How many times as long adding a token took in the last quarter of the turns told as in the first; None if unknown."""
         size = len(self._told) // QUARTERS
         if not size:
             return None
@@ -130,7 +130,7 @@ class Ingestion(Measure):
 
 
 def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
-    """Check that no turn of a run counts twice as added to the agent's memory. Raises ReplayError, which names the journal."""
+    """Check that no turn of a run is counted twice as added to the agent's memory. Raises ReplayError, which names the journal."""
     if (id := _told_twice(read, run.manifest.trunks)) is not None:
         found = read[id]
         raise ReplayError(
@@ -140,9 +140,9 @@ def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
 
 
 def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
-    """Return the conversation that tells of turns as added that it does not have, or that another has told; None if there is none.
+    """Return a conversation whose agent says it added more turns than there are, or turns that another counted already; None if all add up.
 
-    `trunks`: the conversations that others branch from, by the branch. One of these may tell of the trunk's turns, as in runs of 0.3.
+    `trunks` maps each branch to its trunk. A single branch may count the trunk's turns, as in runs of 0.3.
     """
     told = {id: each.added for id, each in found.items()}
     for id, each in found.items():
@@ -155,10 +155,8 @@ def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> st
 
 
 def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
-    """Return what adding 1,000 tokens took, in all conversations together, how long settling and a search took on average, and how many
-    memories a search returned beyond `k`, if any did.
-
-    Empty if no agent tells.
+    """Return the cost of adding 1,000 tokens over all conversations together, the mean seconds of settling and of a search, and how many
+    memories a search returned beyond `k`, if any did. Empty if no agent tells.
     """
     told = list(conversations)
     adding = [each for each in told if each.tells]
@@ -187,7 +185,7 @@ def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
 
 
 def _stages(side: SideBySide) -> Table:
-    """The memories by stage: what was stored, what was found, and what adding took. Empty unless an agent tells of the last."""
+    """Return a table of memories by stage: the shares stored and found, and the cost of adding. Empty unless an agent tells of adding."""
     means = [(one_line(agent), str(column), cell, _means(side.of(agent, column))) for agent, column, cell in side.places]
     told = [each for each in means if ADDING in each[-1]]
     first, *others = STAGES
@@ -209,12 +207,12 @@ def _stages(side: SideBySide) -> Table:
 
 
 def _means(runs: Sequence[Graded]) -> dict[str, float]:
-    """Return the means over runs of the figures that belong to no scenario."""
+    """Return the means over runs of the figures that belong to no single scenario."""
     metrics = [run.result.metrics for run in runs]
     names = dict.fromkeys(name for each in metrics for name in each if ": " not in name)
     return {name: fmean(each[name] for each in metrics if name in each) for name in names}
 
 
 def _number(value: Any) -> float:
-    """Return a number of a trace, which may come from anybody; 0 for what is none."""
+    """Return a number from a trace, which is untrusted; 0 for anything but a positive number."""
     return float(value) if is_finite(value) and value > 0 else 0.0

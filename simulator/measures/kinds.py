@@ -1,4 +1,4 @@
-"""Tests by kind, as their tags say it, with how much of the evidence that their questions need was found."""
+"""Tests by kind, as their tags name it, with how much of their questions' evidence was found."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["Kind", "by_kind", "places"]
 
 @final
 class Kind(NamedTuple):
-    """The tests with one tag. `counted`: how many of them are part of the score. `recall`: by k, the mean share of a question's evidence
-    among the first k memories read, where traces tell."""
+    """The tests with one tag. `counted` is how many of them count toward the score. `recall` is the mean share of a question's evidence
+    among the first k memories read, by k, where traces tell."""
 
     group: Group
     counted: int
@@ -34,7 +34,7 @@ def by_kind(tests: Iterable[TestResult]) -> dict[str, Kind]:
 
 
 def places(kinds: Iterable[Kind]) -> list[int]:
-    """Return the numbers of memories at which the recall of any of these kinds is known."""
+    """Return the values of k at which the recall of any of these kinds is known."""
     known = {k for kind in kinds for k in kind.recall}
     return sorted(known)
 

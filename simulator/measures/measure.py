@@ -1,4 +1,4 @@
-"""The shape of a figure. Each is one file: how it is taken, what result.json has of it, and what people are told of it."""
+"""The interface of a figure. Each figure is one file: how it is measured, its keys in result.json, and how it is described to people."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["GradedTests", "Measure", "SideBySide"]
 
 @final
 class GradedTests(NamedTuple):
-    """A run whose tests are graded. `transcripts` are those of the conversations and experiments that have begun, `models` what its judge
-    has used: (part, usage, cost in dollars). `grade` returns the grade of a test in a conversation."""
+    """A run whose tests are graded. `transcripts` holds the conversations and experiments that have begun. `models` lists the judge's
+    usage as (part, usage, cost in dollars). `grade` returns the grade of a test in a conversation."""
 
     manifest: Manifest
     scenarios: Mapping[str, Scenario]
@@ -46,7 +46,7 @@ class GradedTests(NamedTuple):
 
 @final
 class SideBySide(NamedTuple):
-    """Runs of the same tests. `agents` are ranked, best first; `cells` have what each scored in each of the `columns`."""
+    """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`."""
 
     runs: Sequence[Graded]
     agents: Sequence[str]
@@ -55,7 +55,7 @@ class SideBySide(NamedTuple):
 
     @property
     def places(self) -> list[tuple[str, Column, Cell]]:
-        """The cells, column by column, the best agent of each first."""
+        """The cells, column by column, the best agent first in each."""
         keys = [(agent, column) for column in self.columns for agent in self.agents if (agent, column) in self.cells]
         return [(agent, column, self.cells[agent, column]) for agent, column in keys]
 
@@ -65,31 +65,31 @@ class SideBySide(NamedTuple):
 
 
 class Measure:
-    """A figure. What a subclass does not define is nothing: no medium needs all of it.
+    """A figure. Every method has an empty default, so that a subclass defines only the ones it needs.
 
-    An instance reads one conversation. To add a figure, write its file and name it in `MEASURES` (`measures/__init__.py`).
+    An instance reads one conversation. To add a figure, write its file and list it in `MEASURES` (`measures/__init__.py`).
     """
 
     name: ClassVar[str]
-    """What it is called where one is asked for by name."""
+    """The name by which others ask for it."""
 
     def fold(self, event: Event, change: Change) -> None:
-        """Read the conversation's next event, and what it changed in the transcript."""
+        """Read the conversation's next event, and the change it made to the transcript."""
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        """Return what result.json has of it: the keys that `Result` declares, and other names, which are numbers and go to `metrics`.
+        """Return its part of result.json: keys that `Result` declares, and numbers under other names, which go to `metrics`.
 
-        `read`: what was read of each of the run's conversations, by id.
+        `read` holds the instance that read each of the run's conversations, by id.
         """
         return {}
 
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
-        """Return what people are told of one run's results."""
+        """Return what people are told about one run."""
         return Document()
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
-        """Return what people and programs are told of runs side by side."""
+        """Return what people and programs are told about runs side by side."""
         return Document()

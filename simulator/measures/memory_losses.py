@@ -1,6 +1,6 @@
-"""Where a memory was lost: what became of the needles that questions needed, and of their questions, summed over tests.
+"""Where memories were lost: the outcomes of the needles that questions needed, and of the questions, summed over tests.
 
-How much is known depends on what the agent tells in its traces (see `needle_fates`): of its memory, at least of its prompt, or nothing.
+How much is known depends on the agent's traces (see `needle_fates`). They may tell of its memory, of its prompt alone, or of nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
     "not_shown",
     "not_stored",
 )
-"""The outcomes, those of needles that came furthest first."""
+"""The outcomes, in order of how far the needle came, furthest first."""
 
 OUTCOMES: Final = {
     "found_right": "found, answered right",
@@ -76,10 +76,10 @@ OUTCOMES: Final = {
     "wrong": "not at all",
     "undecided": "undecided",
 }
-"""What each outcome of a needle or of a question is called, in the order in which bars show them."""
+"""The label of each outcome of a needle or a question, in the order in which bars show them."""
 
 Tells = Literal["memory", "prompt", "nothing"]
-"""What an agent tells of: what it stored, at least what was in its prompt, or neither."""
+"""How much an agent's traces tell: what it stored (`memory`), only what was in its prompt (`prompt`), or neither."""
 
 
 @final
@@ -106,18 +106,18 @@ class Needles(NamedTuple):
 
     @property
     def told(self) -> int:
-        """Those whose outcome is known."""
+        """How many have a known outcome."""
         return self.needed - self.unknown
 
     @property
     def found(self) -> int:
-        """Those that were in the prompt of their question."""
+        """How many were in the prompt of their question."""
         return self.found_wrong + self.found_right + self.found_undecided
 
 
 @final
 class Answers(NamedTuple):
-    """Graded questions by their score: 1, between, 0, or none."""
+    """How many graded questions scored 1, something in between, 0, or have no score."""
 
     right: int = 0
     partly: int = 0
@@ -136,7 +136,7 @@ class Answers(NamedTuple):
 
 @final
 class Lost(NamedTuple):
-    """What became of the needles of some tests, as far as the agent `tells`, and how their graded questions were answered."""
+    """The outcomes of some tests' needles, as far as the agent `tells`, and of their graded questions."""
 
     tells: Tells
     needles: Needles
@@ -152,10 +152,9 @@ class Lost(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class MemoryLosses:
-    """The needles that the questions of some tests needed, and the graded questions: in all, by scenario and by evidence distance.
+    """The outcomes of the needles that questions needed, and of the graded questions: in all, by scenario and by evidence distance.
 
-    `tells` is what the agent tells of. `shown` are the graded questions in whose prompt all needles were that they need, `hidden`
-    those where one was missing; None without any.
+    `shown` are the graded questions that had all their needles in the prompt, and `hidden` those that lacked one; None if there are none.
     """
 
     tells: Tells
@@ -192,7 +191,7 @@ class MemoryLosses:
 
     @property
     def sentence(self) -> str | None:
-        """Where the memory was lost, in words; None if no question needed anything, or none was decided of an agent that tells nothing."""
+        """Where the memory was lost, in words; None if no question needed a needle, or if nothing is told and no answer is decided."""
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
         needles = self.needles
@@ -203,7 +202,7 @@ class MemoryLosses:
 
 @final
 class _Fate(NamedTuple):
-    """The outcome of a needle that was needed, with its scenario and the bin of its distance."""
+    """The outcome of a needle for a question that needed it, with the scenario and the bin of its distance."""
 
     scenario: str
     distance: str
@@ -211,13 +210,13 @@ class _Fate(NamedTuple):
 
 
 def outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
-    """Return what became of each needle that a test's questions need."""
+    """Return the outcome of each needle that a test's questions need."""
     scores = question_scores(test)
     return [(need, min((outcome(pair, scores[need.turn]) for pair in need.pairs), key=FURTHEST_FIRST.index)) for need in needs(test)]
 
 
 def outcome(pair: Evidence, score: float | None) -> Outcome:
-    """Return what became of a needle when the question needed it, whose answer got that score."""
+    """Return the outcome of a needle for a question whose answer got this score."""
     if pair.retrieved:
         return "found_undecided" if score is None else "found_right" if score == 1 else "found_wrong"
     if pair.forgotten:
@@ -237,7 +236,7 @@ def _tells(tests: Iterable[TestResult]) -> Tells:
 
 
 def _prompts(tests: Iterable[TestResult]) -> dict[tuple[str, int], bool | None]:
-    """Whether all needles of a question, by test and turn, were in its prompt; None if unknown."""
+    """Return whether each question, by test and turn, had all its needles in its prompt; None if unknown."""
     found: dict[tuple[str, int], bool | None] = {}
     for test in tests:
         for need in needs(test):
@@ -317,7 +316,7 @@ def _were(number: int) -> str:
 
 @final
 class WhereLost(Measure):
-    """Where each agent's memory was lost. Of agents that tell nothing of it: how their questions were answered."""
+    """Where each agent's memory was lost. For an agent that tells nothing of its memory: how its questions were answered."""
 
     name = "memory losses"
 

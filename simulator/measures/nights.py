@@ -1,4 +1,4 @@
-"""What agents did in virtual nights: how many passed, what working through them took, and how much was kept before and after."""
+"""Agents' work in virtual nights: how many nights passed, the cost of working, and the size of the memory before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Nights", "night_metrics"]
 
 @final
 class Nights(Measure):
-    """What the agent did in virtual nights."""
+    """The agent's work in virtual nights."""
 
     name = "nights"
 
@@ -26,8 +26,8 @@ class Nights(Measure):
 
 
 def night_metrics(nights: Iterable[Night]) -> dict[str, float]:
-    """Return how many nights passed, in how many the agent worked, and the means over these: seconds, tokens of its models, dollars, and
-    the bytes that it kept before and after. What no night tells is left out; all of it if there were no nights."""
+    """Return how many nights passed, in how many the agent worked, and means over the nights it worked: seconds, tokens of its models,
+    dollars, and the bytes it kept before and after. A figure that no night tells is left out. Empty if there were no nights."""
     passed = list(nights)
     worked = [night for night in passed if night.consolidated]
     if not passed:
@@ -45,7 +45,7 @@ def night_metrics(nights: Iterable[Night]) -> dict[str, float]:
 
 
 def _tokens(night: Night) -> float | None:
-    """Return the tokens that models read and wrote; None if that is not told."""
+    """Return the tokens that models read and wrote in a night; None if the agent does not tell."""
     usages = [*([night.usage] if night.usage else []), *(night.besides or {}).values()]
     return float(sum(usage.get("input_tokens", 0) + usage.get("output_tokens", 0) for usage in usages)) if usages else None
 

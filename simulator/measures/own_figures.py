@@ -21,7 +21,7 @@ __all__ = ["OwnFigures", "own_tables"]
 
 @final
 class OwnFigures(Measure):
-    """What scenarios measure and show of their tests (`Scenario.metrics` and `Scenario.tables`)."""
+    """The figures and tables that scenarios make of their own tests (`Scenario.metrics` and `Scenario.tables`)."""
 
     name = "own figures"
 
@@ -37,17 +37,17 @@ class OwnFigures(Measure):
 
 
 def _figures(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
-    """Return a scenario's own figures, or none if it raises; its tables then show the error."""
+    """Return a scenario's own figures, or none if its code raises."""
     try:
         return [(str(name), rounded(float(value))) for name, value in scenario.metrics(marked(tests)).items()]
     except BaseException as error:
         if not is_fault(error):
             raise
-        return []
+        return []  # the scenario's tables show the error
 
 
 def own_tables(runs: Sequence[Graded]) -> list[Table]:
-    """Return the tables of the installed scenarios. A run is labelled with its agent if that has only one run, else with its name."""
+    """Return the tables of the installed scenarios. A run is labelled with its agent if the agent has only one run, else with its name."""
     agents, called = Counter(run.agent for run in runs), names(runs)
     labels = [run.agent if agents[run.agent] == 1 else called[run.folder.path] for run in runs]
     scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}

@@ -14,7 +14,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Refusals"]
 
 NAMED: Final = 5
-"""Tests that are named in the sentence."""
+"""The sentence names at most this many tests."""
 
 
 @final
@@ -33,7 +33,7 @@ class Refusals(Measure):
 
 
 def _told(result: Result) -> str:
-    """How often the agent's model refused, and what that cost which tests."""
+    """Return how often the agent's model refused, and in which tests, in words."""
     tests = [f"{test.id} ({test.refused})" for test in result.tests if test.refused]
     named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
     if named and (others := result.refused - sum(test.refused for test in result.tests)):

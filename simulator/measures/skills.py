@@ -15,7 +15,7 @@ __all__ = ["Skills"]
 
 @final
 class Skills(Measure):
-    """A test counts for each skill of its scenario."""
+    """Mean scores by skill. A test counts for each skill of its scenario."""
 
     name = "skills"
 

@@ -1,1 +1,1 @@
-"""Results: what a run came to, as result.json has it, and runs with their results."""
+"""Results of runs as stored in result.json, and runs loaded with their results."""

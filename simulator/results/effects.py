@@ -1,4 +1,4 @@
-"""What experiments show: each test's score beside its score in its twin or its lesion, and the mean of the differences."""
+"""The effects of experiments: each test's score beside its score in its twin or lesion, and the mean difference."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _Frozen(BaseModel):
 
 @final
 class TestEffect(_Frozen):
-    """A test's `score`, and its score in the experiment, `score_without`; None where it has none. `difference` is the first less the
-    second.
+    """A test's `score`, and its score in the experiment, `score_without`; None where it has none.
 
-    `conversation` is the experiment's, which branches before turn `turn`; None if it has not begun. `reason`: why it has the second.
+    `difference` is `score` minus `score_without`. `conversation` is the experiment's; it branches off before turn `turn`, which is None if
+    the experiment has not begun. `reason` is the reason for `score_without`.
     """
 
     test: str
@@ -44,11 +44,12 @@ class TestEffect(_Frozen):
 
 @final
 class Effect(_Frozen):
-    """What the experiments of a kind show. `tokens`: those that a lesion leaves. `tests` of them `paired` have both scores; `score`,
-    `score_without` and `difference` are their means, None if there are none, and `interval` is the difference's, 95%.
+    """The effect of one kind of experiment. `tokens` is how many tokens a lesion leaves.
 
-    `share`: the difference as a share of the score, None where the interval includes 0, since nothing is then shown. `turns` and
-    `conversation_tokens` are those that were played, `costs` what they took, by part.
+    `paired` is how many of the `tests` have both scores. `score`, `score_without` and `difference` are means over these tests, None if
+    there are none, and `interval` is the 95% interval of the difference. `share` is the difference as a share of the score; None where the
+    interval includes 0, since no effect is shown then. `turns` and `conversation_tokens` count the turns and tokens played in the
+    experiments, and `costs` their cost by part.
     """
 
     tokens: int | None = None
@@ -65,17 +66,17 @@ class Effect(_Frozen):
 
 
 def is_shown(interval: tuple[float, float]) -> bool:
-    """Return whether an interval does without 0, so that there is an effect to speak of."""
+    """Return whether an interval excludes 0, so that it shows an effect."""
     low, high = interval
     return low > 0 or high < 0
 
 
 def paired_interval(differences: Sequence[float]) -> tuple[float, float]:
-    """Return the 95% interval of the mean of differences of two scores, each in [-1, 1], over such tests.
+    """Return the 95% interval of the mean difference between two scores, over tests like these. Each difference is in [-1, 1].
 
-    It is that of Bonett and Price (2012) for pairs that are right or wrong: one pair with a difference of 1 and one of -1 are added, so
-    that it does not collapse where all pairs are alike. Their formula is the mean and the variance of such pairs, and so holds for scores
-    in between.
+    This is the interval of Bonett and Price (2012) for pairs that are right or wrong. It adds one pair with a difference of 1 and one with
+    -1, so that it does not collapse where all pairs are alike. The formula uses only the mean and the variance of the pairs, and so holds
+    for scores in between as well.
     """
     known = [*differences, 1.0, -1.0]
     mean = fmean(known)

@@ -27,8 +27,8 @@ MAX_VALUE: Final = 10**12
 class Column(NamedTuple):
     """A column of comparable scores: a span in tokens, with all tests in one conversation or each in its own (`isolated`).
 
-    A span of 0 is for scenarios that have their own conversations and no span. `branch`: how the questions about histories were asked,
-    "on" if there are none.
+    A span of 0 stands for scenarios that have their own conversations and no span. `branch` is how the questions about histories were
+    asked, "on" if there are none.
     """
 
     isolated: bool
@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
     @property
     def at(self) -> str:
-        """The end of a heading, such as " at 32k", or an empty string without a span."""
+        """The end of a heading, such as " at 32k"; empty without a span."""
         return f" at {self}" if self.span else ""
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Graded:
 
     @property
     def roots(self) -> Mapping[str, str]:
-        """The history that each test asks about, or else its conversation. Only tests of different ones are independent."""
+        """The history that each test asks about, or else its conversation. Tests are independent only if these differ."""
         return self.manifest.roots
 
     @property
@@ -101,8 +101,7 @@ class Graded:
 def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     """Load the runs in `paths`, each a run's folder or a folder of runs, without duplicates.
 
-    Damaged runs and those without results are returned as unusable. Raises InputError for a path without runs, and if no run can
-    be used.
+    Damaged runs and runs without results are returned as unusable. Raises InputError for a path without runs, or if no run can be used.
     """
     graded: list[Graded] = []
     unusable: list[Unusable] = []
@@ -118,9 +117,9 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusable]]:
-    """Return the runs without those that were interrupted before a test was graded, and these: they have no score, not one of 0.
+    """Return the runs that have a graded test, and apart from them the runs that were interrupted before any test was graded.
 
-    Raises InputError if no run is left.
+    The latter have no score, rather than a score of 0. Raises InputError if no run is left.
     """
     left = [run for run in runs if run.result.ungraded]
     unusable = [
@@ -134,13 +133,13 @@ def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusabl
 
 
 def names(runs: Sequence[Graded]) -> dict[Path, str]:
-    """Return each run's name: its folder's name, or its path if several have the same."""
+    """Return each run's name by its path: its folder's name, or the path itself if several folders have the same name."""
     counts = Counter(run.name for run in runs)
     return {run.folder.path: run.name if counts[run.name] == 1 else str(run.folder.path) for run in runs}
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the folders of the runs in a path: resolved, so that none is read twice, unless they are links in it."""
+    """Return the folders of the runs in a path. They are resolved, so that none is read twice; links inside a folder of runs are not."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():
@@ -152,7 +151,7 @@ def _folders(path: Path) -> Iterable[Path]:
 
 
 def _read(path: Path) -> Graded:
-    folder = RunFolder(inside(path.parent, path.name))
+    folder = RunFolder(inside(path.parent, path.name))  # a link must not lead out of the folder that the user named
     manifest = folder.manifest
     result = _result(folder)
     folder.check()

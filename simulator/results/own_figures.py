@@ -1,4 +1,4 @@
-"""Scenarios' own tables of what they graded."""
+"""The tables that scenarios make of their own tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["marked", "tables_of"]
 
 
 def marked(tests: Sequence[TestResult]) -> list[Marked]:
-    """Return tests as their scenario sees them. One that a person has corrected has no items."""
+    """Return tests as their scenario sees them. A test that a person has corrected has no items."""
     return [Marked(test.id, test.score, () if test.correction else tuple(test.items)) for test in tests]
 
 
 def tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
-    """Return a scenario's own tables of the tests of runs, by run name. If it raises, a table shows the error."""
+    """Return the tables that a scenario makes of its tests, given by run name. If it raises, a table shows the error."""
     try:
         return [Table.model_validate(table) for table in scenario.tables({run: marked(tests) for run, tests in runs.items()})]
     except BaseException as error:

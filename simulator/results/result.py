@@ -1,4 +1,4 @@
-"""What a run came to, as result.json has it."""
+"""The results of a run, as stored in result.json."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class _Frozen(BaseModel):
 
 @final
 class AfterFarewell(_Frozen):
-    """What the reply in turn `turn`, to a test's last question once more after its farewell, would have scored as its answer: 0 if nothing
-    of it is told any more."""
+    """The reply to a test's last question, asked once more after its farewell in turn `turn`. `score` is what it would have scored as the
+    answer: 0 if the agent no longer tells anything of it."""
 
     score: float | None
     reason: str
@@ -95,8 +95,8 @@ class TestResult(_Frozen):
 
 @final
 class ScenarioResult(_Frozen):
-    """The mean and population standard deviation of the scores of a scenario's tests that count; None if one has no score. `about`: what
-    it tests."""
+    """The mean score and population standard deviation over a scenario's tests that count; None if one has no score. `about` says what the
+    scenario tests."""
 
     score: float | None
     std: float | None
@@ -153,21 +153,21 @@ class Result(_Frozen):
 
     @property
     def chance(self) -> float:
-        """What guessing without any memory would score."""
+        """The score of guessing without any memory."""
         return fsum(scenario.chance for scenario in self.scenarios.values())
 
     @property
     def measured(self) -> str:
-        """What the score measures, with remarks in brackets: "token F1 (no judge)"."""
+        """The name of the score, with remarks in brackets: "token F1 (no judge)"."""
         return f"{self.measure}{self._remarks}"
 
     def named(self, score: float) -> str:
-        """A test's score and what it measures: "token F1 0.29 (no judge)"."""
+        """Return a test's score with its name: "token F1 0.29 (no judge)"."""
         return f"{self.measure} {score:.2f}{self._remarks}"
 
     @property
     def headline(self) -> str:
-        """The score of full marks and what it measures: "token F1 0.29 of 1 (no judge)"."""
+        """The score and the maximum with the score's name: "token F1 0.29 of 1 (no judge)"."""
         if self.ungraded:
             return f"no test is graded{self._remarks}"
         low, high = self.score_bounds
@@ -180,12 +180,12 @@ class Result(_Frozen):
 
     @property
     def interrupted(self) -> int:
-        """How many tests had not ended when the run was interrupted, or their agent failed."""
+        """How many tests had not ended when the run was interrupted or the agent failed."""
         return sum(test.status in ("unfinished", "agent_error") for test in self.tests)
 
     @property
     def ungraded(self) -> bool:
-        """Whether it was interrupted before any test was graded: then it has no score, not even bounds that say anything."""
+        """Whether the run was interrupted before any test was graded. It then has no score, and its bounds say nothing."""
         return bool(self.interrupted) and all(test.score is None for test in self.tests)
 
 
@@ -204,13 +204,13 @@ def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioRes
 
 
 def rounded(value: float) -> float:
-    """Return a figure with six digits, which are enough: more would only show floating-point errors."""
+    """Return a figure rounded to six digits; more would only show floating-point errors."""
     return round(value, 6)
 
 
 def read_result(run: RunFolder) -> Result:
-    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used, JournalError if
-    they are another run's.
+    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used, and JournalError
+    if they belong to another run.
     """
     path = run.path / RESULT
     try:
