@@ -165,6 +165,18 @@ def test_what_a_text_names_is_made_in_few_places() -> None:
     assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
 
 
+def test_no_test_imports_a_private_name() -> None:
+    imports = [
+        f"{path.relative_to(ROOT)}: {node.module}.{name.name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longspan.")
+        for name in node.names
+        if name.name.startswith("_")
+    ]
+    assert imports == []
+
+
 OWN_RENDERERS = {
     "api/results": {"experiments"},  # `results.experiments`
     "cli/plot": {"own_figures"},  # heatmaps

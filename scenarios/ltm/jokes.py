@@ -22,7 +22,7 @@ from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import number, plain
 
-__all__ = ["Jokes", "ago", "longest_question"]
+__all__ = ["Jokes", "ago", "longest_question", "retold_jokes"]
 
 MIN_PAUSE, MAX_PAUSE = 30, 240
 """Minutes that pass after each joke. Turns and other tests move the clock as well."""
@@ -76,12 +76,12 @@ class Jokes(Scenario):
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Require the reply to tell the right joke and no other, neither of this test nor of the list of jokes.
 
-        `facts`: "jokes", the texts told; "asked", the index of the right one. `_retold_jokes` says what counts as telling.
+        `facts`: "jokes", the texts told; "asked", the index of the right one. `retold_jokes` says what counts as telling.
         """
         answer = record.answer
         jokes = [str(joke) for joke in facts["jokes"]]
         others = [joke for joke in words("jokes") if not any(_alike(joke, told) for told in jokes)]
-        retold = _retold_jokes(answer.reply, jokes, others, answer.text)
+        retold = retold_jokes(answer.reply, jokes, others, answer.text)
         listed = " and ".join(f'"{joke}"' for joke in retold[:3]) or "none of the jokes"
         more = f" and {len(retold) - 3} more" if len(retold) > 3 else ""
         expected = jokes[facts["asked"]]
@@ -146,7 +146,7 @@ _END = "sentencesend"
 """Marks the end of a sentence among plain words."""
 
 
-def _retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str = "") -> list[str]:
+def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str = "") -> list[str]:
     """Return the jokes that `reply` tells or names: of those in the test (`jokes`) and those it may be confused with (`others`).
 
     A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A

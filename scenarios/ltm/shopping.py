@@ -20,7 +20,7 @@ from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
 from longspan.simulator.grading.matching import number, plain, some
 
-__all__ = ["Shopping"]
+__all__ = ["Shopping", "singular", "thing_in"]
 
 MAX_COUNT = 6
 """How many of an item are added at once, at most."""
@@ -112,8 +112,8 @@ class Shopping(Scenario):
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
             return paper.shopping(facts, record)
-        expected = {_thing(item): item for item in facts["list"]}
-        quantities = {_thing(item): float(count) for item, count in facts["list"].items()}
+        expected = {thing_in(item): item for item in facts["list"]}
+        quantities = {thing_in(item): float(count) for item, count in facts["list"].items()}
         answered = _consolidated(_answered(record.answer.reply))
         present = [key for key in expected if key in answered]
         right = [key for key in present if answered[key].quantity == quantities[key]]
@@ -122,8 +122,8 @@ class Shopping(Scenario):
         shares = (len(present) + len(right)) / len(expected) * min(1, len(present) / max(1, len(invented)))
         wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
         missing = [item for key, item in expected.items() if key not in present]
-        whose = {_thing(item): who for who, item, _ in facts.get("similar", ())}
-        others = [f"{item} (the user's {whose[_thing(item)]})" for item in invented if _thing(item) in whose]
+        whose = {thing_in(item): who for who, item, _ in facts.get("similar", ())}
+        others = [f"{item} (the user's {whose[thing_in(item)]})" for item in invented if thing_in(item) in whose]
         found = (("missing", missing), ("wrong", wrong), ("invented", invented), ("on other people's lists:", others))
         notes = [f"{what} {some(items)}" for what, items in found if items]
         hits = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
@@ -211,7 +211,7 @@ def _spoken(text: str) -> Iterator[_Entry]:
     first, _, rest = name.strip().partition(" ")
     if not counts and rest and number(first) is not None:
         counts, name = [first], rest
-    if _thing(name):
+    if thing_in(name):
         yield _Entry(name.strip(" -:()*\u00d7\n\t"), number(counts[0]) if len(counts) == 1 else None)
 
 
@@ -231,20 +231,20 @@ def _consolidated(entries: list[_Entry]) -> dict[str, _Entry]:
     """Return the entries by item, repeated items summed and those that come to zero or less left out."""
     sums: dict[str, _Entry] = {}
     for entry in entries:
-        key = _thing(entry.item)
+        key = thing_in(entry.item)
         known = sums.get(key, _Entry(entry.item, 0))
         both = known.quantity is not None and entry.quantity is not None
         sums[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)
     return {key: entry for key, entry in sums.items() if entry.quantity is None or entry.quantity > 0}
 
 
-def _thing(text: str) -> str:
+def thing_in(text: str) -> str:
     """Return `text` in the singular and without packaging, so that two names of one item are equal: "rubberbands" and "rubber band"."""
-    singulars = [_singular(word) for word in plain(text).split()]
+    singulars = [singular(word) for word in plain(text).split()]
     return "".join([word for word in singulars if word not in _MEASURES] or singulars)
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
     """Return a form that a noun and its plural share. It is not always a word ("knif")."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]

@@ -15,7 +15,7 @@ from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.results.graded_runs import Graded, Unusable, load, without_ungraded
 
-__all__ = ["LEAST", "Fall", "ScenarioFall", "fall", "load_fall"]
+__all__ = ["LEAST", "Fall", "ScenarioFall", "detectable_fall", "fall", "load_fall"]
 
 LEAST: Final = 5
 """The fewest paired conversations with which a fall can be shown: a permutation test of n has no one-sided p below 1 / 2**n."""
@@ -130,7 +130,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         tests=len(both),
         unscored=sum(each.unscored for each in both),
         p=fall_p(apart, margin) if apart else 1.0,
-        detectable=_detectable(apart, margin, len(scenarios)),
+        detectable=detectable_fall(apart, margin, len(scenarios)),
         scenarios=scenarios,
         recorded=any(each.recorded for each in both),
         measured="; ".join(dict.fromkeys(run.result.measured for run in [*new, *old])),
@@ -144,7 +144,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
     )
 
 
-def _detectable(apart: Sequence[Difference], margin: float, scenarios: int) -> float | None:
+def detectable_fall(apart: Sequence[Difference], margin: float, scenarios: int) -> float | None:
     """Return the true fall that would be shown with a probability of POWER, by the permutation test of so many conversations."""
     parts = by_conversation(apart)
     if len(parts) < LEAST:

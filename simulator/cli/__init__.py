@@ -43,7 +43,7 @@ from longspan.simulator.cli import (
 )
 from longspan.simulator.cli.completion import words_to_complete
 
-__all__ = ["main"]
+__all__ = ["main", "run_command"]
 
 
 class _PlainHelp:
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # the process is ours; whoever calls with arguments keeps Python's own way to find garbage
         _collect_after_loading()
         atexit.register(gc.freeze)  # all of the process's memory is about to be given back, so Python need not search it for garbage
-    sys.exit(_main(arguments))
+    sys.exit(run_command(arguments))
 
 
 def _collect_after_loading() -> None:
@@ -187,7 +187,7 @@ def _collect_after_loading() -> None:
     gc.set_threshold(LOADED, *usual[1:])
 
 
-def _main(arguments: Sequence[str] | None) -> int:
+def run_command(arguments: Sequence[str] | None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:

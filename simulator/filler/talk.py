@@ -17,7 +17,7 @@ from longspan.simulator.filler.questions import KINDS
 from longspan.simulator.filler.tasks import TASKS
 from longspan.simulator.filler.wordnet import wordnet
 
-__all__ = ["Talk"]
+__all__ = ["Talk", "line_of", "nearby"]
 
 NEAR: Final = 0.12
 """The share of questions that are near the topics of tests: other people's colours, names, jokes, errands."""
@@ -45,7 +45,7 @@ class Talk:
         near = _kinds("near")
         while True:
             if draw.random.random() < NEAR:
-                yield _near(draw, draw.random.choice(near))
+                yield nearby(draw, draw.random.choice(near))
             else:
                 yield _question(draw, draw.random.choices(kinds, cum_weights=weights)[0])
 
@@ -57,9 +57,9 @@ class Talk:
             if chosen < ASKING:
                 yield TASKS[draw.random.choice(tasks)](draw)
             elif chosen < ASKING + STORIES:
-                yield _line(draw, "story")
+                yield line_of(draw, "story")
             else:
-                yield _line(draw, draw.random.choice(kinds))
+                yield line_of(draw, draw.random.choice(kinds))
 
 
 def _kinds(section: str) -> list[str]:
@@ -73,13 +73,13 @@ def _question(draw: Draws, kind: str) -> Pair:
     return filled(draw.random.choice(forms), slots), filled("{answer}", {"answer": answer}) if answer.startswith("a ") else answer
 
 
-def _near(draw: Draws, kind: str) -> Pair:
+def nearby(draw: Draws, kind: str) -> Pair:
     question, answer = draw.random.choice(read("talk")["near"][kind])
     slots = _Drawn(draw)
     return filled(question, slots), filled(answer, slots)
 
 
-def _line(draw: Draws, kind: str) -> Pair:
+def line_of(draw: Draws, kind: str) -> Pair:
     return filled(draw.random.choice(read("talk")["chat"][kind]), _Drawn(draw)), ""
 
 

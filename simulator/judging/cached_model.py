@@ -22,7 +22,7 @@ from longspan.simulator.grading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
 from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent, resolved
 
-__all__ = ["CachedModel", "check_model"]
+__all__ = ["CachedModel", "check_model", "object_in"]
 
 _NO_TIME: Final = datetime(2000, 1, 1)
 """The message's time, which prompts do not use."""
@@ -96,7 +96,7 @@ class CachedModel:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {error}")
         except Exception as error:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
-        answer = {"text": readable(reply.text)} if query.answer.free else _object(reply.text)
+        answer = {"text": readable(reply.text)} if query.answer.free else object_in(reply.text)
         why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
         return StoredAnswer(**common, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
 
@@ -123,7 +123,7 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
     return spec.having({"temperature": "0"})
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def object_in(text: str) -> dict[str, Any] | None:
     """Return the last JSON object in a text, or None."""
     objects = [match.value for match in find_json(readable(text)) if isinstance(match.value, dict)]
     return objects[-1] if objects else None

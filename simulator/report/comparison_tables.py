@@ -17,7 +17,7 @@ from longspan.simulator.measures.comparing import Comparison, Pair
 from longspan.simulator.measures.group_tables import Row, by_span, group_rows, one_line, place, side_by_side, spanned
 from longspan.simulator.results.result import Status
 
-__all__ = ["COMMON_COLUMNS", "as_csv", "as_markdown", "as_rows", "more_tables", "notes", "scenario_tables", "tables"]
+__all__ = ["COMMON_COLUMNS", "as_csv", "as_markdown", "as_rows", "escaped_markdown", "more_tables", "notes", "scenario_tables", "tables"]
 
 COMMON_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
@@ -234,13 +234,13 @@ def _p(value: float | None) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     """The tables and notes in Markdown. Untrusted text is escaped: it is shown as it is, and is no HTML, no link and no mention."""
-    parts = [f"# {_escaped(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
+    parts = [f"# {escaped_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     for table in tables(comparison):
         rules = ["---:" if right else "---" for right in table.numeric]
-        lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
-        parts.append("\n".join([f"## {_escaped(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
+        lines = [f"| {' | '.join(map(escaped_markdown, row))} |" for row in (table.columns, *table.rows)]
+        parts.append("\n".join([f"## {escaped_markdown(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
     if lines := notes(comparison):
-        parts.append("\n".join(["## Notes", "", *(f"- {_escaped(note)}" for note in lines)]))
+        parts.append("\n".join(["## Notes", "", *(f"- {escaped_markdown(note)}" for note in lines)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -256,7 +256,7 @@ _NUMBERED: Final = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 """What begins an item of a numbered list."""
 
 
-def _escaped(text: str) -> str:
+def escaped_markdown(text: str) -> str:
     return _NUMBERED.sub(r"\1\\\2", _MARKED.sub(r"\\\g<0>", one_line(text)))
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Transform
 
 __all__ = [
+    "DRAWN",
     "FIGURES",
     "FORMATS",
     "INK",
@@ -82,7 +83,7 @@ def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bo
 
     Scores with different maxima are drawn as shares of them.
     """
-    return render(lambda drawn: _DRAWN[figure](_as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
+    return render(lambda drawn: DRAWN[figure](_as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
@@ -232,7 +233,7 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
     draw_legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, level_marks()[0]])
 
 
-_DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
+DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
     "bars": _bars,
     "spans": _spans,
     "distance": _distance,

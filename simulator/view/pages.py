@@ -35,7 +35,7 @@ from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
 from longspan.simulator.view.rendering import page
 from longspan.simulator.view.run_list import ListedRun, MissingError, RunList, matching
 
-__all__ = ["Pages"]
+__all__ = ["EventStream", "Pages"]
 
 VIEW_ASSETS: Final = Path(__file__).parent / "assets"
 
@@ -144,7 +144,7 @@ class Pages:
         run = self._runs.run(name)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        return _Events(self._live_runs, name, run)
+        return EventStream(self._live_runs, name, run)
 
     async def comparison(self, request: Request) -> Response:
         """The selected runs side by side."""
@@ -188,7 +188,7 @@ class Pages:
 
 
 @final
-class _Events(Response):
+class EventStream(Response):
     """Server-sent events of a run, until the client disconnects or does not read in time."""
 
     def __init__(self, live_runs: LiveRuns, name: str, run: RunFolder) -> None:

@@ -23,7 +23,7 @@ from longspan.agents.base import AgentError, InputError
 from longspan.agents.memory.ltm.agent import MemoryAgent
 from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder, make_embedder
 from longspan.agents.memory.ltm.fragments import Fragment, fragments, pieces
-from longspan.agents.memory.ltm.index import Index, _close_client
+from longspan.agents.memory.ltm.index import Index, close_client
 from longspan.agents.memory.ltm.memory import Memories
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.memory.turns import Turn
@@ -246,7 +246,7 @@ def test_a_chroma_server_finds_the_same_and_is_cleaned_up(chroma: str) -> None:
         ]
     trio.run(there.reset)
     assert client.list_collections() == []
-    _close_client(client)
+    close_client(client)
 
 
 def test_a_failing_chroma_server_is_an_agent_error(chroma: str) -> None:

@@ -36,7 +36,7 @@ from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.labelled_lists import labelled_json
 from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
 from longspan.simulator.grading.settled_answers import settled_words
-from longspan.simulator.judging.cached_model import _object
+from longspan.simulator.judging.cached_model import object_in
 from longspan.simulator.preflight.rehearsal import rehearse
 from longspan.simulator.report.excerpts import Excerpt, script_json, visible
 from longspan.simulator.suite.plugins import make_scenario
@@ -227,7 +227,7 @@ READERS: Final[Mapping[str, Callable[[], Reader]]] = (
             "settled answers": lambda reply: settled_words(reply, WORDS),
             "reasons": lambda reply: some([reply, reply]),
             "needle fates": fate,
-            "judges' objects": _object,
+            "judges' objects": object_in,
             "judges' points of ten": lambda reply: rubrics.query("ten", "q", "a", "r").read({"text": reply}),
             "judges' points of five": lambda reply: rubrics.query("five", "q", "a", "r").read({"text": reply}),
             "judges' reasons": lambda reply: statement("It is so.", "It is.").read({"holds": True, "why": reply}),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scripts import result_schema
 
 import longspan
-from longspan.simulator.analysis.baseline import _detectable, fall
+from longspan.simulator.analysis.baseline import detectable_fall, fall
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.statistics import Difference, fall_p, paired_p
 from longspan.simulator.api.playing import planned
@@ -66,7 +66,7 @@ def test_a_fall_that_is_tolerated_raises_no_more_alarms() -> None:
 def shown(seeds: int, samples: int) -> float:
     """How often the fall that one pilot is told to be shown in four of five cases is shown."""
     random = np.random.default_rng(seeds)
-    told = [_detectable(falls(seeds, 0.2, random), 0.0, 10) for _ in range(samples)]
+    told = [detectable_fall(falls(seeds, 0.2, random), 0.0, 10) for _ in range(samples)]
     return fmean(fall_p(falls(seeds, fall / 0.7, random)) < 0.05 for fall in told if fall is not None)
 
 

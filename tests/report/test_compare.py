@@ -29,7 +29,7 @@ from longspan.simulator.measures.comparing import Comparison, load_comparison
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, lost_of
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
-from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, _escaped, as_csv, as_markdown, notes, tables
+from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, as_csv, as_markdown, escaped_markdown, notes, tables
 from longspan.simulator.results.graded_runs import Column
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
@@ -508,7 +508,7 @@ def test_markdown_shows_every_text_as_it_is(text: str) -> None:
     markdown = MarkdownIt("gfm-like")
     assert markdown.linkify is not None
     markdown.linkify.set({"fuzzy_link": False})  # on GitHub, an address begins with http or www
-    lines = ["| agent |", "| --- |", f"| {_escaped(text)} |", "", f"- {_escaped(text)}"]
+    lines = ["| agent |", "| --- |", f"| {escaped_markdown(text)} |", "", f"- {escaped_markdown(text)}"]
     page = ElementTree.fromstring(f"<page>{markdown.render(chr(10).join(lines))}</page>")  # noqa: S314
     assert {part.tag for part in page.iter()} <= {"page", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
     assert ["".join(part.itertext()).strip() for tag in ("td", "li") for part in page.iter(tag)] == [one_line(text)] * 2

@@ -66,7 +66,7 @@ def drawn(name: FigureName, comparison: Comparison) -> Figure:
     """A drawn matplotlib figure."""
     figure = Figure()
     FigureCanvasAgg(figure)
-    figures._DRAWN[name](comparison, figure)
+    figures.DRAWN[name](comparison, figure)
     figure.canvas.draw()
     return figure
 

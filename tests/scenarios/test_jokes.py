@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.ltm.jokes import Jokes, _retold_jokes, ago, longest_question
+from longspan.scenarios.ltm.jokes import Jokes, ago, longest_question, retold_jokes
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.filler.draws import Draws, read
-from longspan.simulator.filler.talk import _line
+from longspan.simulator.filler.talk import line_of
 from longspan.simulator.grading.matching import number, plain
 from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
 
@@ -161,7 +161,7 @@ def test_nobody_else_tells_one_of_the_jokes() -> None:
     """So that the question, which joke was told so long ago, has one answer."""
     draw = Draws("jokes")
     for _ in range(300):
-        assert _retold_jokes(_line(draw, "canteen joke")[0], (), words("jokes")) == []
+        assert retold_jokes(line_of(draw, "canteen joke")[0], (), words("jokes")) == []
 
 
 def test_replies_to_other_tests_score_no_better_than_chance() -> None:

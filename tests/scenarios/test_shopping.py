@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.ltm.shopping import Shopping, _singular, _thing
+from longspan.scenarios.ltm.shopping import Shopping, singular, thing_in
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
@@ -143,8 +143,8 @@ def test_all_changes_are_needed() -> None:
 def test_every_item_is_known_by_its_plural_alone() -> None:
     things = words("groceries")
     assert len(things) >= 60
-    assert all(_thing(one) == _thing(many) != "" for one, many in things.items())
-    assert len({_thing(one) for one in things}) == len(things)
+    assert all(thing_in(one) == thing_in(many) != "" for one, many in things.items())
+    assert len({thing_in(one) for one in things}) == len(things)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_every_item_is_known_by_its_plural_alone() -> None:
     ],
 )
 def test_plurals(one: str, many: str) -> None:
-    assert _singular(one) == _singular(many)
+    assert singular(one) == singular(many)
 
 
 def test_the_question_says_what_form_it_wants() -> None:

@@ -30,7 +30,7 @@ from longspan.simulator.filler import filler, tasks
 from longspan.simulator.filler.draws import Draws, filled, read
 from longspan.simulator.filler.filler import BRIEF, Distraction, Filler, Pair, Source
 from longspan.simulator.filler.questions import KINDS, Slots, roman
-from longspan.simulator.filler.talk import Talk, _line, _near
+from longspan.simulator.filler.talk import Talk, line_of, nearby
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.filler.wordnet import PACKED, wordnet
 from longspan.simulator.grading.matching import contains_nearly, plain
@@ -330,11 +330,11 @@ def test_every_form_of_talk_can_be_filled() -> None:
     draw = Draws("talk")
     for kind in read("talk")["near"]:
         for _ in range(20):
-            for part in _near(draw, kind):
+            for part in nearby(draw, kind):
                 check_line(part)
     for kind in read("talk")["chat"]:
         for _ in range(20):
-            check_line(_line(draw, kind)[0])
+            check_line(line_of(draw, kind)[0])
 
 
 @pytest.mark.parametrize("kind", tasks.TASKS)
@@ -514,8 +514,8 @@ def test_nobody_has_the_name_of_anybody_in_a_test() -> None:
 def test_nothing_is_said_about_the_user() -> None:
     """Remarks aside, the first person only names relatives: nobody's favourite colour, name, errand or town is the user's."""
     draw = Draws("user")
-    lines = [_line(draw, kind)[0] for kind in read("talk")["chat"] for _ in range(60)]
-    lines += [part for kind in read("talk")["near"] for _ in range(60) for part in _near(draw, kind)]
+    lines = [line_of(draw, kind)[0] for kind in read("talk")["chat"] for _ in range(60)]
+    lines += [part for kind in read("talk")["near"] for _ in range(60) for part in nearby(draw, kind)]
     lines += [tasks.TASKS[kind](draw)[0] for kind in tasks.TASKS for _ in range(20)]
     for line in lines:
         own = RELATIVES.sub("", re.sub(r'"[^"]*"', "", line))

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from longspan.scenarios.ltm.colours import Colours
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
-from longspan.simulator.cli import _main
+from longspan.simulator.cli import run_command
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.journal import read_journal
@@ -114,7 +114,7 @@ def interrupted(blocked: Blocked, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 @pytest.mark.usefixtures("interrupted")
 def test_an_interrupt_ends_the_command_score_while_it_grades(played: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _main(["score", str(played.path)]) == 130
+    assert run_command(["score", str(played.path)]) == 130
     assert capsys.readouterr().err == "longspan: interrupted\n"
 
 

@@ -18,7 +18,7 @@ from longspan.simulator.base.errors import JournalError
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.journal_tail import JournalTail
 from longspan.simulator.view.following import MAX_TURNS, LiveRun, LiveRuns
-from longspan.simulator.view.pages import SEND_TIMEOUT, _Events
+from longspan.simulator.view.pages import SEND_TIMEOUT, EventStream
 from tests.report.pages import altered, journal
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -200,7 +200,7 @@ def test_a_client_that_disconnects_or_never_reads_is_dropped(made: Path, gone: s
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
-            await _Events(LiveRuns(nursery), "a", run)({"type": "http"}, receive, send)
+            await EventStream(LiveRuns(nursery), "a", run)({"type": "http"}, receive, send)
         assert trio.current_time() == pytest.approx(5 if gone == "vanishes" else SEND_TIMEOUT, abs=1)
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -18,7 +18,7 @@ from longspan.simulator.base.errors import one_line
 if TYPE_CHECKING:
     from longspan.agents.memory.ltm.embedders import Vectors
 
-__all__ = ["Index"]
+__all__ = ["Index", "close_client"]
 
 BATCH: Final = 1000
 """Vectors added in one request."""
@@ -75,7 +75,7 @@ class Index:
                     client.delete_collection(collection.name)
         finally:
             if client is not None and self._url:
-                _close_client(client)
+                close_client(client)
 
     def add(self, first: int, vectors: Vectors) -> None:
         """Add vectors numbered from `first`. Adding them again is harmless. Raises AgentError."""
@@ -113,7 +113,7 @@ class Index:
             raise AgentError(f"{server} failed: {one_line(error)}") from error
 
 
-def _close_client(client: Any) -> None:
+def close_client(client: Any) -> None:
     """Close a server's client and its connections, which Chroma's own `close` leaves open."""
     for api in (client, client._admin_client):
         with suppress(AttributeError):  # private names, which another version of Chroma may lack

@@ -19,7 +19,7 @@ from longspan.scenarios.histories.grading import graded
 from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.contract.scenario import measured
 from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.figures import _DRAWN
+from longspan.simulator.report.figures import DRAWN
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.plugins import make_scenario
@@ -60,7 +60,7 @@ def test_token_f1_is_called_so_wherever_it_is_shown(runs: Path, tmp_path: Path, 
     assert call("plot", oracle, "--figure", "card", "--out", tmp_path / "card.svg")[0] == 0
     assert "oracle: token F1 1.00 of 1 (no judge) in locomo" in (tmp_path / "card.svg").read_text("utf-8")
     figure = Figure()
-    _DRAWN["bars"](load_comparison([oracle, silent]), figure)
+    DRAWN["bars"](load_comparison([oracle, silent]), figure)
     assert figure.axes[0].get_ylabel() == F1
     assert call("export", "--format", "csv", "--out", tmp_path / "csv", oracle)[0] == 0
     assert {row["measure"] for row in csv.DictReader((tmp_path / "csv" / "tests.csv").read_text("utf-8").splitlines())} == {F1}
