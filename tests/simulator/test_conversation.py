@@ -540,6 +540,18 @@ def test_a_changed_journal_is_found_by_a_replay(kind: str, change: Callable[[lis
         play([scripted("a", 0)], Echo(), setting(1500), path)
 
 
+def test_the_agent_is_not_asked_where_a_journal_has_something_else_than_its_reply(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    play([scripted("a", 0)], Echo(), setting(1500), path)
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    missing = next(at for at, entry in enumerate(entries) if entry["type"] == "reply" and entry["asked"])
+    write_lines(path, [entry | {"seq": at} for at, entry in enumerate(entries[:missing] + entries[missing + 1 :])])
+    agent = Echo()
+    with pytest.raises(ReplayError, match='type is "reply"; the journal says "'):
+        play([scripted("a", 0)], agent, setting(1500), path)
+    assert agent.asked == []
+
+
 def _forged(lines: list[str], *, asked: bool, **fields: object) -> list[str]:
     """Return the lines with fields changed in the last reply that was asked for, or was ready."""
     for at in reversed(range(len(lines))):
