@@ -130,7 +130,7 @@ def _refuse_import(run: RunFolder) -> None:
 
 
 def _published(manifest: Manifest, result: Result) -> Published:
-    # A scenario's description may change between versions without any change of scores, so it is left out.
+    # A scenario's description is text, and published scores stay without any: so it is left out.
     return Published(
         commitment=manifest.commitment,
         placement=manifest.placement,

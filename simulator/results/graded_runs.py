@@ -151,7 +151,7 @@ def _folders(path: Path) -> Iterable[Path]:
 
 
 def _read(path: Path) -> Graded:
-    folder = RunFolder(inside(path.parent, path.name))  # a link must not lead out of the folder that the user named
+    folder = RunFolder(inside(path.parent, path.name))  # refuses a run that is a link
     manifest = folder.manifest
     result = _result(folder)
     folder.check()
