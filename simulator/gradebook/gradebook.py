@@ -10,7 +10,7 @@ from math import fsum, isfinite
 from statistics import fmean
 from traceback import format_exception
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar, final
+from typing import Any, Final, NamedTuple, TypeVar, cast, final
 
 from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.archive.run_folder import Correction, RunFolder
@@ -41,6 +41,9 @@ UNANSWERED: Final = "not answered: the agent only searched its memory"
 """The reason of an unscored test whose questions got no answer."""
 
 
+READERS: Final = [measure for measure in MEASURES if measure.fold is not Measure.fold]
+"""The measures that read events. The others need only the graded tests."""
+
 M = TypeVar("M", bound=Measure)
 
 
@@ -67,7 +70,7 @@ class Gradebook:
         self.transcripts = Transcripts()
         self.damage: dict[str, str] = {}
         self._fates: dict[str, NeedleFates] = {}
-        self._read: dict[str, list[Measure]] = {}
+        self._read: dict[type[Measure], dict[str, Measure]] = {measure: {} for measure in READERS}
         self.faults: dict[tuple[str, str], GraderFault] = {}
         """Errors of scenarios' code, by test and method."""
         self._grades: dict[tuple[str, str], Grade] = {}
@@ -87,24 +90,26 @@ class Gradebook:
         if conversation not in self._fates:
             # A branch's needles may lie in its trunk, so its fates go on from the trunk's.
             self._fates[conversation] = NeedleFates(self._fates.get(self.manifest.trunks.get(conversation, "")))
-            self._read[conversation] = [measure() for measure in MEASURES]
+            for measure, read in self._read.items():
+                read[conversation] = measure()
         if isinstance(change, Turn):
             self._fates[conversation].add(change, self.transcripts[conversation])
         elif isinstance(event, Settled):
             self._fates[conversation].settle(event)
-        for measure in self._read[conversation]:
-            measure.fold(event, change)
+        for read in self._read.values():
+            read[conversation].fold(event, change)
         return change
 
     def read_by(self, measure: type[M]) -> dict[str, M]:
-        """Return the instances of a measure that have read each conversation and experiment, by id."""
-        return {id: each for id, found in self._read.items() for each in found if isinstance(each, measure)}
+        """Return the instances of a measure that have read each conversation and experiment, by id; none if it reads no events."""
+        return cast("dict[str, M]", self._read.get(measure, {}))
 
     def forget(self, conversation: str) -> None:
         """Forget a conversation's events and grades."""
         self.transcripts.pop(conversation, None)
         self._fates.pop(conversation, None)
-        self._read.pop(conversation, None)
+        for read in self._read.values():
+            read.pop(conversation, None)
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
     def grades(self, conversation: str, test: str) -> bool:

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Final, final
 
-from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
+from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate
 from longspan.simulator.analysis.distances import Point, short
 from longspan.simulator.analysis.groups import Group, by_distance, grouped, in_order
-from longspan.simulator.analysis.units import placed
 from longspan.simulator.base.document import Data, Document
 from longspan.simulator.base.tables import Table
 from longspan.simulator.measures.group_tables import Row, group_rows, one_line, place, side_by_side
 from longspan.simulator.measures.measure import Measure, SideBySide
 
-__all__ = ["ByDistance", "curves_of", "points_of"]
+__all__ = ["ByDistance"]
 
 CURVE_NOTE: Final = (
     "The expected score of a question at the nearest and at the furthest distance seen, in tokens, from a curve through all graded "
@@ -31,21 +30,10 @@ class ByDistance(Measure):
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
-        groups, curves = _by_distance(points_of(side)), curves_of(side)
+        groups = _by_distance(side.points)
         table = side_by_side("Evidence distance, over all spans", "distance", groups, side.agents, "graded questions")
-        data = [Data("distances", {}, list(group_rows(None, groups))), Data("curve", {}, list(_curve_rows(curves)))]
-        return Document(tables=[_curves(curves), table], data=data)
-
-
-def points_of(side: SideBySide) -> dict[str, list[Point]]:
-    """Return each agent's graded questions with their distances."""
-    return {agent: placed((run.manifest, run.result.tests) for run in side.runs if run.agent == agent) for agent in side.agents}
-
-
-def curves_of(side: SideBySide) -> dict[str, DistanceCurve]:
-    """Return each agent's curve of score by distance. An agent with too few questions has no curve."""
-    curves = {agent: distance_curve(found) for agent, found in points_of(side).items()}
-    return {agent: curve for agent, curve in curves.items() if curve is not None}
+        data = [Data("distances", {}, list(group_rows(None, groups))), Data("curve", {}, list(_curve_rows(side.curves)))]
+        return Document(tables=[_curves(side.curves), table], data=data)
 
 
 def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Group]]:

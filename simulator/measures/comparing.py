@@ -22,7 +22,6 @@ from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.document import Document
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.measures import compared
-from longspan.simulator.measures.by_distance import curves_of, points_of
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
 from longspan.simulator.measures.group_tables import grouped_tests
 from longspan.simulator.measures.measure import SideBySide
@@ -64,10 +63,9 @@ class Comparison:
     """A comparison of agents by their runs.
 
     `agents` are ranked by their lower bounds, best first. `evidence` holds the evidence distances of each scenario's questions, for all
-    agents together. `curves` holds each agent's curve of score by distance over all spans; an agent with too few questions has no curve.
-    `narrow` names the scenarios that occur only at some distances. `matrices` hold each agent's score in each test. `data` names the data
-    that the tests are made from. `measured` says what the scores measure, with remarks in brackets. `said` is the document of all other
-    figures.
+    agents together. `narrow` names the scenarios that occur only at some distances. `matrices` hold each agent's score in each test.
+    `data` names the data that the tests are made from. `measured` says what the scores measure, with remarks in brackets. `said` is the
+    document of all other figures.
     """
 
     suite: str
@@ -78,7 +76,6 @@ class Comparison:
     pairs: list[Pair]
     scenarios: dict[Column, dict[str, dict[str, Group]]]
     evidence: dict[Column, dict[str, Distances]]
-    curves: dict[str, DistanceCurve]
     narrow: str | None
     matrices: list[TestMatrix]
     side: SideBySide
@@ -92,6 +89,11 @@ class Comparison:
     def mixed(self) -> bool:
         """Whether scores have different maxima, so that only shares of the maximum can be compared."""
         return len({cell.maximum for cell in self.cells.values()}) > 1
+
+    @property
+    def curves(self) -> dict[str, DistanceCurve]:
+        """Each agent's curve of score by distance, over all spans. An agent with too few questions has no curve."""
+        return self.side.curves
 
     @property
     def priced(self) -> bool:
@@ -162,11 +164,10 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
             for column in columns
             for by_name in [by((each for each in tests if each.run.column == column), lambda each: [each.test.scenario])]
         },
-        curves=curves_of(side),
         side=side,
         said=compared(side),
         matrices=test_matrices(runs),
-        narrow=narrow([point for found in points_of(side).values() for point in found]),
+        narrow=narrow([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
         warnings=[*differences(runs), *pooled(runs), *repeated(runs)],

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, final
 
+from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
+from longspan.simulator.analysis.distances import Point
+from longspan.simulator.analysis.units import placed
 from longspan.simulator.base.document import Document
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.scenario import Scenario
@@ -45,7 +50,8 @@ class GradedTests(NamedTuple):
 
 
 @final
-class SideBySide(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SideBySide:
     """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`."""
 
     runs: Sequence[Graded]
@@ -58,6 +64,17 @@ class SideBySide(NamedTuple):
         """The cells, column by column, the best agent first in each."""
         keys = [(agent, column) for column in self.columns for agent in self.agents if (agent, column) in self.cells]
         return [(agent, column, self.cells[agent, column]) for agent, column in keys]
+
+    @cached_property
+    def points(self) -> dict[str, list[Point]]:
+        """Each agent's graded questions with their distances, over all columns."""
+        return {agent: placed((run.manifest, run.result.tests) for run in self.runs if run.agent == agent) for agent in self.agents}
+
+    @cached_property
+    def curves(self) -> dict[str, DistanceCurve]:
+        """Each agent's curve of score by distance. An agent with too few questions has no curve."""
+        curves = {agent: distance_curve(found) for agent, found in self.points.items()}
+        return {agent: curve for agent, curve in curves.items() if curve is not None}
 
     def of(self, agent: str, column: Column) -> list[Graded]:
         """Return an agent's runs in a column."""
@@ -80,7 +97,7 @@ class Measure:
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
         """Return its part of result.json: keys that `Result` declares, and numbers under other names, which go to `metrics`.
 
-        `read` holds the instance that read each of the run's conversations, by id.
+        `read` holds the instance that read each of the run's conversations, by id. It is empty unless the measure defines `fold`.
         """
         return {}
 
