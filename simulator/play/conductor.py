@@ -23,13 +23,13 @@ __all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", 
 CHARGE: Final = 20
 """Tokens charged for a reply of the agent, whatever its length (the medians of published logs are from 3 to 133)."""
 SPARE: Final = 60
-"""Tokens of its span that a test is planned to leave: filler may take a little more than what is to be passed."""
+"""Tokens of its span that a test plans to leave unused, because filler may run a little longer than the gap it fills."""
 URGENT: Final = 0.1
 """The share of the span below which a test's slack makes a time jump due."""
 HURRIED: Final = 0.05
 """The share of the span below which a test's slack lets it speak before others open."""
 CROWD: Final = 10.0
-"""How many times its own length the needles of an early placed test may take, said among those of others."""
+"""How many times their own length an early placed test's needles may take when other tests' needles are said among them."""
 HEAVY: Final = 0.4
 """A test that fills more than this share of its span is heavy: it opens before all others."""
 SHORT: Final = 60
@@ -103,7 +103,7 @@ class Fill(NamedTuple):
 
 @final
 class Conductor:
-    """Schedules tests over a conversation in which each has `span` tokens, first needle to last question.
+    """Schedules tests over a conversation. Each test has `span` tokens from its first needle to its last question.
 
     The caller asks for the `next` step, takes it, and reports it: `speaks` and `said`, `ends`, or `passes`. Without `paced` (an
     isolated test, a history and the questions about it), waits for tokens end at once, and tests open in the order given.
@@ -112,7 +112,7 @@ class Conductor:
     def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
         self.span = span
         self.position = 0
-        self._step = 0  # what was charged since, in a step that is not over
+        self._step = 0  # tokens charged so far in the current step, which `position` does not count yet
         self._open: list[TestState] = []
         self._paced = paced
         self._last: TestState | None = None
@@ -125,15 +125,15 @@ class Conductor:
             self._queues.setdefault(state.test.scenario.name, deque()).append(state)
 
     def _rank(self, state: TestState) -> tuple[int, bool, int]:
-        """The order in which tests should open: heavy ones first, the largest segment before the others; then the rest as
-        they were made; but those said in one go last, when most others are open."""
+        """Return a sort key for opening tests: heavy ones come first, by their largest segment; the rest follow as they were made,
+        except that tests said in one go come last, when most others are open."""
         heavy = sum(segment.tokens for segment in state.outline) > HEAVY * self.span
         weight = max(segment.tokens for segment in state.outline) if heavy else 0
         return -weight, len(state.outline) == 1, state.test.order
 
     @property
     def open(self) -> Sequence[TestState]:
-        """The tests that are open or have still to say farewell, in the order in which they were made."""
+        """The tests that are open or have still to say farewell, in the order they were made."""
         return self._open
 
     @property
@@ -242,7 +242,7 @@ class Conductor:
         return Speak(farewell) if farewell else None
 
     def _latest(self, state: TestState) -> float:
-        """Return the latest position at which a test can start its next segment and keep its span."""
+        """Return the latest position where a test can start its next segment and keep its span."""
         job = self._still(state)[0]
         return job.deadline - job.cost
 
@@ -285,7 +285,7 @@ class Conductor:
             return True
         return plays_out(position, [*self._chains(), self._chain(state, 0, position)], first=True)
 
-    # What is still to be said.
+    # The segments still to be said.
 
     def _chains(self, without: TestState | None = None) -> list[list[Job]]:
         """What each open test has still to say; of `without`, only what follows its next segment."""

@@ -41,8 +41,8 @@ DISK: Final = trio.CapacityLimiter(4)
 
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
-"""Turns after which the agent is saved if no test has ended, at least, and as a share of all turns so far: what is saved grows with
-them, so that a fixed number would take a long history a time that grows with its square."""
+"""Turns before the agent is saved if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
+conversation, so with a fixed number of turns, the time to save a long history would grow with its square."""
 
 
 @final
@@ -71,7 +71,7 @@ def _turn_name(conversation: str) -> str:
 
 
 def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
-    """Return what a segment, of which `said` turns are over, declares instead of a request; None if it declares the request."""
+    """Return what a segment with `said` turns over declares instead of a request; None if it declares the request."""
     if segment is None or said >= segment.turns:
         return "no message"
     tells = said < len(segment.told)
@@ -152,8 +152,8 @@ class Conversation:
     async def play(self) -> None:
         """Play to the end.
 
-        Raises AgentError if the agent fails, JournalError if the journal cannot be written, ReplayError if it is not that of
-        this conversation, StoppedError after `stop`. After an error or a cancellation, the journal can be resumed.
+        Raises AgentError if the agent fails, JournalError if the journal cannot be written, ReplayError if it belongs to
+        another conversation, StoppedError after `stop`. After an error or a cancellation, the journal can be resumed.
         """
         failure: BaseException | None = None
         async with trio.open_nursery() as nursery:
@@ -290,7 +290,7 @@ class Conversation:
         return f"it watches {wanted}, but its outline declares a watch of {declared} here"
 
     def _places(self, state: TestState, said: int) -> Iterator[Distraction]:
-        """Yield what is said in the places of the next segment that a test leaves empty. It depends on the test's seed alone."""
+        """Yield the filler for the places that a test leaves empty in its next segment. It depends on the test's seed alone."""
         *before, segment = state.outline[: state.said + 1]
         if said < segment.turns and not (self._setting.alone or self._setting.isolated):
             filled = sum(earlier.turns for earlier in before) + said
@@ -452,7 +452,7 @@ class Conversation:
         self._save_due |= night.consolidated
 
     async def _settle(self) -> None:
-        """Let the agent finish adding what was said, and journal what that took."""
+        """Let the agent finish adding the turns so far, and journal what that took."""
         settled = await self._respondent.settle(self.turns)
         if settled is not None:
             self._write(settled)
@@ -466,7 +466,7 @@ class Conversation:
     # Watching.
 
     def _watchers(self) -> list[tuple[TestTask, Watch]]:
-        """Return the watching tests with their requests, in the order in which they were created."""
+        """Return the watching tests with their requests, in the order they were created."""
         tasks = [self._tasks[state.test.id] for state in self._conductor.open]
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 

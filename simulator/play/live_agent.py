@@ -52,7 +52,7 @@ class LiveAgent:
     first turns, `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, it is
     brought to where it `knows` the last of them alone.
 
-    What the agent takes is told once, with the turn for which it took it. What it takes again, when it is shown turns whose account the
+    What the agent takes is told once, with the turn that it took it for. What it takes again, when it is shown turns whose account the
     journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an
     experiment is begun: its first turn tells that. `payer` names the agent in the ledger; `depth` is how many characters were said.
     """
@@ -100,11 +100,11 @@ class LiveAgent:
         self.depth += len(message.text) + len(reply.text)
 
     def replay_nights(self, nights: Iterable[datetime]) -> None:
-        """Count nights in which the agent worked, and which the journal already holds, by when they were over."""
+        """Count nights that the journal already holds and the agent worked through, each given by its end."""
         self._nights.extend(nights)
 
     def replay_settling(self) -> None:
-        """Note that the agent has finished adding what was said, and that the journal tells what that took."""
+        """Note that the agent has finished adding all turns so far, and that the journal tells what that took."""
         self._settled = True
 
     async def start(self) -> None:
@@ -166,7 +166,7 @@ class LiveAgent:
             await self._call(trunk.arrive())
 
     async def end_branch(self) -> None:
-        """Take back what was said in the branch, if that is needed and the agent can."""
+        """Take back the branch's turns, if that is needed and the agent can."""
         if self._trunk is not None and self._caught_up:
             await self._call(self._trunk.rewind())
 
@@ -184,7 +184,7 @@ class LiveAgent:
                 self._untold.append(await self._work(self.agent, at))
 
     async def settle(self) -> tuple[Reply | None, Costs | None]:
-        """Let the agent finish adding what was said. Return what that took, and the cost in dollars by part.
+        """Let the agent finish adding the turns so far. Return what that took, and the cost in dollars by part.
 
         The first is None if there is nothing to tell. Raises as `reply` does.
         """

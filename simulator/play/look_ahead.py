@@ -21,10 +21,10 @@ class Job(NamedTuple):
 
 
 def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool = False) -> bool:
-    """Play out on paper what is still to be said: whether there is an order in which every job meets its deadline.
+    """Return whether some order of the jobs meets every deadline, by playing out on paper all that is still to be said.
 
-    A chain is what one test has still to say, in order. Whole segments are said one after another: of those that are released,
-    the most urgent after which the rest still fits. `first`: the last chain's first segment comes before all others.
+    A chain holds the jobs of one test, in order. Whole segments are said one after another: each time the most urgent released
+    segment that leaves room for the rest. `first`: the last chain's first segment comes before all others.
     """
     left = [list(chain) for chain in chains if chain]
     if _any_order(position, left):
@@ -81,7 +81,7 @@ def fits(position: float, jobs: Sequence[Job]) -> bool:
 
     The earliest deadline goes first, which is best possible then. If they do not even fit so, no order of whole segments will do.
     """
-    waiting: list[tuple[float, float]] = []  # a heap: deadlines, and what is left of the cost
+    waiting: list[tuple[float, float]] = []  # a heap: deadlines, and the remaining cost
     for release, deadline, cost, _ in jobs:
         while waiting and position < release:
             due, left = waiting[0]

@@ -1,4 +1,4 @@
-"""What is said in the places that a test leaves unsaid of its outline."""
+"""Filler for the places in its outline that a test leaves empty."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["places"]
 
 
 def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
-    """Yield what is said in the places of an outline if a test leaves them empty, one for each turn. `seed`: the test's, on which
-    alone it depends."""
+    """Yield one filler message for each turn of an outline, to be said if the test leaves that place empty. They depend on the
+    test's `seed` alone."""
     filler = filler.reseeded(f"{seed}/places")
     for segment in outline:
         share = max(1, segment.tokens // max(1, segment.turns))

@@ -40,7 +40,7 @@ class Trunk:
 class Positions:
     """The turns of a conversation so far. A branch goes on from the end of its `trunk`.
 
-    The position as said is that of the last reply's end. The position as charged is the conductor's, which decides by it.
+    The position as said is the end of the last reply. The position as charged is the conductor's, which decides by it.
     """
 
     def __init__(self, conductor: Conductor, trunk: Trunk | None) -> None:

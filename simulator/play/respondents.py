@@ -57,7 +57,7 @@ class Respondent(Protocol):
         ...
 
     async def settle(self, turn: int) -> events.Settled | None:
-        """Return what it took the agent to finish adding what was said before a turn. None if there is nothing to tell."""
+        """Return what it took the agent to finish adding the turns before `turn`. None if there is nothing to tell."""
         ...
 
     async def save(self) -> bool:
@@ -65,7 +65,7 @@ class Respondent(Protocol):
         ...
 
     async def verdict(self, statement: str, text: str) -> Verdict:
-        """Return whether a statement holds of a text."""
+        """Return the verdict on whether a statement is true of `text`."""
         ...
 
 
@@ -129,7 +129,7 @@ class _Live:
 class _Recorded:
     """The journal. What it does not have yet is asked of the `rest`.
 
-    All that follows from what is recorded is computed again, so that writing it compares it with the record.
+    All that follows from the recorded events is computed again, so that writing it compares it with the record.
     """
 
     def __init__(self, journal: Journal, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:

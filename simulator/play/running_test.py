@@ -30,8 +30,8 @@ class TestTask:
     """Runs one test in its own Trio task, hands it the floor and takes it back.
 
     `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception.
-    `told`: its error has been journaled. `stopped`: it left the last segment that it was to say unsaid. `needles`, those of its
-    trunk first, and `watched` are turn numbers.
+    `told`: its error has been journaled. `stopped`: it left its last segment unsaid. `needles` (its trunk's
+    come first) and `watched` are turn numbers.
     """
 
     test: Test

@@ -30,7 +30,7 @@ class Replacements:
         self._turns: set[int] = set()
 
     def of(self, test: Test, turn: int, needle: str) -> str | None:
-        """Return what is said in turn number `turn` in the place of a test's needle, or None if the needle is said."""
+        """Return the remark that replaces a test's needle in turn number `turn`, or None if the needle is said."""
         if test.id != self._test:
             return None
         self._turns.add(turn)
