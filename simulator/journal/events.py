@@ -65,8 +65,8 @@ class Begin(_Event):
 
     `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
 
-    A branch's turns, positions and times go on from those of its `trunk`; its journal has its own events alone. So has that of an
-    `experiment`, which branches before the trunk's end.
+    A branch's turns, positions and times go on from the end of its `trunk`; its journal has its own events alone. So has the journal
+    of an `experiment`, which branches before the trunk's end.
     """
 
     type: Literal["begin"] = "begin"
@@ -85,7 +85,7 @@ class Begin(_Event):
 
 @final
 class Open(_Event):
-    """The start of a test at token `position`, with all that its grading needs. `facts` is None if what was expected is unknown.
+    """The start of a test at token `position`, with all that its grading needs. `facts` is None if the expected answers are unknown.
 
     `trunk`: the test that tells the history that this one asks about. `tags` and `counts` are its script's. What a journal says once is
     not repeated: of a test that tells a history and nothing else, the turns say the `lines`, and the event has `lines_sha256` in their
@@ -171,9 +171,9 @@ class Message(_Event):
 @final
 class Reply(_Event):
     """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it;
-    what is told beside it is then what that took.
+    the other fields then tell what that took.
 
-    `usage` counts the agent's tokens, `besides` those of other models that it called. `cost_usd` is the cost of each part in
+    `usage` counts the agent's tokens, `besides` the tokens of other models that it called. `cost_usd` is the cost of each part in
     dollars, None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first
     reply was lost in a crash. `refused` is True if the agent's model refused to answer.
     """
@@ -205,7 +205,7 @@ class Jump(_Event):
 class Night(_Event):
     """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
 
-    `consolidated`: the agent has `consolidate`, and worked. What that took is told as that of a reply is; `trace` tells of memories that
+    `consolidated`: the agent has `consolidate`, and worked. What that took is told as for a reply; `trace` tells of memories that
     were written. `measured` has the bytes of what the agent kept, `bytes_before` and `bytes_after`, if it can save.
     """
 
@@ -221,8 +221,8 @@ class Night(_Event):
 
 @final
 class Settled(_Event):
-    """All that was said before turn `turn` can be found in the agent's memory, and its branches begin. Only a trunk whose agent tells
-    what that took has it: the rest of what adding took, told as that of a reply is."""
+    """All that was said before turn `turn` can be found in the agent's memory, and its branches begin. Only the trunk of an agent that
+    tells what that took has this event, with the rest of what adding took, told as for a reply."""
 
     type: Literal["settled"] = "settled"
     turn: int
@@ -324,12 +324,12 @@ def as_json(event: Event) -> bytes:
 
 
 def _says(line: Mapping[str, Any], text: str) -> bool:
-    """Return whether a text is that of a line, which may have a digest of it."""
+    """Return whether a line, which may hold a digest instead of its text, says `text`."""
     if "text_sha256" in line:
         return bool(line["text_sha256"] == hashlib.sha256(text.encode()).hexdigest())
     return line.get("text") == text
 
 
 def _same(one: object, other: object) -> bool:
-    """Return whether two values are the same as JSON, in which 1 is neither 1.0 nor true."""
+    """Return whether two values are the same as JSON, where 1 is neither 1.0 nor true."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

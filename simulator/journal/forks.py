@@ -40,8 +40,8 @@ class Fork:
         return self.said.get(message.turn)
 
     def known(self, starts: Sequence[int], start: int) -> int:
-        """Return the turn since which a lesion's agent knows the conversation when it is asked at a position. `starts`: those of the
-        turns before."""
+        """Return the first turn that a lesion's agent knows when it is asked at position `start`. `starts`: the positions where the turns
+        before it start."""
         return _known(self.experiment, starts, start)
 
 

@@ -125,7 +125,7 @@ class Journal:
     recorded event, such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last
     line, left by a crash, was cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
 
-    `shared`: after the first event come those of another journal, which are replayed too, and not written to this one.
+    `shared`: another journal's events come after the first event; they are replayed too, and not written to this journal.
 
     `owner`: the run and the conversation that an existing journal must be of; it raises JournalError if it is another's.
     """
@@ -143,7 +143,7 @@ class Journal:
                 self._lines.check(line)
                 self._recorded.append(line)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._replay_only = replay_only or is_packed(path)  # a finished one, to which nothing is added
+            self._replay_only = replay_only or is_packed(path)  # a finished one, so nothing is added
             self._file = open_file(path, "rb" if self._replay_only else "ab", buffering=0)
             if not self._replay_only:
                 self.torn = cut_torn(path)
@@ -240,7 +240,7 @@ class Journal:
 
 
 def _compare(line: bytes, again: bytes, path: Path) -> None:
-    """Compare a recorded line and an event's, as JSON, because JSON is what was recorded. Raises ReplayError."""
+    """Compare a recorded line and an event's as JSON, the form of the record. Raises ReplayError."""
     recorded = fields_of(line)
     if recorded == again:
         return

@@ -191,18 +191,18 @@ Change = Turn | PlayedTest | None
 
 @final
 class Transcript:
-    """The state of a conversation after the events added so far, from which its results are derived.
+    """The state of a conversation after the events added so far. Its results are derived from this.
 
     A branch goes on from its `trunk`: turns, positions and history are counted from the trunk's beginning, and all else from its own.
     `before` and `before_tokens` are the trunk's turns and tokens; 0 if there is none. An experiment's events begin with those that it
     shares with another conversation, `shared` of them, and its own turns come `before` these; it has neither costs nor refusals of theirs.
 
     `events` is the number of events added. `history` are the turns that have a reply; `waiting` is the turn that has none yet.
-    `tests` are by id, in the order in which they opened; `open` are the ids of those that have not ended. `turns`, `tokens` and
+    `tests` are by id, in the order they opened; `open` are the ids of tests that have not ended. `turns`, `tokens` and
     `filler_tokens` are totals so far, as are the replies that are refusals, `refused`; `now` is virtual time. Of `steps` pairs of
     consecutive test messages, `switches` are of different tests (without uninterrupted scenarios, filler and the opening). `crowd`
     is the number of open tests summed over the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply
-    by reply, with those of the `nights` that have passed.
+    by reply, including the `nights` that have passed.
     """
 
     def __init__(self, trunk: Transcript | None = None) -> None:
@@ -247,7 +247,7 @@ class Transcript:
 
     @property
     def own_turns(self) -> int:
-        """The turns that are its own: those of its trunk do not count again."""
+        """The number of its own turns, without its trunk's."""
         return self.turns - self.before
 
     @property
