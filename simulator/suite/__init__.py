@@ -1,1 +1,1 @@
-"""What is played: suites, specs, plugins, manifests and what may run."""
+"""Suites, specs, plugins and manifests, which say what a run plays, and the gate that decides what may run."""

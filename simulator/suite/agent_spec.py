@@ -66,7 +66,7 @@ class AgentSpec:
         return cls(match["kind"], unquote(match["target"] or ""), options, text)
 
     def unless_given(self, **options: str) -> AgentSpec:
-        """Return this spec with those of `options` that its kind has and that it does not set. Its text stays as it is.
+        """Return this spec with the `options` that its kind has and that it does not set itself. Its text stays as it is.
 
         Raises InputError if the kind is unknown.
         """

@@ -32,5 +32,5 @@ def longspan_itself(version: str) -> str:
 
 
 def keys_of(reference: str) -> list[str]:
-    """Return the keys by which a text cites the entries of a reference."""
+    """Return the citation keys of the entries in a reference."""
     return _KEY.findall(reference)

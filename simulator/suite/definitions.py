@@ -79,7 +79,7 @@ def read_definitions(folder: Path) -> Definitions:
 def tests_for(suite: Suite, seed: int, span: int, placement: Placement, definitions: Definitions | None) -> tuple[list[Test], list[str]]:
     """Return the tests of a run, from definitions or else generated, and why other tests are left out.
 
-    The suite says which scenarios of the definitions are played, with which parameters, and how many tests of each at most. The
+    The suite says which scenarios of the definitions are played, their parameters, and how many tests of each at most. The
     order depends on the seed. Raises InputError.
     """
     if definitions is None:

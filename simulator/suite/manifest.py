@@ -138,7 +138,8 @@ class Manifest(RunSettings):
     def run_name(self) -> str | None:
         """What the run's files call it, so that another run's are not taken for its own; None if it has no nonce.
 
-        That is a digest, 64 bits in hexadecimal, of the nonce and of what is fixed when a run is made, and what it plays, for people.
+        The name is a digest (64 bits in hexadecimal) of the nonce and of all that is fixed when a run is made, then the suite, the seed and
+        the agent, for people to read.
         """
         if self.run_nonce is None:
             return None
@@ -149,11 +150,11 @@ class Manifest(RunSettings):
 
     @property
     def played(self) -> Sequence[str]:
-        """The conversations that have a journal: the run's, then those of its experiments."""
+        """The conversations that have a journal: the run's own, then its experiments'."""
         return [*self.conversations, *self.experiments]
 
     def experiments_in(self, conversation: str) -> Sequence[str]:
-        """The experiments that share the beginning of a conversation, by id, in the order in which they are played."""
+        """The experiments that share the beginning of a conversation, by id, in the order they are played."""
         return [id for id, experiment in self.experiments.items() if experiment.conversation == conversation]
 
     @cached_property
@@ -189,7 +190,8 @@ class Manifest(RunSettings):
 
     @property
     def labelled(self) -> str:
-        """The agent's spec, with the run's label and its nights in brackets. Runs of one agent with others are those of other agents."""
+        """The agent's spec, with the run's label and its nights in brackets. A run with another
+        label or other nights counts as another agent's."""
         nights = [f"{self.nights} {'night' if self.nights == 1 else 'nights'}"] if self.nights else []
         told = [*([self.label] if self.label is not None else []), *nights]
         return f"{self.agent} [{', '.join(told)}]" if told else self.agent

@@ -96,10 +96,10 @@ def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
 
 
 def installed_scenarios(parameters: Mapping[str, Mapping[str, Any]]) -> dict[str, Scenario]:
-    """Return those of a run's scenarios that are installed here, by name.
+    """Return the scenarios of a run that are installed here, by name.
 
-    `parameters` are those of each scenario. Code that the run names (`python:`) is not loaded, so that users can look at a run
-    without trusting it.
+    `parameters` holds each scenario's parameters by the scenario's name. Code that the run names (`python:`) is not loaded, so that
+    users can look at a run without trusting it.
     """
     scenarios = {}
     for name, values in parameters.items():

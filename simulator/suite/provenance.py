@@ -1,4 +1,4 @@
-"""Where a run comes from: when it was made, and of which commit its agent's code is. Both are recorded, and decide nothing."""
+"""Where a run comes from: when it was made, and the commit of its agent's code. Both are recorded, and decide nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of a run, which its manifest records and from which a grid creates many runs."""
+"""The settings of a run. Its manifest records them, and a grid creates many runs from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Conditions(BaseModel):
     other in an order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time
     without their needles; `lesion`: the tokens before a test's questions that are left of the conversation when these are asked again
     (see `Experiment`). `label`: what tells these runs from others of the same agent. `nights`: how many
-    virtual nights fall in every span, in which an agent may put its memory in order. `score_farewells`: after a farewell, the test's last
+    virtual nights fall in every span, for an agent to put its memory in order. `score_farewells`: after a farewell, the test's last
     question is asked once more, where its scenario allows that (`Scenario.asks_again`).
     """
 

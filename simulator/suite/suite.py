@@ -264,5 +264,5 @@ def read_setting(setting: str) -> tuple[str, Any]:
     name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
         return name, plain_yaml.load(text)
-    except Exception:  # as in read_yaml; what is not YAML is text
+    except Exception:  # as in read_yaml; anything that is not YAML is text
         return name, text

@@ -43,8 +43,8 @@ MEMORIES: Final = ("full", "none", "recent", "bm25", "chroma")
 """Kinds of memory that nothing harmful can be asked of."""
 
 SENT: Final = re.compile(r"key_env|extra_body|header\..*|price_.*", re.DOTALL)
-"""Options of models that name what is sent: another of the user's secrets as the key, or anything at the user's expense, also by
-prices at which `--max-cost` would not stop it."""
+"""Options of models that decide what gets sent: another of the user's secrets as the key, or anything at the user's expense, also by
+prices that keep `--max-cost` from stopping it."""
 
 PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is neither an address, nor a path, nor a model."""
@@ -71,9 +71,9 @@ WORDING: Final = {
 def danger(spec: str) -> Named | None:
     """Return what an agent spec names that could do harm, or None.
 
-    That is code to run, an address to call, to which API keys would be sent, what to send to a vendor, or a model's file to load. Of
-    kinds that plugins add, nobody here knows what their options mean: with options, or with a colon in the target, they could do
-    harm.
+    That is code to run, an address to call (API keys would be sent there), something to send to a vendor, or a model's file to load.
+    Nobody here knows what the options of kinds that plugins add mean, so these could do harm if they have options, or a colon in the
+    target.
     """
     try:
         parsed = AgentSpec.parse(spec)
