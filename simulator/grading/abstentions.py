@@ -1,4 +1,4 @@
-"""Tells whether a reply declines: whether it says, in any plain words, that what is asked for is not known, was not told, or is withheld.
+"""Tells whether a reply declines: whether it says, in any plain words, that the answer is not known, was not told, or is withheld.
 
 A reply is read clause by clause. A clause declines if a negation meets a verb of knowing whose subject is not the user ("I couldn't
 find it"), a verb of telling ("you never said", "it was not mentioned") or a noun of record ("no trace of it", "nothing in my notes"), or
@@ -40,7 +40,7 @@ _KNOW: Final = (
 )
 """What one does, or is, who knows."""
 _NO_KNOWING: Final = r"(?! (?:fault|a better|anything better|any better|any fault|any problem|why|it hard|it difficult|wrong)\b)"
-"""What does not follow: "I couldn't find fault with it" and "I don't see why" say nothing of what is known."""
+"""What does not follow: "I couldn't find fault with it" and "I don't see why" say nothing about knowledge."""
 
 _TELL: Final = (
     r"(?:tell|told|telling|say|said|saying|mention(?:ed|ing|s)?|specif(?:y|ied|ying|ies)|stat(?:e|ed|ing|es)|shar(?:e|ed|ing)"
@@ -56,7 +56,7 @@ _TELL: Final = (
     r"|entered|announced|passed (?:it |that )?on|volunteered|introduced|narrow(?:ed)? (?:it|that) down|lists?|outlined|set out"
     r"|confided|fill(?:ed)? me in|attach(?:ed)?|upload(?:ed)?|sent|send|add(?:ed)?|quoted?|declared|clear|disclosed)"
 )
-"""What one does who tells; and what was told is, or does."""
+"""Verbs for telling something, and for being or having been told."""
 
 _RECORD: Final = (
     r"(?:records?|recollections?|memor(?:y|ies)|information|info|details?|data|mentions?|mentioning|notes?|ideas?|clues?|answers?"
@@ -68,7 +68,7 @@ _PLACE: Final = (
     r"(?:anything|everything|whatever|what|conversations?|chats?|messages?|history|notes?|memor(?:y|ies)|records?|exchanges?|transcripts?"
     r"|logs?|files?|context|discussions?|sessions?|talks?|threads?|dialogue|data|knowledge|earlier|before|here)"
 )
-"""Where what was told is."""
+"""Places that hold what the user told."""
 _NEARBY: Final = r"(?:\w+ ){0,4}?"
 
 _SELF: Final = (
@@ -221,7 +221,7 @@ class _Clause(NamedTuple):
 
 
 def abstains(reply: str) -> bool:
-    """Return whether a reply says somewhere that what is asked for is not known or was not told, other than in an aside in brackets.
+    """Return whether a reply says somewhere, other than in an aside in brackets, that the answer is not known or was not told.
 
     Takes time linear in the reply.
     """
@@ -231,7 +231,7 @@ def abstains(reply: str) -> bool:
 
 
 def declines(reply: str, question: str = "", values: Sequence[str] = ()) -> bool:
-    """Return whether a reply says that what is asked for is not known or was not told, and does not answer all the same.
+    """Return whether a reply says that the answer is not known or was not told, and does not answer all the same.
 
     `values`: what the answer could be. A reply that gives one of them answers, unless a clause that declines names it ("I don't know
     whether it was red"), or it says of whom else it is true. Takes time linear in the reply and never raises.
@@ -248,7 +248,7 @@ def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
 
 
 def withholds(reply: str) -> bool:
-    """Return whether a reply refuses to tell, or says that what is asked for was forgotten. Takes time linear in the reply."""
+    """Return whether a reply refuses to tell, or says that the answer was forgotten. Takes time linear in the reply."""
     return _ADDRESSED.search(_plainly(readable(reply))) is not None
 
 
@@ -283,7 +283,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _without_values(text: str, values: Sequence[str]) -> str:
-    """Return a text with blanks for the values that would themselves read as declining, such as a film called Unknown."""
+    """Return `text` with blanks for the values that would themselves read as declining, such as a film called Unknown."""
     for value in values:
         if value and any(map(_declining, (_plainly(value), _plainly(f"it is {value}")))):
             text = text.replace(value, " " * len(value))
@@ -291,7 +291,7 @@ def _without_values(text: str, values: Sequence[str]) -> str:
 
 
 def _clauses(text: str) -> Iterator[_Clause]:
-    """Yield the clauses of a text that have words. What it quotes are not its own words, unless it has no others."""
+    """Yield the clauses of `text` that have words. Quotations do not count as its words, unless it has no others."""
     for pattern in (_QUOTED, _INSERTED):
         hidden = pattern.sub(lambda match: " " * len(match[0]), text)
         text = hidden if plain(hidden) else text
@@ -313,7 +313,7 @@ def _declining(words: str) -> bool:
 
 
 def _rest(text: str, clauses: Sequence[_Clause]) -> str:
-    """Return a text without its clauses that decline, what they add in brackets, and a "no" before them."""
+    """Return `text` without the clauses that decline, their asides in brackets, and a "no" before them."""
     kept: list[str] = []
     at, before = 0, False
     for clause, following in zip(clauses, (*clauses[1:], None), strict=True):

@@ -34,7 +34,7 @@ _WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pa
 class _Plain(dict[int, str]):
     """The replacement of each character in `plain`, computed at first use.
 
-    Characters are normalised one by one, because normalising a text takes time quadratic in its longest run of accents.
+    Characters are normalised one by one, because normalising a whole string takes time quadratic in its longest run of accents.
     """
 
     def __missing__(self, code: int) -> str:
@@ -103,7 +103,7 @@ def contains_nearly(text: str, phrase: str) -> bool:
     allowed = len(phrase_words) // 8
     if not phrase_words or len(set(phrase_words) - set(text_words)) > allowed:
         return False
-    costs = list(range(len(phrase_words) + 1))  # costs[i]: fewest edits with which the phrase's first i words end here (Sellers, 1980)
+    costs = list(range(len(phrase_words) + 1))  # costs[i]: fewest edits for the phrase's first i words to end here (Sellers, 1980)
     for word in text_words:
         before, costs[0] = costs[0], 0
         for i, phrase_word in enumerate(phrase_words, 1):

@@ -83,7 +83,7 @@ class _Clause(NamedTuple):
 
 @final
 class _Mention(NamedTuple):
-    """A candidate that is named, how, and in which run of clauses that belong together."""
+    """A candidate (`key`), how a clause names it, and the number of that clause's run: clauses in a run belong together."""
 
     key: str
     how: int
@@ -97,7 +97,7 @@ def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
     clause denies or calls past are never settled on ("not blue", "it used to be blue"). Of the others, those called current
     count; if none is, the last that something was changed to ("you changed it to red"); then those asserted, those reported
     ("you said red"), and those dated to the past ("earlier you said red"). So a reply that describes a change, lists a history or
-    shows a table, and says what is current, settles on one candidate. Takes time linear in the text and never raises.
+    shows a table, and says which value is current, settles on one candidate. Takes time linear in the text and never raises.
     """
     text = _laid_out(_POSSESSIVE.sub(" s", text))  # "red's my choice" names red
     words = {plain(word): word for word in candidates}
@@ -132,7 +132,7 @@ def _laid_out(text: str) -> str:
 
 
 def _mentions(text: str, named: re.Pattern[str]) -> list[_Mention]:
-    """Return the candidates in the order in which they are named.
+    """Return the candidates in the order they are named.
 
     A clause that continues an enumeration takes over from the one before ("not red, green or blue"; "earlier: red, green") or, if it
     begins one, from the one that ends it ("red and blue were earlier"); a remark behind a name applies to it ("red (current)").
