@@ -41,13 +41,13 @@ LARGE_MESSAGE_TOKENS: Final = 20_000
 
 
 TAKEN_BACK: Final = "halyard"
-"""What is told and taken back."""
+"""The word that is told and taken back."""
 
 MANY: Final = 24
 """How many turns are told to see whether a search returns more than it is asked for: most memories are asked for 20."""
 
 WORDS: Final = {1: "cormorant", 2: "gunwale"}
-"""What is told to learn how soon it is found, by number."""
+"""The words told to learn how soon the agent finds them, by number."""
 
 
 class Finding(NamedTuple):
@@ -215,7 +215,7 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
 
 
 async def _back(subject: _Subject, _: AgentSpec) -> Finding:
-    """Say whether questions can each be asked from the same state: what is said and taken back leaves nothing behind."""
+    """Say whether each question can be asked from the same state: turns that are taken back leave nothing behind."""
     agent = subject.agent
     with TemporaryDirectory(prefix="longspan-") as temporary:
         folder = Path(temporary)
@@ -288,7 +288,7 @@ async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 async def _lag(subject: _Subject) -> Finding:
-    """Say how long it takes until what was told is found, of an agent whose traces say what it found."""
+    """Say how soon an agent finds what it was told, if its traces say what it found."""
     told: dict[int, Message] = {}
     later = timedelta(days=7)
 
@@ -332,10 +332,10 @@ def _shows(reply: Reply, told: Message, turns: Collection[str]) -> bool:
 
 
 async def _mentions(agent: Agent, text: str) -> int:
-    """Return how often a snapshot of the agent has a text; 0 also if that cannot be told."""
+    """Return how often `text` occurs in a snapshot of the agent; 0 also if that cannot be determined."""
     found = 0
     if has_snapshots(agent):
-        with suppress(Exception), TemporaryDirectory(prefix="longspan-") as folder:  # the check of snapshots tells what is wrong
+        with suppress(Exception), TemporaryDirectory(prefix="longspan-") as folder:  # the check of snapshots reports the problem
             await agent.save(Path(folder))
             found = sum(read_file(path, MAX_SNAPSHOT).count(text.encode()) for path in below(Path(folder)) if not path.is_dir())
     return found

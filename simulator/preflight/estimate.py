@@ -30,9 +30,9 @@ __all__ = ["Estimate", "estimate"]
 
 
 class _Played(BaseModel):
-    """What is played: `turns`, in `asked` of which the agent is asked, `tokens` of conversation, `user_tokens` of them the user's, and
-    `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them. `nights` pass, and what the
-    agent does in them is not estimated."""
+    """The size of a planned run: `turns` (the agent is asked in `asked` of them), `tokens` of conversation (`user_tokens` are the user's),
+    and `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them. `nights` pass, but the
+    agent's work in them is not estimated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

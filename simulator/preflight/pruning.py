@@ -30,8 +30,8 @@ from longspan.simulator.suite.trust import MODELS, Part, named_in
 __all__ = ["Prunable", "prunable"]
 
 OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", MANIFEST, LOCK)
-"""The files of a run that longspan writes, and that nobody has put work into, in the order in which they are deleted: as long as the
-manifest is there, what is left can be told."""
+"""The files of a run that longspan writes, and that nobody has put work into, in the order of their deletion. The manifest goes near
+the end: as long as it is there, the remaining files can be recognized."""
 
 OF_CONVERSATIONS: Final = ("journal.jsonl", AGENT_LOG, PROMPTS, RECORD)
 """The files of a conversation."""
@@ -85,10 +85,10 @@ class Prunable(NamedTuple):
 
 
 def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -> tuple[list[Prunable], list[str]]:
-    """Return what can be deleted in a run's folder or a folder of runs, and what is left alone, with the reason.
+    """Return what can be deleted in a run's folder or a folder of runs, and what must be left alone, with the reason.
 
-    `replicates`: also runs of which there is a newer one with the same tests, agent, label and settings, that is as it was written and was
-    graded. `packing`: also the journals of finished runs, to be packed. Raises InputError if there is no run.
+    `replicates`: also runs that have a newer replicate: a run with the same tests, agent, label and settings that was graded and not
+    changed since. `packing`: also the journals of finished runs, to be packed. Raises InputError if there is no run.
     """
     found, left = _rests(folder)
     runs = _runs(folder)
@@ -127,7 +127,7 @@ def _runs(folder: Path) -> list[RunFolder]:
 
 
 def _rests(folder: Path) -> tuple[list[Prunable], list[str]]:
-    """Return what is left of runs whose deletion was interrupted, and what only has such a name."""
+    """Return the remains of runs whose deletion was interrupted, and why other folders with such a name are left alone."""
     found, left = [], []
     for path in sorted(folder.glob(f".*{REST}")):
         try:
@@ -163,7 +163,7 @@ def _unpacked(run: RunFolder) -> list[Path]:
 
 
 def _old(runs: Sequence[RunFolder]) -> Iterator[tuple[Path, RunFolder]]:
-    """Yield the runs of which there is a newer replicate, with the newest that is as it was written and was graded."""
+    """Yield the runs that have a newer replicate, each with the newest replicate that was graded and not changed since."""
     groups: dict[str, list[RunFolder]] = {}
     for run in runs:
         groups.setdefault(_key(run.manifest), []).append(run)
@@ -185,7 +185,7 @@ def _key(manifest: Manifest) -> str:
 
 
 def _why_no_replacement(run: RunFolder) -> str | None:
-    """Return why a run's results could not stand for those of an older one; None if they can."""
+    """Return why a run's results could not stand for an older run's; None if they can."""
     try:
         run.check()
         result = read_result(run)
@@ -244,7 +244,7 @@ def _swept(index: Path) -> set[str]:
 
 
 def _knows_code(manifest: Manifest) -> bool:
-    """Return whether it is recorded which code and data a run has tested: longspan's own, a vendor's model, or that of a commit."""
+    """Return whether a manifest pins down the code and data that its run tested: longspan's own, a vendor's model, or a commit's."""
     hashed = {str(path) for path in (manifest.filler, manifest.definitions)}  # they are in the manifest with their digests
     if any(named.name not in hashed for named in named_in(manifest, ("scenarios", "sources"))):
         return False
@@ -272,9 +272,9 @@ def _is_rest(run: RunFolder) -> bool:
 
 
 def _delete(run: RunFolder, newer: RunFolder, handle: int) -> int:
-    """Delete a run whose lock, and that of its `newer` replicate, are held. Return how many bytes that frees.
+    """Delete a run, and return how many bytes that frees. The caller holds its lock and its `newer` replicate's.
 
-    It is first moved out of everybody's way, and looked at there: what was put into it, or in its place, until then is moved back.
+    The run is first moved out of everybody's way and checked there. If anything was put into it or in its place, it is moved back.
     """
     if (why := _why_kept(run, newer)) is not None:
         raise InputError(f"{run.path}: {why}; it is left alone")
