@@ -77,8 +77,8 @@ class Plan:
 
 
 def _folder_part(text: str) -> str:
-    """Return a text as a part of a folder's name. A hash stands for the end of a long one, and follows one that is not ASCII, so that
-    no two such texts have the same part."""
+    """Return `text` as a part of a folder's name. A hash replaces the end of a long part, and follows one made from other than ASCII, so
+    that no two such texts have the same part."""
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()
     part = re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-.")
     if text.isascii() and len(part) <= MAX_PART:
@@ -87,13 +87,13 @@ def _folder_part(text: str) -> str:
 
 
 def made_of(agent: AgentSpec) -> dict[str, Any]:
-    """Return the fields of a manifest that tell a run from all others, when it is made, and of which code its agent is."""
+    """Return the fields of a new run's manifest that identify it: a nonce, the time, and the commit of its agent's code."""
     file = source(agent)
     return {"run_nonce": token_hex(16), "created": now(), "agent_commit": commit_of(file) if file is not None else None}
 
 
 def plan(settings: RunSettings, out: Path) -> Plan:
-    """Create a run's tests, or take those of its definitions, and check everything that can be checked beforehand.
+    """Create a run's tests, or take them from its definitions, and check everything that can be checked beforehand.
 
     The settings are the user's own: what they name is run, called and read.
 
@@ -160,8 +160,8 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
 
 
 def repetitions(plans: Iterable[Plan]) -> list[str]:
-    """Return what is to be said to the user of runs that an agent is to play several times over: recorded histories that are told in
-    conversations of their own, which no seed and no span changes."""
+    """Return notes to the user about runs that would make an agent play the same thing several times: recorded histories told in
+    conversations of their own are the same for every seed and span."""
     found: dict[tuple[object, ...], list[Manifest]] = defaultdict(list)
     for manifest in (each.manifest for each in plans):
         planned = [test for group in manifest.conversations.values() for test in group]

@@ -149,7 +149,7 @@ async def resume(
 
 
 def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
-    """Check that a limit can be enforced, and say of which agents that shows from their replies alone.
+    """Check that a limit can be enforced, and warn of agents whose replies alone tell what they take.
 
     Raises InputError if a model's price is unknown.
     """
@@ -447,7 +447,7 @@ class _Player:
             raise StoppedError(f"stopped while turn {conversation.turns} was being answered")
 
     async def results(self, run: RunFolder, scoring: Scoring, error: LongspanError | None) -> Outcome:
-        """Grade what was played of a run that `error` interrupted, if any, and write its results.
+        """Grade a run, or the part that was played before `error` interrupted it, and write its results.
 
         A run that is stopped goes without them if its grader takes longer than GRACE_PERIOD, or if it is stopped at once.
         """
@@ -553,7 +553,7 @@ class _Hearing:
 
 
 def _snapshots(run: RunFolder, id: str, fork: Fork | None) -> Snapshots | None:
-    """Return the snapshots of a conversation's agent: in a twin, those of the other before they part; in a lesion, none."""
+    """Return the snapshots of a conversation's agent: a twin takes the other conversation's from before they part; a lesion has none."""
     if fork is None:
         return Snapshots(run.snapshots(id), run.owner(id))
     trunk = fork.point.conversation
