@@ -94,7 +94,7 @@ class _Dispatcher:
         self._stopped = False
 
     async def forward_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Forward signals to the workers, each of which has its own session."""
+        """Forward signals to the workers, because each has its own session."""
         hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
             task_status.started()

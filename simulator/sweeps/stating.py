@@ -24,7 +24,7 @@ __all__ = ["checked", "conclude", "declare"]
 def checked(contrasts: Contrasts | None, manifests: Sequence[Manifest], file: Path, out: Path) -> Contrasts | None:
     """Return the contrasts of a sweep's file with each agent as it is called in the runs that are to be played.
 
-    Raises InputError if they name what is not played or could show nothing, and if there are none although some have been stated.
+    Raises InputError if they name anything that is not played or could show nothing, and if there are none although some have been stated.
     """
     where = f"sweep {file}"
     known = statements(out)

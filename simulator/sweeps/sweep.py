@@ -100,12 +100,12 @@ def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
 
 
 def _digest(manifest: Manifest) -> str:
-    """A hash that tells a run from others of its name: of its manifest, without what is new each time it is made."""
+    """A hash that tells a run from others of its name, made from the manifest's content."""
     return hashlib.sha256(json.dumps(_content(manifest), sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _content(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest without what is new each time it is made."""
+    """Return a manifest without the fields that differ each time it is made."""
     return manifest.model_dump(
         mode="json", exclude={"nonce", "commitment", "run_nonce", "versions", "created", "agent_commit", "parent"}, exclude_none=True
     )
@@ -149,7 +149,7 @@ def finished(run: RunFolder) -> Result | None:
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
     """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played.
 
-    The sweep's file says what is played: a run whose manifest says something else is not, and what it names is otherwise allowed.
+    The sweep's file decides: a run whose manifest differs from it is not played, and any other run may use all that its manifest names.
     """
     left, known = [], []
     for planned, run in pairs:
@@ -169,7 +169,7 @@ def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Pl
 
 
 def _check_same(planned: Manifest, run: RunFolder) -> None:
-    """Raise InputError if a run's manifest is not that of the planned run."""
+    """Raise InputError if a run's manifest differs from the planned one."""
     difference = _difference(_content(planned), _content(run.manifest))
     if difference is not None:
         field, wanted, found = difference
@@ -180,7 +180,7 @@ def _check_same(planned: Manifest, run: RunFolder) -> None:
 
 
 def _difference(wanted: Any, found: Any, field: str = "") -> tuple[str, Any, Any] | None:
-    """Return the first field in which two values differ, with both values, or None if they are equal."""
+    """Return the first field where two values differ, with both values, or None if they are equal."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         for name in wanted | found:
             inner = _difference(wanted.get(name), found.get(name), f"{field}.{name}".removeprefix("."))

@@ -1,4 +1,4 @@
-"""The driver of a sweep on a Ray cluster: hands out runs, follows them, and moves those of a lost node to another."""
+"""The driver of a sweep on a Ray cluster: hands out runs, follows them, and moves a lost node's runs to another node."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class _Playing:
             self._shipper.ship(self._run.journal(heard.conversation))
 
     def _ship_periodically(self, token: trio.lowlevel.TrioToken) -> None:
-        """Ship what is new every second until the run ends, and stop it when the coordinator says so."""
+        """Ship new bytes every second until the run ends, and stop it when the coordinator says so."""
         while not self._done.wait(SHIP_INTERVAL):
             try:
                 self._shipper.heartbeat()

@@ -1,4 +1,4 @@
-"""The new bytes of a run's files as numbered, checksummed segments, in which a node ships the run that it plays."""
+"""Numbered, checksummed segments of the new bytes in a run's files. A node ships the run that it plays as such segments."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], renames:
 
 
 def logs(folder: Path) -> list[Path]:
-    """Return the files of a run that only grow, line by line: its journals and what is beside them, and its other `.jsonl` files.
+    """Return the files of a run that only grow, line by line: its journals, the files beside them, and its other `.jsonl` files.
 
     Raises JournalError for a link on the way to them.
     """
@@ -85,7 +85,7 @@ def snapshots(folder: Path) -> list[Snapshots]:
 
 @final
 class Shipper:
-    """Ships a run that is played in `folder`, as owner of `lease`. What is in the folder at first counts as shipped.
+    """Ships a run that is played in `folder`, as owner of `lease`. Anything in the folder at first counts as shipped.
 
     `send` sends a segment and returns the answer; its errors propagate. May be used from several threads.
     """
