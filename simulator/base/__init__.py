@@ -1,1 +1,1 @@
-"""What everything stands on: errors, sizes, tables, tokens, the clock."""
+"""The foundations of every other room: errors, sizes, tables, tokens, the clock."""

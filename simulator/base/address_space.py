@@ -1,4 +1,4 @@
-"""The memory that a process may use, by the limit of its system."""
+"""Checks that the system lets this process use enough memory for a run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from longspan.simulator.base.errors import InputError
 __all__ = ["check_room"]
 
 LEAST: Final = 400 * 2**20
-"""Bytes of address space that playing and scoring the smallest run takes, with what its libraries set aside. With less, some of these
-end the process, or wait for ever for a thread that never began."""
+"""The address space in bytes that the smallest run needs to be played and scored, including the space that its libraries reserve. With
+less, some libraries end the process, or wait for ever for a thread that never began."""
 
 
 def check_room() -> None:
-    """Raise InputError if the process may use less memory than any run takes."""
+    """Raise InputError if the process may use less memory than any run needs."""
     if sys.platform == "win32":
         return
     from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit

@@ -1,4 +1,4 @@
-"""Errors of code that is not ours: agents' and scenarios'. Whose they are, and which line raised them."""
+"""Errors raised by other people's code, in agents and scenarios: who is to blame, and which line raised them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["at_line", "is_fault"]
 
 
 def is_fault(error: BaseException) -> bool:
-    """Return whether code that was called is to blame for an exception, of whatever class.
+    """Return whether the code that was called is to blame for an exception, of whatever class.
 
-    It is not for what is done to that code: Trio's cancellation, and a person's Ctrl-C, which is raised in the main thread by a
-    signal handler. In a group, one such exception suffices.
+    It is not to blame for interruptions from outside: Trio's cancellation, or a person's Ctrl-C, which a signal handler raises in the main
+    thread. One such exception in a group clears the whole group.
     """
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_fault, error.exceptions))
@@ -34,9 +34,10 @@ def _is_ctrl_c(error: KeyboardInterrupt) -> bool:
 
 
 def at_line(error: BaseException, code: object = None) -> str:
-    """Return " (FILE:LINE)" for the line that raised an exception, with the file's name only: it is the same on every machine.
+    """Return " (FILE:LINE)" for the line that raised an exception. The file is given by its name alone, so that the result is the same on
+    every machine.
 
-    With `code`, a class, it is the last line in the folder of its file. Empty if no file had to do with it.
+    With `code`, a class, this is the last line that lies in the same folder as the class. Empty if no file took part.
     """
     frames = [(path, line) for _, path, line in _frames(error.__traceback__) if not path.startswith("<")]
     source = getattr(sys.modules.get(getattr(code, "__module__", "")), "__file__", None)
@@ -47,7 +48,7 @@ def at_line(error: BaseException, code: object = None) -> str:
 
 
 def _frames(trace: TracebackType | None) -> Iterator[tuple[str, str, int]]:
-    """Yield the module, the file and the line of each frame that an exception passed, the innermost last."""
+    """Yield the module, file and line of each frame that an exception passed through, innermost last."""
     while trace is not None:
         frame = trace.tb_frame
         yield str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename, trace.tb_lineno

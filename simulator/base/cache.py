@@ -1,10 +1,10 @@
-"""The user's own folders: a cache of what takes a while to compute (compiled templates, unpacked token ranks and facts), and what was
-trusted.
+"""The user's own folders: a cache for results that take a while to compute (compiled templates, unpacked token ranks and facts), and a
+record of everything that the user has trusted.
 
-The cache is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. What was trusted is in the folder `trusted` of
-LONGSPAN_STATE_DIR, or else of `longspan` in XDG_STATE_HOME or ~/.local/state. Templates are cached as bytecode that Python will
-run, so a folder or file is only used if the user owns it and nobody else may write to it. Nothing here raises: what cannot be
-read, verified or written is computed, or asked for, again.
+The cache is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. The record of trust is the folder `trusted` in
+LONGSPAN_STATE_DIR, or else in `longspan` in XDG_STATE_HOME or ~/.local/state. Python runs the cached templates as bytecode, so a folder or
+file is used only if the user owns it and nobody else may write to it. Nothing here raises: if an entry cannot be read, verified or written,
+it is computed, or the user is asked, again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DIGEST: Final = sha256().digest_size
 
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:
-    """Return the content of the file `name`. Call `make` and store its result if there is none."""
+    """Return the content of the file `name`. If there is none, call `make` and store its result."""
     content = read(name)
     if content is None:
         content = make()
@@ -39,7 +39,7 @@ def cached(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def read(name: str, kind: Kind = "cache") -> bytes | None:
-    """Return the content of the file `name`, or None if it is missing, damaged or not to be trusted."""
+    """Return the content of the file `name`, or None if it is missing, damaged or untrustworthy."""
     try:
         folder = _folder(kind)
         if not _is_private(folder.lstat(), stat.S_ISDIR):
@@ -55,7 +55,7 @@ def read(name: str, kind: Kind = "cache") -> bytes | None:
 
 
 def write(name: str, content: bytes, kind: Kind = "cache") -> None:
-    """Write the file `name` atomically, even if other processes do so at the same time."""
+    """Write the file `name` atomically, even while other processes do the same."""
     with suppress(OSError, RuntimeError, ValueError):
         folder = _folder(kind)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -83,5 +83,5 @@ def _folder(kind: Kind) -> Path:
 
 
 def _is_private(state: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    """Return whether it is of this kind, belongs to the user, and nobody else may write to it."""
+    """Return whether a file or folder is of this kind, belongs to the user, and is writable by nobody else."""
     return kind(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -8,7 +8,7 @@ from typing import Final, final
 __all__ = ["DEFAULT_PACE", "DEFAULT_START", "VirtualClock"]
 
 DEFAULT_START: Final = datetime(2024, 1, 1, 9, 0)
-"""The virtual date and time at which a conversation starts by default."""
+"""The default virtual date and time at the start of a conversation."""
 
 DEFAULT_PACE: Final = timedelta(seconds=30)
 """The virtual time that a turn takes by default."""
@@ -18,7 +18,7 @@ DEFAULT_PACE: Final = timedelta(seconds=30)
 class VirtualClock:
     """A virtual clock that starts at `start`, advances by `pace` each turn, and can jump forward.
 
-    Its dates have no time zone. Raises ValueError for a start with a time zone, a negative pace, or a jump backwards.
+    Its dates have no time zone. Raises ValueError if `start` has a time zone, the pace is negative, or a jump goes backwards.
     """
 
     def __init__(self, start: datetime, pace: timedelta) -> None:

@@ -1,4 +1,4 @@
-"""What a figure has to say, for any medium: sentences, tables, and data for programs. A medium decides how that looks."""
+"""The result of a measure, for any medium: sentences, tables, and data for programs. The medium decides how they look."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tone = Literal["plain", "warning"]
 
 @final
 class Sentence(NamedTuple):
-    """A sentence. `label`: a word before it, in the margin if it is a line, in bold if it is a notice. A `warning` is coloured."""
+    """A sentence. `label` is a word before it: in the margin of a line, in bold in a notice. A `warning` is coloured."""
 
     text: str
     label: str = ""
@@ -23,7 +23,7 @@ class Sentence(NamedTuple):
 
 @final
 class Section(NamedTuple):
-    """A table under a heading, a sentence that says what it shows, and one that explains how it came about."""
+    """A table under a heading, with a sentence that says what the table shows and one that explains how it was computed."""
 
     heading: str
     sentence: str
@@ -33,7 +33,7 @@ class Section(NamedTuple):
 
 @final
 class Chapter(NamedTuple):
-    """A chapter of a page: a heading, a sentence about all of it, and its sections."""
+    """A chapter of a page: a heading, an introductory sentence, and sections."""
 
     heading: str
     about: str
@@ -42,7 +42,7 @@ class Chapter(NamedTuple):
 
 @final
 class Data(NamedTuple):
-    """Rows for programs. `columns`: their names and types (str, int, float or bool). A row may lack columns."""
+    """Rows for programs. `columns` gives the names and types of the columns (str, int, float or bool). A row may leave some out."""
 
     name: str
     columns: Mapping[str, type]
@@ -51,11 +51,11 @@ class Data(NamedTuple):
 
 @final
 class Document(NamedTuple):
-    """What is said of one run, or of runs side by side.
+    """Everything that measures say about one run, or about several runs side by side.
 
-    Of a run: `notices` stand with its score, in every medium; `lines` below it where there is room for a line each; `chapters` where there
-    is room for pages. Of runs side by side: `leading` tables come right below the scores, `tables` below those of scenarios and pairs.
-    `leading_data` and `data` are the same for programs.
+    For one run, `notices` stand next to its score in every medium, `lines` below it where a medium has room for a line each, and `chapters`
+    where there is room for pages. For runs side by side, `leading` tables come right below the scores, and `tables` below the tables of
+    scenarios and pairs. `leading_data` and `data` are the same for programs.
     """
 
     notices: Sequence[Sentence] = ()
@@ -68,5 +68,5 @@ class Document(NamedTuple):
 
 
 def merged(documents: Sequence[Document]) -> Document:
-    """Return documents as one, in their order."""
+    """Return one document that holds all of these, in their order."""
     return Document(*(tuple(each for part in parts for each in part) for parts in zip(*documents, strict=True)))

@@ -32,7 +32,7 @@ class LongspanError(Exception):
 
 
 class InputError(LongspanError):
-    """An option, a file, a spec or other input is invalid. Raised before anything is written."""
+    """An option, a file, a spec or some other input is invalid. Raised before anything is written."""
 
 
 class AgentError(LongspanError):
@@ -44,7 +44,7 @@ class StoppedError(LongspanError):
 
 
 class ScenarioError(LongspanError):
-    """A test broke the rules of its Stage (overlapping calls, foreign waits, bad arguments). Ends only that test."""
+    """A test broke the rules of its Stage (overlapping calls, foreign waits, bad arguments). Only that test ends."""
 
 
 class JournalError(LongspanError):
@@ -52,7 +52,7 @@ class JournalError(LongspanError):
 
 
 class DamageError(JournalError):
-    """A line of a file is not as it was written. `line` counts from 1."""
+    """A line of a file differs from the line that was written. `line` counts from 1."""
 
     def __init__(self, path: Path, line: int, what: str, remedy: str) -> None:
         super().__init__(f"{path}: damaged at line {line}: {what}; {remedy}")
@@ -60,7 +60,7 @@ class DamageError(JournalError):
 
 
 class ReplayError(JournalError):
-    """Replaying a conversation gave an event that differs from its journal. Names the event and the difference."""
+    """Replaying a conversation produced an event that differs from the journal. Names the event and the difference."""
 
 
 def first_problem(error: ValidationError) -> str:
@@ -81,13 +81,14 @@ def one_line(error: BaseException, limit: int = 300) -> str:
 
 
 def journal_text(error: BaseException) -> str:
-    """Format an exception as one line that is the same at every replay: object addresses are left out."""
+    """Format an exception as one line that is the same at every replay, without object addresses."""
     message = " ".join(f"{type(error).__name__}: {_message(error)}".split()).removesuffix(":")
     return re.sub(r" at 0x[0-9a-fA-F]+", "", message)[:500].encode("utf-8", "replace").decode()
 
 
 def _message(error: BaseException) -> str:
-    """Return an exception's message without keys: pydantic's in our words, and of one that cannot be told none."""
+    """Return an exception's message with keys left out. Pydantic's messages are replaced by ours; a message that cannot be formatted is
+    empty."""
     if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
         found: Any = error
         return f"{found.title}: {first_problem(found)}"

@@ -1,4 +1,4 @@
-"""Pydantic fields for numbers and dates as users write them, and a validation that reads whole numbers strictly."""
+"""Pydantic fields for numbers and dates as users write them, and strict validation of whole numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["MAX_START", "Label", "Names", "Seed", "Seeds", "Span", "Spans", "Sta
 Model = TypeVar("Model", bound=BaseModel)
 
 Whole = Annotated[int, BeforeValidator(parse_integer)]
-"""A whole number, or its plain digits."""
+"""A whole number, or a string of its plain digits."""
 
 Seed = Annotated[Whole, Field(ge=-(2**63), lt=2**63)]
 """The seed of a run's tests."""
@@ -28,20 +28,20 @@ Span = Annotated[Whole, Field(ge=1, le=MAX_TOKENS)]
 """The span of a run's tests in tokens."""
 
 Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)]
-"""A list of names, or a single one."""
+"""A list of names, or a single name."""
 
 Spans = Annotated[list[Tokens], BeforeValidator(lambda values: listed(values, spans_in))]
-"""A list of spans in tokens, or a text with several."""
+"""A list of spans in tokens, or one string that lists several."""
 
 Seeds = Annotated[list[Seed], BeforeValidator(lambda values: listed(values, seeds_in))]
-"""A list of seeds, or a text with several."""
+"""A list of seeds, or one string that lists several."""
 
 MAX_LABEL: Final = 40
-"""Characters of a label."""
+"""The maximum number of characters in a label."""
 
 
 def _label(value: object) -> str:
-    """Return a label. Raises ValueError."""
+    """Return a valid label. Raises ValueError."""
     if (
         not isinstance(value, str)
         or not value.isprintable()
@@ -56,17 +56,17 @@ def _label(value: object) -> str:
 
 
 Label = Annotated[str, BeforeValidator(_label)]
-"""What tells runs of one agent apart."""
+"""A label that tells runs of the same agent apart."""
 
 MAX_START: Final = datetime(9000, 1, 1)
-"""Conversations start before this date, so that virtual time stays within the calendar's range."""
+"""Conversations must start before this date, so that virtual time stays within the calendar's range."""
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{3}|\.[0-9]{6})?)?)?")
 _LOOKS_NUMERIC: Final = re.compile(r"[\s\d_+.-]*")
 
 
 def _start(value: object) -> datetime:
-    """Return a date and time without a time zone. Raises ValueError."""
+    """Return a date and time that has no time zone. Raises ValueError."""
     if isinstance(value, str) and _DATE.fullmatch(value):
         value = datetime.fromisoformat(value)
     elif isinstance(value, date) and not isinstance(value, datetime):
@@ -79,11 +79,12 @@ def _start(value: object) -> datetime:
 
 
 StartsAt = Annotated[datetime, BeforeValidator(_start)]
-"""The virtual date at which a conversation starts."""
+"""The virtual date at the start of a conversation."""
 
 
 OPEN: Final = ".NAME"
-"""How the alias of a field ends that takes all options with that prefix, as a mapping: `header.NAME` takes `header.user` and others."""
+"""The end of the alias of an open field, which collects all options with its prefix in a mapping: `header.NAME` takes `header.user` and the
+like."""
 
 
 def option_names(model: type[BaseModel]) -> list[str]:
@@ -92,13 +93,13 @@ def option_names(model: type[BaseModel]) -> list[str]:
 
 
 def is_option(name: str, known: Collection[str]) -> bool:
-    """Return whether an option has one of the `known` names, or the prefix of one that is open."""
+    """Return whether an option has one of the `known` names, or the prefix of an open field among them."""
     prefix, dot, rest = name.partition(".")
     return f"{prefix}{OPEN}" in known if dot and rest else name in known
 
 
 def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was given by name, with the options of each open field as one mapping."""
+    """Return the given values, with the options of each open field gathered into one mapping."""
     found = dict(given)
     for prefix in (name.removesuffix(OPEN) for name in option_names(model) if name.endswith(OPEN)):
         inside = {name.removeprefix(f"{prefix}."): found.pop(name) for name in given if name.startswith(f"{prefix}.")}
@@ -108,12 +109,12 @@ def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any
 
 
 def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
-    """Validate what a user gave by name. Raises ValidationError.
+    """Validate values that a user gave by name. Raises ValidationError.
 
-    A whole number must be written plainly (see `parse_integer`), or as a size, even if the type of the model's field reads more.
+    A whole number must be written plainly (see `parse_integer`) or as a size, even if the type of the model's field would accept more.
     """
-    # Pydantic's strict modes do not say this: with Python and JSON, "7" is no number, but all options of an agent are text; with
-    # strings, "1_000" is 1000, "0-9" is -9, and a suite's 7 is no number.
+    # Pydantic's strict modes cannot express this. For Python and JSON, "7" is not a number, yet all options of an agent are strings. For
+    # strings, "1_000" is 1000, "0-9" is -9, and a suite's 7 is not a number.
     given = _gathered(model, given)
     read = model.model_validate(given)
     for name, info in model.model_fields.items():
@@ -125,10 +126,11 @@ def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
 
 
 def _odd(given: Any, read: Any) -> str:
-    """Return what is wrong with something that was given for a whole number, or with the first such value in it; "" if nothing is."""
+    """Return the problem with a value that was read as a whole number, or with the first such value inside a list or mapping; "" if there
+    is none."""
     if type(read) is int and type(given) is not int:
         if isinstance(given, str) and (PLAIN.match(given) or is_size(given) or not _LOOKS_NUMERIC.fullmatch(given)):
-            return ""  # what has letters is a name that the field itself reads as a number
+            return ""  # a word with letters is a name that the field itself turns into a number
         try:
             parse_integer(given)
         except ValueError as error:

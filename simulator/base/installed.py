@@ -1,4 +1,4 @@
-"""The names of what is installed: suites, and by entry point scenarios and kinds of agent. Nothing is loaded."""
+"""The names of everything installed: suites, and the scenarios and kinds of agent registered as entry points. Nothing is loaded."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Final
 __all__ = ["AGENTS", "SCENARIOS", "installed", "suites"]
 
 SCENARIOS: Final = "longspan.scenarios"
-"""The entry-point group in which distributions register scenario classes by name."""
+"""The entry-point group where distributions register scenario classes by name."""
 
 AGENTS: Final = "longspan.agents"
-"""The entry-point group in which a distribution registers a kind of agent: the kind's name, and a class."""
+"""The entry-point group where distributions register kinds of agent: a name and a class."""
 
 SUITES: Final = Path(__file__).parents[1] / "suites"
 
 
 def installed(group: str) -> dict[str, list[EntryPoint]]:
-    """Return the entry points of a group by name. A name that several distributions register has several entries."""
+    """Return a group's entry points by name. A name registered by several distributions has several entries."""
     points: dict[str, list[EntryPoint]] = {}
     for point in _points(entry_points, group, tuple(sys.path)):
         points.setdefault(point.name, []).append(point)
@@ -30,7 +30,7 @@ def installed(group: str) -> dict[str, list[EntryPoint]]:
 
 @lru_cache(maxsize=32)
 def _points(find: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return a group's entry points sorted by name. Cached for each path, because `find` reads every distribution on it."""
+    """Return a group's entry points, sorted by name. Cached for each path, because `find` reads every distribution on the path."""
     return sorted(find(group=group), key=lambda point: point.name)
 
 

@@ -1,6 +1,6 @@
 """Whole numbers as users write them: plain decimal digits.
 
-Python, YAML and pydantic read much more as one: 0x10, 1_000, +7, 7.0, true, 1:30 and, for -9, even 0-9.
+Python, YAML and pydantic accept far more: 0x10, 1_000, +7, 7.0, true, 1:30 and even 0-9, which becomes -9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PLAIN: Final = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
 
 
 def parse_integer(value: object) -> int:
-    """Return a whole number, given as one or in plain digits. Raises ValueError for anything else, such as true or 7.0."""
+    """Return a whole number that is given as an int or in plain digits. Raises ValueError for anything else, such as true or 7.0."""
     if type(value) is int:
         return value
     if isinstance(value, str) and PLAIN.match(value):
@@ -27,12 +27,12 @@ def parse_integer(value: object) -> int:
 
 
 def is_finite(value: object) -> TypeGuard[int | float]:
-    """Return whether a value is a number, not a boolean, that is finite as a float. An int of JSON may have thousands of digits."""
+    """Return whether a value is a number, but not a boolean, and finite as a float. JSON allows an int of thousands of digits."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < sys.float_info.max
 
 
 def whole(low: int, high: int) -> Callable[[object], int]:
-    """Return a parser for an option of the command line: `parse_integer` within limits."""
+    """Return a parser for a command-line option: `parse_integer` with limits."""
 
     def parse(value: object) -> int:
         number = parse_integer(value)

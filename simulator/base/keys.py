@@ -1,4 +1,4 @@
-"""Keys in the environment, which are never written, however a text from outside spells them."""
+"""Keep the keys in the environment from being written, however text from outside spells them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
 """Names of environment variables that hold keys."""
 
 MIN_LENGTH: Final = 8
-"""The minimum length of a key that is redacted. A shorter one could match ordinary text."""
+"""The minimum length of a key that is redacted. Anything shorter could match ordinary text."""
 
 MIN_PLAIN: Final = 16
-"""The minimum length if it has letters alone or digits alone, as words and dates do."""
+"""The minimum length of a key made of letters alone or of digits alone, as words and dates are."""
 
 MAX_LENGTH: Final = 4_096
-"""The maximum length of a key, as it is spelled, that is redacted wherever a text is cut."""
+"""The maximum length of a key, as spelled, that is redacted wherever the text has been cut."""
 
 FOUND_BY: Final = 20
-"""The characters by which a longer key is found, so that one that was cut off is found too."""
+"""How many of its first characters identify a longer key, so that a key that was cut off is found too."""
 
 DEPTH: Final = 6
-"""How many escapes may be inside one another, as in JSON in JSON in an address."""
+"""How many escapes may be nested, as in JSON inside JSON inside an address."""
 
 _ESCAPE: Final = re.compile(
     r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[rn]|[^\w\r\n])"
     r"|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-z]{2,6});|\r?\n[ \t]*"
 )
-"""One character as JSON, C, shells, addresses or HTML write it, or the end of a line, at which base64 is wrapped."""
+"""One character as escaped by JSON, C, shells, addresses or HTML, or a line end, since base64 is wrapped."""
 
 _noted: Final[set[str]] = set()
 
 
 class _Secret(NamedTuple):
-    """A spelling that must not be written, the part of it by which it is found, and the name of the environment variable."""
+    """A spelling that must not be written, the part that identifies it, and the name of the environment variable."""
 
     spelling: str
     found_by: str
@@ -55,22 +55,22 @@ class _Span(NamedTuple):
 
 
 def note_key(name: str) -> None:
-    """Note that an environment variable holds a key, whatever its name."""
+    """Note that an environment variable holds a key, whatever its name is."""
     _noted.add(name)
 
 
 def redacted(text: str) -> str:
-    """Return a text with the names of environment variables that hold keys instead of their values.
+    """Return `text` with every key replaced by the name of its environment variable.
 
-    A value is found as it is, with some or all of its characters escaped, in hexadecimal, and in the base64 of any text that holds
-    it. Values of fewer than MIN_LENGTH characters stay, and words and numbers of fewer than MIN_PLAIN.
+    A key is found as it is, with some or all of its characters escaped, in hexadecimal, and in base64, even inside longer encoded text.
+    Values shorter than MIN_LENGTH are left alone, as are words and numbers shorter than MIN_PLAIN.
     """
     return _redacted(text, _secrets())
 
 
 def redacted_in(value: Any) -> Any:
-    """Return a value of JSON with all its texts `redacted`, the keys of objects included. What else there is becomes JSON first, if it
-    can. Raises RecursionError for a value without an end."""
+    """Return a JSON value with all of its strings `redacted`, including the keys of objects. Any other value is converted to JSON first, if
+    possible. Raises RecursionError for a value that contains itself."""
     secrets = _secrets()
     return _redacted_in(value, secrets) if secrets else value
 
@@ -89,7 +89,7 @@ def _redacted_in(value: Any, secrets: Sequence[_Secret]) -> Any:
     try:
         return _redacted_in(to_jsonable_python(value), secrets)
     except (PydanticSerializationError, ValueError):
-        return value  # it cannot be written either
+        return value  # JSON cannot express it, so it will not be written either
 
 
 def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
@@ -103,7 +103,8 @@ def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
 
 
 def _merged(spans: list[_Span]) -> list[_Span]:
-    """Return spans in order, those that overlap as one, which has the name of the one that begins first and is longest."""
+    """Return the spans in order, with overlapping ones merged. A merged span has the name of the longest span among those that begin
+    first."""
     merged: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:
@@ -114,7 +115,7 @@ def _merged(spans: list[_Span]) -> list[_Span]:
 
 
 def _found(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
-    """Return where a text has secrets, as they are and behind up to `depth` escapes."""
+    """Return the positions of secrets in `text`, both plain and behind up to `depth` levels of escapes."""
     spans = [span for secret in secrets for span in _occurrences(text, secret)]
     meant = _ESCAPE.sub(_meant, text) if depth else text
     if meant != text and (inside := _found(meant, secrets, depth - 1)):
@@ -135,7 +136,7 @@ def _occurrences(text: str, secret: _Secret) -> Iterator[_Span]:
 
 @final
 class _Places:
-    """Where the characters stand in a text that its escapes mean."""
+    """Maps positions in unescaped text back to positions in the text as written."""
 
     def __init__(self, text: str) -> None:
         self._meant: list[int] = []
@@ -148,7 +149,7 @@ class _Places:
             saved += match.end() - match.start() - length
 
     def of(self, place: int) -> range:
-        """Return the place of a character that is meant, as written."""
+        """Return where the character at this position of the unescaped text is written."""
         last = bisect_right(self._meant, place) - 1
         if last < 0:
             return range(place, place + 1)
@@ -158,7 +159,7 @@ class _Places:
 
 
 def _meant(escape: re.Match[str]) -> str:
-    """Return what an escape means: one character, or none for the end of a line."""
+    """Return the character that an escape stands for, or an empty string for a line end."""
     text = escape[0]
     if text[0] == "\\":
         if text[1] in "ux":
@@ -176,12 +177,12 @@ def _secrets() -> Sequence[_Secret]:
 
 @lru_cache(maxsize=1024)
 def _is_of_key(name: str) -> bool:
-    """Return whether a variable is named as keys are. Cached, since each text is redacted with the keys that are set by then."""
+    """Return whether a variable is named like a key. Cached, because redacting any text asks this of the whole environment."""
     return NAMES.search(name) is not None
 
 
 def _is_key(value: str) -> bool:
-    """Return whether a value is told from ordinary text."""
+    """Return whether a value can be told apart from ordinary text."""
     return len(value) >= (MIN_PLAIN if value.isalpha() or value.isdigit() else MIN_LENGTH)
 
 
@@ -193,11 +194,11 @@ def _spelled(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
 def _spellings(key: str) -> Iterator[str]:
     data = key.encode("utf-8", "surrogateescape")
     yield key
-    yield re.sub(r"\r?\n[ \t]*", "", key)  # as a text is in which the ends of lines were left out
+    yield re.sub(r"\r?\n[ \t]*", "", key)  # for text whose line ends have been removed
     yield data.hex()
     yield data.hex().upper()
     for before in range(3):
         code = b64encode(bytes(before) + data).decode()
-        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # the characters that depend on the key alone
+        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # only the characters that depend on nothing but the key
         yield whole
         yield whole.translate({ord("+"): "-", ord("/"): "_"})

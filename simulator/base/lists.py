@@ -1,4 +1,4 @@
-"""Several seeds or spans in one text, as users write them: `0-9`, `1,4,7`, `2k,32k`."""
+"""Several seeds or spans in one string, as users write them: `0-9`, `1,4,7`, `2k,32k`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["listed", "seeds_in", "spans_in"]
 T = TypeVar("T")
 
 MAX_SEEDS: Final = 10_000
-"""The most seeds of one range."""
+"""The most seeds that a range may have."""
 
 _WHOLE: Final = r"0|-?[1-9][0-9]{0,18}"
 _RANGE: Final = re.compile(rf"({_WHOLE})-({_WHOLE})", re.ASCII)
@@ -23,7 +23,7 @@ _COMMA: Final = re.compile(", ?")
 
 
 def seeds_in(text: str) -> list[int]:
-    """Return the seeds in a text: whole numbers and ranges such as 0-9, with commas between them.
+    """Return the seeds listed in `text`: whole numbers and ranges such as 0-9, separated by commas.
 
     Raises InputError for anything else, and for a range that runs backwards or has more than MAX_SEEDS seeds.
     """
@@ -31,14 +31,15 @@ def seeds_in(text: str) -> list[int]:
 
 
 def spans_in(text: str) -> list[int]:
-    """Return the spans in a text, in tokens: sizes such as 32k, with commas between them. Raises InputError."""
+    """Return the spans listed in `text`, in tokens: sizes such as 32k, separated by commas. Raises InputError."""
     return [parse_size(part) for part in _COMMA.split(text)]
 
 
 def listed(values: object, read: Callable[[str], list[T]]) -> Any:
-    """Return a value, or a list of some, as a list in which each text is replaced by what is in it. Anything else is left to pydantic.
+    """Return a value, or a list of values, as a list, and replace each string by the values that it lists. Anything else is left to
+    pydantic.
 
-    Raises ValueError, which pydantic reports as a field's error.
+    Raises ValueError, which pydantic reports as an error of the field.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         values = [values]

@@ -1,4 +1,4 @@
-"""The nights of a conversation, in which an agent may put its memory in order."""
+"""The nights of a conversation, during which an agent may put its memory in order."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Final, final
 __all__ = ["MAX_NIGHTS", "Nights", "morning_after"]
 
 MORNING: Final = time(7, 30)
-"""When a night is over, in virtual time."""
+"""The time of day, in virtual time, when a night ends."""
 
 SHORTEST: Final = timedelta(hours=4)
-"""The least virtual time that a night takes."""
+"""The shortest night, in virtual time."""
 
 MAX_NIGHTS: Final = 100
 """The most nights in a span."""
 
 
 def morning_after(now: datetime) -> datetime:
-    """Return when a night is over that begins now."""
+    """Return the end of a night that begins now."""
     morning = datetime.combine(now.date(), MORNING)
     return morning if morning >= now + SHORTEST else morning + timedelta(days=1)
 
 
 @final
 class Nights:
-    """When nights fall: `each` of them in every `span`, at equal distances of charged tokens, the first after half of one.
+    """Decides when nights fall: `each` of them in every `span`, evenly spaced in charged tokens, the first after half an interval.
 
-    So a test passes as many nights, or nearly, at every span, and they fall at the same places for every agent.
+    A test therefore lives through about the same number of nights at every span, and every agent has them in the same places.
     """
 
     def __init__(self, each: int, span: int) -> None:
@@ -37,8 +37,8 @@ class Nights:
         self._turn = 0
 
     def fall(self, turn: int, position: int) -> bool:
-        """Return whether a night falls before turn number `turn`, at a charged position: no two fall between the same turns. If it
-        does, the next one is waited for."""
+        """Return whether a night falls before turn number `turn`, at a charged position. At most one night falls between two turns. If one
+        does, the next call waits for the night after it."""
         if position < self._next or turn == self._turn:
             return False
         self._next += self._apart

@@ -1,8 +1,8 @@
-"""YAML without its traps: whole numbers are plain decimal digits, `off` is a word, a key is given once, and aliases cannot make a small
-file large.
+"""YAML without its traps: whole numbers are plain decimal digits, `off` is a word, a duplicate key is an error, and aliases cannot make a
+small file large.
 
-Why not ruamel.yaml, which reads YAML 1.2: it still takes 0x10, 010, 1_000 and +7 for numbers, and sets no limit to aliases, so that its
-loader would need all that is below. It takes 1.6 times as long to read a suite.
+Why not ruamel.yaml, which reads YAML 1.2: it still takes 0x10, 010, 1_000 and +7 for numbers and does not limit aliases, so that its loader
+would need everything below as well. It also takes 1.6 times as long to read a suite.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from longspan.simulator.base.integers import PLAIN, parse_integer
 __all__ = ["load"]
 
 MAX_NODES: Final = 100_000
-"""The largest number of values in a file, counted again at each alias."""
+"""The most values that a file may have, counting an aliased value again at each alias."""
 
 _BOOL: Final = "tag:yaml.org,2002:bool"
 _INT: Final = "tag:yaml.org,2002:int"
@@ -26,10 +26,9 @@ _FLOAT: Final = "tag:yaml.org,2002:float"
 
 
 def load(text: str | bytes) -> Any:
-    """Return the value of a YAML document. Raises YAMLError, or another Exception for a value that a constructor does not accept.
+    """Return the value of a YAML document. Raises YAMLError, or whatever exception a constructor raises for a value that it rejects.
 
-    What YAML 1.1 also reads as a number (0x10, 010, 1_000, +7, 1:30) is text, and so
-    is what it also reads as true or false (yes, no, on, off).
+    Anything that only YAML 1.1 reads as a number (0x10, 010, 1_000, +7, 1:30) or as true or false (yes, no, on, off) is a string.
     """
     return yaml.load(text, _Loader)  # noqa: S506
 
@@ -59,7 +58,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _size(node: yaml.Node, known: dict[int, float]) -> float:
-    """Return the number of nodes below a node, which is infinite for one that contains itself."""
+    """Return the number of nodes below a node: infinite if it contains itself."""
     if id(node) not in known:
         known[id(node)] = float("inf")
         inner = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else node.value
@@ -68,7 +67,7 @@ def _size(node: yaml.Node, known: dict[int, float]) -> float:
 
 
 def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
-    return parse_integer(node.value)  # which may have an explicit tag
+    return parse_integer(node.value)  # an explicit tag may claim any scalar to be one
 
 
 _Loader.add_implicit_resolver(_BOOL, re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))

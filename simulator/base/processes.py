@@ -1,4 +1,4 @@
-"""Limits that several processes divide among them, where they play the runs of a sweep (see `sweeps.processes`)."""
+"""Limits shared by the processes that play the runs of a sweep (see `sweeps.processes`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 __all__ = ["PROCESSES", "share"]
 
 PROCESSES: Final = "LONGSPAN_PROCESSES"
-"""The environment variable that tells a worker how many processes share limits."""
+"""The environment variable that tells a worker how many processes share its limits."""
 
 
 def share(limit: float | None) -> float:
-    """Return this process's share of a limit, at least 1. Without a limit (None) that is inf."""
+    """Return this process's share of a limit, at least 1. Without a limit (None), the share is inf."""
     return inf if limit is None else max(1, limit // int(os.environ.get(PROCESSES, "1")))

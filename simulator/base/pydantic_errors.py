@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a value, in our words."""
+"""Pydantic's validation errors in our own words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "union_tag_not_found": "lacks {discriminator}",
     "url_too_long": "must have at most {max_length} characters",
 }
-"""What is said of each type of problem, with values of its context."""
+"""The message for each type of problem, with placeholders for values from its context."""
 
 _KINDS: Final[Mapping[str, str]] = {
     "int": "a whole number",
@@ -80,14 +80,14 @@ _KINDS: Final[Mapping[str, str]] = {
     "url": "an address, such as http://127.0.0.1:8000",
     "json": "JSON",
 }
-"""What a value must be if the type of the problem is KIND_type or KIND_parsing."""
+"""The kind of value that is expected if the type of the problem is KIND_type or KIND_parsing."""
 
 _OWN: Final = ("value_error", "assertion_error")
-"""Problems that a validator, of ours or of a scenario's author, has found and described."""
+"""Problems found and described by a validator, ours or a scenario author's."""
 
 
 def problem_of(error: ErrorDetails) -> str:
-    """Say what is wrong, as one line."""
+    """Describe a problem in one line."""
     from pydantic_core import core_schema
 
     type_, context = error["type"], error.get("ctx", {})
@@ -104,12 +104,12 @@ def problem_of(error: ErrorDetails) -> str:
 
 
 def place_of(error: ErrorDetails) -> str:
-    """Name the value that is wrong by the keys and positions that lead to it, such as `runs.0.seeds`; empty for the whole."""
+    """Return the keys and positions that lead to the wrong value, such as `runs.0.seeds`; empty if the whole value is wrong."""
     return " ".join(".".join(_keys(error["loc"])).split())[:200]
 
 
 def _keys(location: Iterable[int | str]) -> Iterable[str]:
-    """Leave out what pydantic adds to a location: its names of types, such as `constrained-str` or `list[int]`."""
+    """Leave out the names of types that pydantic adds to a location, such as `constrained-str` or `list[int]`."""
     return (key for key in map(str, location) if not key.endswith("]") and not key.startswith("constrained-"))
 
 

@@ -13,14 +13,14 @@ from longspan.simulator.base.errors import InputError
 __all__ = ["MAX_TOKENS", "Tokens", "is_size", "parse_size"]
 
 MAX_TOKENS: Final = 1_000_000_000
-"""The largest number of tokens: of a span, a window and the like."""
+"""The largest number of tokens allowed in a span, a window and the like."""
 
 _SIZE: Final = re.compile(r"(0|[1-9][0-9]{0,11})|((?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,6})?) ?([km])", re.IGNORECASE | re.ASCII)
 _UNITS: Final = {"k": 1_000, "m": 1_000_000}
 
 
 def is_size(text: str) -> bool:
-    """Return whether a text has the form of a size, whatever its value."""
+    """Return whether `text` has the form of a size, whatever its value."""
     return _SIZE.fullmatch(text) is not None
 
 
@@ -37,7 +37,7 @@ def parse_size(text: str) -> int:
 
 
 def _tokens(value: object) -> int:
-    """Parse a size for pydantic, which reports a ValueError, but not an InputError, as a field's error."""
+    """Parse a size for pydantic, which reports a ValueError as an error of the field, but not an InputError."""
     if type(value) is not int and not isinstance(value, str):
         raise ValueError(f"a size must be a whole number of tokens, such as 8k, 1.5k or 500000; got {type(value).__name__}")
     try:
@@ -47,4 +47,4 @@ def _tokens(value: object) -> int:
 
 
 Tokens = Annotated[int, BeforeValidator(_tokens), Field(le=MAX_TOKENS)]
-"""A pydantic field type for a number of tokens: an integer, or text that `parse_size` accepts."""
+"""A pydantic field type for a number of tokens: an integer, or a string that `parse_size` accepts."""

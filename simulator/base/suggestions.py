@@ -1,4 +1,4 @@
-"""What somebody may have meant who wrote a name that does not exist."""
+"""Suggestions for a name that does not exist."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 __all__ = ["alike", "meant", "with_keys"]
 
 ALIKE: Final = 0.66
-"""The least share of letters that two names have in common, in order, if one may be meant by the other."""
+"""The smallest share of letters that two names must have in common, in order, for one to be suggested in place of the other."""
 
 CLOSE: Final = 0.1
-"""How much less than the most alike another one may be."""
+"""How far another suggestion may lag behind the most similar one."""
 
 
 def meant(given: str, known: Iterable[str], otherwise: str = "") -> str:
@@ -21,7 +21,7 @@ def meant(given: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def alike(given: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that are spelt much like the given one, the most alike first."""
+    """Return the known names that are spelt much like the given one, most similar first."""
     from difflib import SequenceMatcher, get_close_matches
 
     given = given.lower().lstrip("-")[:80]
@@ -31,7 +31,8 @@ def alike(given: str, known: Iterable[str]) -> list[str]:
 
 
 def with_keys(problem: str, whose: str, known: Iterable[str]) -> str:
-    """Return what is wrong with a mapping, as `first_problem` tells it, with the key that is meant by an unknown one, or else all keys."""
+    """Return the problem with a mapping, in the form of `first_problem`. For an unknown key, add the key that was probably meant, or else
+    list all keys."""
     keys = list(known)
     all_keys = f"{whose} keys are {', '.join(keys)}"
     place, unknown, _ = problem.rpartition(": unknown key")

@@ -12,11 +12,11 @@ __all__ = ["Table", "small"]
 
 @final
 class Table(BaseModel):
-    """A table with a title, columns and rows of text. `note` explains how to read it.
+    """A table with a title, columns and rows of strings. `note` explains how to read it.
 
-    `heads`: for rows with long texts, this many columns are shown on a row's first line and the others below it; 0 for a plain
-    table. `shades`: a value in [0, 1] that colours each cell, None for no colour; `across`: what the shaded columns are. Raises
-    ValueError if the number of cells in a row, or of shades, differs from the number of columns.
+    Rows with long cells have `heads`: the number of columns shown on a row's first line, with the other columns below; 0 for a plain table.
+    `shades` holds a value in [0, 1] to colour each cell, or None for no colour, and `across` says what the shaded columns are. Raises
+    ValueError if a row has more or fewer cells, or shades, than there are columns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,11 +38,11 @@ class Table(BaseModel):
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns are numeric and right-aligned. The first never is: it names the row."""
+        """Whether each column is numeric and right-aligned. The first column never is: it names the row."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return [number > 0 and all(not cell or cell[0] in "0123456789<" for cell in column) for number, column in enumerate(columns)]
 
 
 def small(value: float) -> str:
-    """A figure with two decimals, or as many as a small one needs: 12.35, 0.50, 0.0012."""
+    """Format a number with two decimals, or as many as a small one needs: 12.35, 0.50, 0.0012."""
     return f"{Decimal(f'{value:.3g}'):f}" if 0 < abs(value) < 0.0995 else f"{value:.2f}"

@@ -20,7 +20,7 @@ COMPILER: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
 
 
 def environment(*folders: Path, **options: Any) -> Environment:
-    """Return an environment that looks up templates in these folders, in this order. HTML is escaped only with `autoescape`."""
+    """Return an environment that looks for templates in these folders, in this order. HTML is escaped only with `autoescape`."""
     loader: BaseLoader = FileSystemLoader(folders)
     options = {"autoescape": False, **options}
     bytecode_cache = _CompiledTemplates({name: value for name, value in options.items() if not callable(value)})
@@ -30,7 +30,7 @@ def environment(*folders: Path, **options: Any) -> Environment:
 class _CompiledTemplates(BytecodeCache):
     """Compiled templates in the user's cache folder. Jinja checks that their source has not changed.
 
-    Jinja applies filters to constants when it compiles a template, so a cached template keeps the result of an older filter.
+    When Jinja compiles a template, it applies filters to constants, so a cached template keeps the result of an older filter.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""Text on the terminal. Most of it is not ours: every command prints, complains and asks through these functions, which leave out keys."""
+"""Text on the terminal. Most of it comes from outside, so every command prints, complains and asks through these functions, which redact
+keys."""
 
 from __future__ import annotations
 
@@ -26,24 +27,25 @@ _LINE_ENDS: Final = re.compile("(?:\r\n|[\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
 
 
 def visible(text: str) -> str:
-    """Replace characters that are invisible, control a terminal or are not allowed in HTML with their code points, as in [U+001B]."""
+    """Replace characters that are invisible, control a terminal or are forbidden in HTML by their code points, as in [U+001B]."""
     if text.isascii() and not text.encode().translate(None, _PLAIN):  # much faster than the pattern
         return text
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
 def as_line(text: str) -> str:
-    """Return `visible` text as one line: ends of lines become spaces."""
+    """Return `visible` text on one line, with line ends replaced by spaces."""
     return visible(_LINE_ENDS.sub(" ", text))
 
 
 def typed(*words: object) -> str:
-    """Return the words of a command as a person types them in a shell."""
+    """Return a command as a person would type its words in a shell."""
     return shlex.join(map(str, words))
 
 
 def prepare() -> None:
-    """Have the standard streams replace what they cannot read or show, which is otherwise an error, and tracebacks be shown as text."""
+    """Set up the standard streams to replace characters that they cannot read or show instead of raising, and show tracebacks as plain
+    text."""
     sys.excepthook = _complain_of
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
@@ -51,20 +53,20 @@ def prepare() -> None:
 
 
 def give_up_output() -> None:
-    """Drop what is still to be written to standard output, which is broken."""
+    """Discard pending output, because standard output is broken."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
 
 
 def say(text: str = "", *, lines: bool = False) -> None:
-    """Print a line on standard output, or with `lines` a text of several."""
+    """Print a line on standard output, or several with `lines`."""
     text = redacted(text)
     _write(sys.stdout, f"{visible(text) if lines else as_line(text)}\n")
 
 
 def complain(text: str = "", *, rewritten: bool = False) -> None:
-    """Print a line on standard error: a failure, a warning, progress. A closed stream is no error.
+    """Print a line on standard error: a failure, a warning, progress. A closed stream is not an error.
 
-    `rewritten`: the next such line replaces it, on a terminal.
+    On a terminal, a `rewritten` line is replaced by the next one.
     """
     with suppress(OSError, ValueError):
         line = as_line(redacted(text))
@@ -88,7 +90,8 @@ def say_json(value: Any) -> None:
 
 
 def ask(prompt: str) -> str:
-    """Print a prompt and return the line that is typed. Raises EOFError at the end of the input, or if a standard stream is missing."""
+    """Print a prompt and return the line that the user types. Raises EOFError at the end of the input, or if a standard stream is
+    missing."""
     if None in (sys.stdin, sys.stdout, sys.stderr):  # `input` needs all three
         raise EOFError
     _write(sys.stdout, f"{as_line(prompt)} ")
@@ -96,7 +99,7 @@ def ask(prompt: str) -> str:
 
 
 def confirm(question: str) -> bool:
-    """Ask a question that `y` or `yes` answers with yes, and anything else with no. Raises EOFError at the end of the input."""
+    """Ask a question: `y` or `yes` means yes, anything else means no. Raises EOFError at the end of the input."""
     return ask(f"{question} [y/N]:").strip().lower() in ("y", "yes")
 
 
@@ -106,6 +109,6 @@ def _complain_of(kind: type[BaseException], error: BaseException, trace: Traceba
 
 
 def _write(stream: IO[str] | None, text: str) -> None:
-    if stream is not None:  # as it is if the program was started without one
+    if stream is not None:  # a program can be started without one
         stream.write(text)
         stream.flush()

@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["EncodingName", "Tokenizer"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
-"""The encodings that longspan can count with."""
+"""The encodings that longspan can count tokens in."""
 
 RANKS = Path(__file__).parents[1] / "data" / "ranks"
 
 PIECE: Final = 100_000
 LONGEST: Final = 500_000
-"""Characters that are passed to tiktoken at once, if the text can be cut there without changing its tokens, and at most. Its memory grows
-with what it is passed, its process dies when there is no more, and its regular expressions fail at a million characters."""
+"""How many characters are passed to tiktoken at once, at most: PIECE if the text can be cut there without changing its tokens, otherwise
+LONGEST. Tiktoken's memory grows with its input, its process dies when memory runs out, and its regular expressions fail at a million
+characters."""
 
 _CERTAIN: Final = re.compile(r"(?s:.*)\S(?= )")
-"""A text up to its last place before a space that follows something else. No token of either encoding reaches over such a place, and none
-before it depends on what follows it."""
+"""Matches up to the last space that follows another character. In either encoding no token reaches across such a space, and no token before
+it depends on the text after it."""
 
 _PATTERNS: Final[dict[EncodingName, str]] = {
     "cl100k_base": (
@@ -47,7 +48,7 @@ _PATTERNS: Final[dict[EncodingName, str]] = {
         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
 }
-"""The regular expressions by which tiktoken splits a text before it encodes the pieces."""
+"""The regular expressions that split text before tiktoken encodes the pieces."""
 
 _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
     "cl100k_base": {
@@ -59,15 +60,15 @@ _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
     },
     "o200k_base": {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
 }
-"""Special tokens, which can be decoded but which no text is encoded to."""
+"""Special tokens. They can be decoded, but no text is encoded to them."""
 
-_loading = threading.Lock()  # the table below is shared by all threads
+_loading = threading.Lock()  # threads share the table below
 _encodings: dict[str, Encoding] = {}
 
 
 @final
 class Tokenizer:
-    """Counts the tokens of a text in one encoding. Special tokens in a text are treated as ordinary text.
+    """Counts the tokens of text in one encoding. Special tokens in it are treated as ordinary text.
 
     Loading takes about 0.2 s, once per process and encoding. Safe to use from any thread.
 
@@ -103,10 +104,10 @@ class Tokenizer:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield `text` in pieces that have, one after another, the tokens of the whole.
+    """Yield `text` in pieces whose tokens, one piece after another, are the tokens of the whole.
 
-    But where LONGEST characters have no space after a word, as in a picture written as text, they are cut anyway, which
-    changes their number by a few.
+    If LONGEST characters contain no space after a word, as in a picture written as text, they are cut anyway, which changes the number of
+    tokens by a few.
     """
     begin = 0
     while len(text) - begin > PIECE:
@@ -142,7 +143,7 @@ def _ranks(name: EncodingName) -> dict[bytes, int]:
 
 
 def _unpacked(packed: bytes) -> list[bytes]:
-    """Return the tokens in a packed file. Each is one byte with its length, then its bytes."""
+    """Return the tokens in a packed file. Each is stored as one byte for its length, followed by its bytes."""
     import lzma
 
     records = lzma.decompress(packed)
