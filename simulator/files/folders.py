@@ -1,7 +1,7 @@
-"""What is inside the folders that longspan owns: those of runs, sweeps, calibrations, arenas and written data.
+"""Access to the folders that longspan owns: runs, sweeps, calibrations, arenas and written data.
 
-Such a folder may come from anybody. Nothing in it is reached through a link, nothing but regular files is opened, and what opens a
-named pipe does not wait for its other end. The folder itself may be a link, because the user named it.
+Such a folder may come from anybody. Nothing in it is reached through a link, only regular files are opened, and opening a named pipe does
+not wait for its other end. The folder itself may be a link, because the user named it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def inside(root: Path, *names: str) -> Path:
 
 
 def check_file(path: Path) -> None:
-    """Raise JournalError if there is something at the path that is not a regular file, such as a link."""
+    """Raise JournalError if there is anything at the path but a regular file, such as a link."""
     _check(path, stat.S_ISREG, "a regular file")
 
 
 def open_file(path: Path, mode: Literal["rb", "ab", "r+b"], buffering: int = -1) -> BinaryIO:
-    """Open a regular file. Raises OSError, and JournalError for a link and for anything else that is not a regular file."""
+    """Open a regular file. Raises OSError, and JournalError for a link or anything else that is not a regular file."""
     return open(path, mode, buffering, opener=_open)
 
 
@@ -45,7 +45,7 @@ def _open(path: str, flags: int) -> int:
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError:
-        check_file(Path(path))  # says more
+        check_file(Path(path))  # its message says more
         raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -54,7 +54,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def read_file(path: Path, max_bytes: int | None = None) -> bytes:
-    """Return the content of a regular file. Raises as `open_file` does, and JournalError if it is larger than `max_bytes`."""
+    """Return the content of a regular file. Raises the errors of `open_file`, and JournalError if the file is larger than `max_bytes`."""
     with open_file(path, "rb") as file:
         if max_bytes is not None and os.fstat(file.fileno()).st_size > max_bytes:
             raise JournalError(f"{path}: is larger than any that longspan writes; restore it from a copy, or move it away")
@@ -62,9 +62,9 @@ def read_file(path: Path, max_bytes: int | None = None) -> bytes:
 
 
 def subfolders(root: Path, *names: str) -> list[Path]:
-    """Return the folders in a folder below `root`, in the order of their names; none if it does not exist.
+    """Return the subfolders of a folder below `root`, sorted by name; none if it does not exist.
 
-    Raises JournalError if one of them or a part of their path is a link.
+    Raises JournalError if a subfolder or a part of the path is a link.
     """
     folder = inside(root, *names)
     found = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
@@ -72,11 +72,11 @@ def subfolders(root: Path, *names: str) -> list[Path]:
 
 
 def below(folder: Path) -> Iterator[Path]:
-    """Yield the regular files and the folders at any depth below a folder, in an order that depends on their names alone.
+    """Yield the regular files and folders at any depth below a folder, in an order that depends only on their names.
 
     Raises JournalError for anything else, and OSError.
     """
-    left = [folder]  # not by recursion, because somebody else may have nested the folders
+    left = [folder]  # not by recursion, because the folders may be nested on purpose
     while left:
         for entry in sorted(os.scandir(left.pop()), key=lambda entry: entry.name):
             path = Path(entry.path)
@@ -88,8 +88,9 @@ def below(folder: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder with everything in it. Links in it are deleted, not followed. Anything else is left, and errors are ignored."""
-    if not folder.is_symlink() and folder.is_dir():  # otherwise rmtree would open it, and wait for a named pipe's other end
+    """Delete a folder with everything in it. Links in it are deleted, not followed. If `folder` is anything else it is left alone; errors
+    are ignored."""
+    if not folder.is_symlink() and folder.is_dir():  # otherwise rmtree would open it, and wait for the other end of a named pipe
         with suppress(RecursionError):  # too deeply nested
             shutil.rmtree(folder, ignore_errors=True)
 

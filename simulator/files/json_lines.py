@@ -1,4 +1,4 @@
-"""Append-only files with one JSON object per line, each with a checksum. The first line names what the file belongs to."""
+"""Append-only files with one JSON object per line, each with a checksum. The first line names the owner of the file."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ __all__ = ["JsonLines", "cut_torn"]
 REMEDY: Final = "restore the file from a copy, or move it away"
 
 MAX_BYTES: Final = 2**30
-"""The largest file that is read."""
+"""The largest file that is read, in bytes."""
 
 OWNER: Final = "of"
-"""The field of the first line that names the owner."""
+"""The field of the first line that holds the owner."""
 
 BLOCK: Final = 2**16
-"""Bytes of a file's end that are read at once."""
+"""How many bytes at the end of a file are read at once."""
 
 
 @final
 class JsonLines:
     """A file of JSON lines. It need not exist yet. An incomplete last line, left by a crash, is ignored.
 
-    `owner`: what it belongs to. Every method raises JournalError for a file of another. None: that is neither written nor checked.
+    `owner` is the run or conversation that the file belongs to: every method raises JournalError for the file of another. With None, the
+    owner is neither written nor checked.
     """
 
     def __init__(self, path: Path, owner: Owner | None = None) -> None:
@@ -41,7 +42,7 @@ class JsonLines:
     def append(self, *entries: dict[str, Any]) -> None:
         """Append entries, none of them empty, and sync them to disk.
 
-        Raises JournalError if they cannot be written, the file is a link or its last line has no checksum.
+        Raises JournalError if they cannot be written, the file is a link, or its last line has no checksum.
         """
         try:
             running = RunningSum()
@@ -59,12 +60,12 @@ class JsonLines:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _follow(self, running: RunningSum) -> bool:
-        """Go on after the last line. Return whether there is one."""
+        """Continue the checksum after the last line. Return whether there is one."""
         with open_file(self.path, "rb") as file:
             first = file.readline(MAX_BYTES)
             last, _ = _last_line(file)
         if last:
-            with suppress(ValueError, RecursionError):  # told when it is read
+            with suppress(ValueError, RecursionError):  # reading the file reports it
                 self._check_owner(json.loads(first))
         try:
             if last:
@@ -74,13 +75,13 @@ class JsonLines:
         return bool(last)
 
     def _check_owner(self, first: Any) -> None:
-        """Take what the first line names out of it, and check it."""
+        """Remove the owner from the first line, and check it."""
         found = first.pop(OWNER, None) if isinstance(first, dict) else None
         if self._owner is not None:
             self._owner.check(found, self.path, REMEDY)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return all entries; none if there is no file. Raises DamageError at a line that is not as it was written."""
+        """Return all entries; none if there is no file. Raises DamageError at a line that differs from the line that was written."""
         try:
             *lines, _ = read_file(self.path, MAX_BYTES).split(b"\n")
         except FileNotFoundError:
@@ -114,7 +115,7 @@ def cut_torn(path: Path) -> bool:
 
 
 def _last_line(file: BinaryIO) -> tuple[bytes, int]:
-    """Return a file's last complete line, empty if it has none, and where it ends. Only the end of the file is read."""
+    """Return a file's last complete line, empty if there is none, and the offset of its end. Only the end of the file is read."""
     start = size = file.seek(0, os.SEEK_END)
     tail = b""
     while start and tail.count(b"\n") < 2:

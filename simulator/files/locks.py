@@ -1,4 +1,4 @@
-"""Folder locks, each held by one process at a time."""
+"""Locks on folders, each held by one process at a time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from longspan.simulator.files.folders import open_file
 __all__ = ["LOCK", "is_lock", "is_locked", "locked"]
 
 LOCK: Final = ".lock"
-"""The file in a folder that is locked."""
+"""The file inside a folder that is locked."""
 
 LOOKS: Final = 1000
-"""How often a lock is tried again, a millisecond later, while others are looking whether it is held."""
+"""How often to try for a lock again, a millisecond apart, while other processes are checking whether it is held."""
 
 _held: set[int] = set()
-"""File handles of the locks that this process holds. A forked child must not keep them after this process ends."""
+"""File handles of the locks that this process holds. A forked child must not keep them once this process has ended."""
 
 
 def _close_all() -> None:
@@ -36,10 +36,10 @@ os.register_at_fork(after_in_child=_close_all)
 
 @contextmanager
 def locked(folder: Path, what: str) -> Iterator[int]:
-    """Lock a folder, and yield the lock's file handle. The lock ends when the last process that has the handle ends.
+    """Lock a folder, and yield the lock's file handle. The lock ends when the last process with this handle ends.
 
-    `what` names the folder's content in errors. Raises InputError if another process holds the lock, JournalError if the
-    lock's file is none. A folder that was moved or deleted before the lock was taken is not locked: InputError, too.
+    `what` names the folder's content in errors. Raises InputError if another process holds the lock or if the folder was moved or deleted
+    before the lock was taken, and JournalError if the lock's file is not a regular file.
     """
     try:
         with open_file(folder / LOCK, "ab") as file:
@@ -59,7 +59,7 @@ def locked(folder: Path, what: str) -> Iterator[int]:
 
 
 def is_lock(handle: int, folder: Path) -> bool:
-    """Return whether a file handle is that of the folder's lock, so that it is the folder that was locked."""
+    """Return whether a file handle belongs to the lock's file now in the folder: if not, a different folder was locked."""
     try:
         return os.path.samestat(os.fstat(handle), (folder / LOCK).lstat())
     except OSError:
@@ -67,7 +67,8 @@ def is_lock(handle: int, folder: Path) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock. Nobody holds one that is no file: `locked` refuses it."""
+    """Return whether a process holds the folder's lock. If the lock's file is not a regular file nobody does, because `locked` refuses
+    it."""
     try:
         with open_file(folder / LOCK, "rb") as file:
             return not _tried(file.fileno(), fcntl.LOCK_SH)
@@ -76,7 +77,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def _acquired(handle: int) -> bool:
-    """Take the lock unless another process holds it. One that is only looking has a shared one for a moment."""
+    """Take the lock unless another process holds it. A process that only checks the lock holds a shared one for a moment."""
     for _ in range(LOOKS):
         if _tried(handle, fcntl.LOCK_EX):
             return True

@@ -1,4 +1,4 @@
-"""Journals of finished runs, packed with gzip. Whatever reads a journal opens it here, packed or not."""
+"""Journals of finished runs, packed with gzip. All readers of journals open them here, packed or not."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from longspan.simulator.files.reading import partial_of
 __all__ = ["PACKED", "is_packed", "open_journal", "pack"]
 
 PACKED: Final = ".gz"
-"""What the name of a packed journal ends in."""
+"""The suffix of a packed journal's name."""
 
 NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
-"""The errors of file systems without hard links."""
+"""The errors raised by file systems without hard links."""
 
 BLOCK: Final = 2**20
-"""Bytes that are read at once."""
+"""The number of bytes read at once."""
 
 MAX_BYTES: Final = 2**32
-"""The largest journal that is packed, and to which a packed one may expand."""
+"""The largest journal that is packed, and the largest size of a packed journal once it is unpacked."""
 
 
 def is_packed(path: Path) -> bool:
@@ -40,7 +40,7 @@ def is_packed(path: Path) -> bool:
 def open_journal(path: Path) -> Iterator[BinaryIO]:
     """Open a journal for reading. A packed one is unpacked into a temporary file without a name.
 
-    Raises OSError, and JournalError for a link, for what is not gzip, and for what expands to more than MAX_BYTES.
+    Raises OSError. Raises JournalError for a link, for a packed journal that is not gzip, and for one that expands to more than MAX_BYTES.
     """
     if not is_packed(path):
         with open_file(path, "rb") as file:
@@ -55,15 +55,15 @@ def open_journal(path: Path) -> Iterator[BinaryIO]:
 
 
 def pack(path: Path) -> int:
-    """Pack a journal to which nothing will be added, and delete it once what was packed has been compared with it.
+    """Pack a journal that is complete, compare the result with the original, and delete the original.
 
-    The caller has the run's lock. Return how many bytes that frees. Raises OSError, and JournalError if something is in the way: only what
-    was packed of the same journal before is taken for it.
+    The caller holds the run's lock. Returns the number of bytes freed. Raises OSError, and JournalError if the packed file's name is taken
+    by anything but an earlier packed copy of the same journal.
     """
     done = path.with_name(path.name + PACKED)
     partial = partial_of(done)
     partial.unlink(missing_ok=True)
-    if os.path.lexists(done):  # left by a kill between the last two steps
+    if os.path.lexists(done):  # a kill between the last two steps leaves it behind
         with open_file(path, "rb") as file:
             _compare(file, done, "is in the way of the packed journal; move it elsewhere")
             freed = os.fstat(file.fileno()).st_size - done.stat().st_size
@@ -91,9 +91,9 @@ def pack(path: Path) -> int:
 
 
 def _publish(partial: Path, done: Path) -> None:
-    """Give a file its name, unless there is another of that name. Raises JournalError then."""
+    """Give a file its name. Raises JournalError if the name is taken."""
     try:
-        os.link(partial, done)  # renaming would replace the other
+        os.link(partial, done)  # a rename would replace the other file
     except FileExistsError:
         raise JournalError(f"{done}: is in the way of the packed journal; move it elsewhere") from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Atomic file writes, reading files that may be gzipped, and detecting changes."""
+"""Atomic file writes, reading of files that may be gzipped, and detection of changes."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ __all__ = [
 GZIP: Final = b"\x1f\x8b"
 
 BLOCK: Final = 1 << 20
-"""Bytes that are unpacked at once to be counted."""
+"""How many unpacked bytes are counted at once."""
 
 MAX_BYTES: Final = 1 << 30
-"""The largest file, unpacked, of data that users name."""
+"""The largest data file that users may name, measured unpacked."""
 
 
 def partial_of(path: Path) -> Path:
-    """Return the path at which a file or folder is written before it is renamed to `path`."""
+    """Return the temporary path where a file or folder is written before it is renamed to `path`."""
     return path.with_name(f".{path.name}.partial")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` at the end. Raises OSError, which names `path`."""
+    """Yield a temporary path that replaces `path` at the end. Raises OSError with the name `path`."""
     partial = partial_of(path)
-    partial.unlink(missing_ok=True)  # never write through a link that was left there
+    partial.unlink(missing_ok=True)  # never write through a link that somebody left there
     try:
         yield partial
         partial.replace(path)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # a full disk raises it without a name
+        error.filename, error.filename2 = str(path), None  # the error of a full disk names no file
         raise
     finally:
         with suppress(OSError):
@@ -104,7 +104,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Write a text, given whole or in pieces, and replace an older file. Raises OSError and then leaves the older file unchanged."""
+    """Write text, given whole or in pieces, and replace an older file. Raises OSError and then leaves the older file unchanged."""
     with replacing(path) as partial, partial.open("x", encoding="utf-8") as file:
         file.writelines([text] if isinstance(text, str) else text)
         file.flush()
@@ -112,13 +112,13 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, model: BaseModel) -> None:
-    """Write a pydantic model as a JSON file with a checksum, see `checksums`: indented, but for the objects in a list, which have a line
-    each. Raises OSError as `write_text` does."""
+    """Write a pydantic model as a JSON file with a checksum (see `checksums`). The JSON is indented, except that each object in a list has
+    a line of its own. Raises OSError as `write_text` does."""
     write_text(path, sealed(_indented(model.model_dump(mode="json"), "\n")))
 
 
 def _indented(value: Any, line: str) -> str:
-    """Return JSON whose lines begin with `line`, each row of a list in one of them."""
+    """Return JSON whose lines begin with `line`, with one line for each row of a list."""
     inner = f"{line} "
     if isinstance(value, dict) and value:
         fields = (f"{_json(name)}: {_indented(field, inner)}" for name, field in value.items())
@@ -137,15 +137,14 @@ def _json(value: Any) -> str:
 def opened(path: Path, remedy: str = "") -> Iterator[BufferedReader]:
     """Open a regular file for reading in binary.
 
-    Raises InputError with the remedy if it cannot be read, and for anything else: reading a pipe may block, and a device may never
-    end.
+    Raises InputError with the remedy if it cannot be read or is not a regular file: reading a pipe may block, and a device may never end.
     """
     hint = remedy and f"; {remedy}"
     try:
         file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, not a regular file{hint}") from None
-    except (OSError, ValueError) as error:  # a ValueError: a path with a null character
+    except (OSError, ValueError) as error:  # ValueError is raised for a path with a null character
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}{hint}") from error
     try:
         with file:
@@ -158,15 +157,15 @@ def opened(path: Path, remedy: str = "") -> Iterator[BufferedReader]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file like `os.open`, without waiting for a pipe to be written to."""
+    """Open a file like `os.open`, but without waiting until somebody writes to a pipe."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
     """Return a regular file's content, decompressed if it is gzip.
 
-    Raises InputError with the remedy if the file cannot be read or its content is larger than `max_bytes`, because a few
-    kilobytes of gzip can expand to any size.
+    Raises InputError with the remedy if the file cannot be read or its content is larger than `max_bytes`. The limit applies to the
+    unpacked content, because a few kilobytes of gzip can expand to any size.
     """
     with opened(path, remedy) as file:
         packed = file.read(len(GZIP)) == GZIP
@@ -176,13 +175,14 @@ def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
             content = (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1) if size <= max_bytes else b""
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"{path}: cannot be read: damaged gzip: {one_line(error)}{remedy and f'; {remedy}'}") from error
-    if max(size, len(content)) > max_bytes:  # it may have grown meanwhile
+    if max(size, len(content)) > max_bytes:  # the file may have grown meanwhile
         raise InputError(f"{path}: larger than {max_bytes:,} bytes; {remedy or 'split it'}")
     return content
 
 
 def _unpacked_size(file: BufferedReader, max_bytes: int) -> int:
-    """Return how many bytes gzip expands to, up to `max_bytes` or a little more. They are not kept: memory may not hold them."""
+    """Return the number of bytes that gzip expands to, up to a little more than `max_bytes`. The bytes are not kept: memory may not hold
+    them."""
     size = 0
     with gzip.GzipFile(fileobj=file) as packed:
         while size <= max_bytes and (block := packed.read(BLOCK)):
@@ -192,7 +192,8 @@ def _unpacked_size(file: BufferedReader, max_bytes: int) -> int:
 
 
 def parse_json(content: str | bytes, where: str, *, unique: bool = False) -> Any:
-    """Return the value of a JSON text. Raises InputError, which begins with `where`. `unique`: a key that stands twice is an error."""
+    """Return the value of JSON text. Raises InputError with a message that begins with `where`. With `unique`, a duplicate key is an
+    error."""
     try:
         return json.loads(content, object_pairs_hook=_each_once if unique else None)
     except _TwiceError as error:
@@ -205,7 +206,7 @@ def parse_json(content: str | bytes, where: str, *, unique: bool = False) -> Any
 
 
 class _TwiceError(ValueError):
-    """A key stands twice in an object."""
+    """An object has the same key twice."""
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -216,7 +217,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def digest(path: Path, remedy: str = "") -> str:
-    """Return the SHA-256, in hexadecimal, of a regular file of at most MAX_BYTES. Raises InputError with the remedy for any other."""
+    """Return the SHA-256, in hexadecimal, of a regular file of at most MAX_BYTES. Raises InputError with the remedy for anything else."""
     with opened(path, remedy) as file:
         if os.fstat(file.fileno()).st_size > MAX_BYTES:
             raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes{remedy and f'; {remedy}'}")
@@ -224,9 +225,10 @@ def digest(path: Path, remedy: str = "") -> str:
 
 
 def content_digest(path: Path) -> str:
-    """Return the SHA-256, in hexadecimal, of what data at a path says: a file, unpacked if it is gzip, or a folder's files by their names.
+    """Return the SHA-256, in hexadecimal, of the data at a path: a file's content, unpacked if it is gzip, or the names and contents of a
+    folder's files.
 
-    Names that begin with a dot count as nothing. Raises InputError for what cannot be read.
+    Files whose names begin with a dot do not count. Raises InputError if anything cannot be read.
     """
     if not path.is_dir():
         return _content_digest(path, stamp(path, "name another file"))
@@ -238,7 +240,7 @@ def content_digest(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _content_digest(path: Path, stamp: tuple[int, int]) -> str:
-    """A sweep plans many runs with the same files."""
+    """Cached, because a sweep plans many runs with the same files."""
     return hashlib.sha256(read_packed(path, MAX_BYTES)).hexdigest()
 
 
@@ -250,7 +252,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def resolved(path: Path) -> Path:
-    """Return a path that users name as an absolute one without links. Raises InputError for a loop of links or a null character."""
+    """Return a path that users name as an absolute path without links. Raises InputError for a loop of links or a null character."""
     try:
         return path.resolve()
     except (OSError, ValueError, RuntimeError) as error:
@@ -258,7 +260,7 @@ def resolved(path: Path) -> Path:
 
 
 def stamp(path: Path, remedy: str) -> tuple[int, int]:
-    """Return a file's modification time in ns and size in bytes, by which a cache can tell that it changed.
+    """Return a file's modification time in ns and its size in bytes. A cache notices changes by them.
 
     Raises InputError with the remedy if the file cannot be read.
     """
