@@ -1,1 +1,1 @@
-"""A run's folder and what is read back from it."""
+"""A run's folder, and everything that is read back from it."""

@@ -1,4 +1,4 @@
-"""Model answers stored in a folder, so that none is paid for twice."""
+"""Answers of models, stored in a folder so that none is paid for twice."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["AnswerStore", "StoredAnswer"]
 
 @final
 class StoredAnswer(BaseModel):
-    """A model's answer to a query, and what it cost.
+    """A model's answer to a query, and its cost.
 
-    `key` identifies the query and the model, `about` the query alone. `answer` is None if the reply could not be parsed.
+    `key` identifies the query together with the model, `about` the query alone. `answer` is None if the reply could not be parsed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,7 +37,7 @@ class StoredAnswer(BaseModel):
 
 @final
 class AnswerStore:
-    """The answers in a folder's `judgements.jsonl`: those of a run (`of`), or those in a folder that `create` made."""
+    """The answers in a `judgements.jsonl`, either in a run's folder (`of`) or in a separate one (`create`)."""
 
     def __init__(self, folder: Path, owner: Owner | None = None) -> None:
         self.folder = folder
@@ -46,14 +46,14 @@ class AnswerStore:
 
     @classmethod
     def of(cls, run: RunFolder) -> AnswerStore:
-        """Return the answers of a run's judge. Every method raises JournalError if they are another's."""
+        """Return the store of a run's judge. Every method raises JournalError if the file belongs to another run."""
         return cls(run.path, run.owner())
 
     @classmethod
     def create(cls, folder: Path) -> AnswerStore:
         """Return the store in a separate folder, which is created if necessary.
 
-        Raises InputError if it cannot be created or is a run's folder.
+        Raises InputError if the folder cannot be created or belongs to a run.
         """
         if (folder / MANIFEST).exists():
             raise InputError(f"{folder}: this is a run's folder; choose another with --out")
@@ -83,7 +83,8 @@ class AnswerStore:
         self._answers.append(answer.model_dump(mode="json"))
 
     def failed(self, about: str, error: str) -> None:
-        """Record in the folder's incidents that there is no answer. Write errors are ignored: the caller already has the error."""
+        """Record in the folder's incidents that a query got no answer. Write errors are ignored: the caller already has an error to
+        report."""
         with suppress(JournalError):
             JsonLines(self.folder / INCIDENTS, self._owner).append(
                 {"conversation": "", "type": "judge_error", "about": about, "error": error}

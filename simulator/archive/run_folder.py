@@ -41,10 +41,10 @@ PROMPTS = "prompts.jsonl"
 JOURNAL: Final = "journal.jsonl"
 
 MAX_BYTES: Final = 64 * 2**20
-"""The largest manifest and the largest result that are read: longspan writes none that large."""
+"""The largest manifest and the largest result that are read. Longspan never writes larger ones."""
 
 RESULTS = (RESULT, "report.html")
-"""Files that are written whole, and again whenever a run is scored."""
+"""Files that are written whole, and written again whenever a run is scored."""
 
 
 @final
@@ -61,7 +61,7 @@ class Correction(BaseModel):
 
 @final
 class Failure(NamedTuple):
-    """How an agent failed: the error, and the traceback of what it raised, or else the end of what it wrote to standard error."""
+    """How an agent failed: the error, and the traceback of the exception, or else the end of the agent's standard error."""
 
     error: str
     details: str
@@ -71,12 +71,14 @@ class Failure(NamedTuple):
 class RunFolder:
     """The folder of an existing run, which may come from anybody.
 
-    Reading `manifest` raises InputError if it is not a run's folder. Every method raises JournalError if what it needs is or goes
-    through a link.
+    Reading `manifest` raises InputError if the folder holds no run. Every method raises JournalError if a path that it needs is a link or
+    leads through one.
 
-    Every file but the manifest names the run that it is of. What raises JournalError for a damaged file does for one of another run.
+    Every file except the manifest names its run. Methods that raise JournalError for a damaged file also raise it for a file of another
+    run.
 
-    What a manifest that is read names is not allowed to be run, called or read (see `gate`). `manifest`: one that is known.
+    A manifest that is read from the folder does not allow anything that it names to be run, called or read (see `gate`). Pass `manifest` if
+    it is already known.
     """
 
     def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
@@ -86,9 +88,9 @@ class RunFolder:
 
     @classmethod
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
-        """Create a run's folder in `out`, with its manifest. A number is added to a name that is taken.
+        """Create a run's folder in `out`, with its manifest. If the name is taken, a number is added.
 
-        What the user has allowed the manifest to name is remembered, so that resuming the run does not ask.
+        The things that the user has allowed the manifest to name are remembered, so that resuming the run does not ask again.
         """
         number = 1
         while True:
@@ -124,11 +126,11 @@ class RunFolder:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
     def owner(self, conversation: str | None = None) -> Owner:
-        """Return what the run's files name, or those of a conversation."""
+        """Return the owner that the run's files name, or the files of a conversation."""
         return Owner(self.manifest.run_name, conversation)
 
     def journal(self, conversation: str) -> Path:
-        """Return the path of a conversation's journal: of the packed one, if there is no other."""
+        """Return the path of a conversation's journal, or of the packed journal if there is no other."""
         plain = inside(self.path, "conversations", conversation) / JOURNAL
         packed = plain.with_name(JOURNAL + PACKED)
         return packed if os.path.lexists(packed) and not os.path.lexists(plain) else plain
@@ -138,16 +140,17 @@ class RunFolder:
         return inside(self.path, "conversations", conversation, "snapshots")
 
     def agent_log(self, conversation: str) -> Path:
-        """Return the path of what a conversation's agent has written to standard error."""
+        """Return the path of the file with the standard error of a conversation's agent."""
         return self.journal(conversation).with_name(AGENT_LOG)
 
     def prompts(self, conversation: str) -> Path:
-        """Return the path of what a conversation's models were sent."""
+        """Return the path of the file with the prompts sent to a conversation's models."""
         return self.journal(conversation).with_name(PROMPTS)
 
     def events(self, conversation: str) -> Iterator[Event]:
-        """Yield the events of a conversation; none if it has not begun. An experiment's come after those that it shares with another, but
-        for its first. Raises JournalError for a damaged journal, and for a branch whose trunk is not as it was."""
+        """Yield the events of a conversation; none if it has not begun. An experiment shares events with another conversation: these come
+        first, and are followed by its own, without its first. Raises JournalError for a damaged journal, and for a branch whose trunk has
+        changed."""
         path = self.journal(conversation)
         for event in read_journal(path, self.owner(conversation)) if path.exists() else ():
             if isinstance(event, Begin):
@@ -158,7 +161,8 @@ class RunFolder:
                 yield from read_shared(self.journal(trunk), event.trunk.sum, self.owner(trunk))
 
     def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
-        """Pass each of a conversation's `events` to `add` and yield the changes. Raises JournalError as they do, and if `add` does."""
+        """Pass each of a conversation's `events` to `add` and yield the changes. Raises JournalError if reading the events or `add`
+        does."""
         for number, event in enumerate(self.events(conversation), 1):
             try:
                 yield add(event)
@@ -167,26 +171,27 @@ class RunFolder:
                 raise JournalError(f"{self.journal(conversation)}{where}: {error}") from error
 
     def _check_trunk(self, conversation: str, begin: Begin) -> None:
-        """Raise JournalError if a conversation begins as the branch of another than the manifest says, or of one that has changed."""
+        """Raise JournalError if a conversation branches off a trunk other than its manifest says, or off a trunk that has changed."""
         point, trunk = begin.trunk, self.manifest.trunks.get(conversation)
         named = point.conversation if point is not None else None
         experiment = self.manifest.experiments.get(conversation)
         if begin.experiment != experiment or (experiment is not None and named != experiment.conversation):
             raise JournalError(f"{self.journal(conversation)}: it is not the experiment that the manifest says: restore both from a copy")
         if experiment is not None:
-            return  # that the trunk is as it was, is seen when it is read up to there
+            return  # changes to the trunk are noticed when it is read up to this point
         if named != trunk or (trunk is not None and point is not None and last_sum(self.journal(trunk)) != point.sum):
             what = f"{trunk} as it is in {self.journal(trunk)}" if trunk is not None else "nothing"
             raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}: restore both from a copy")
 
     def check(self) -> None:
-        """Check the journals' checksums. Raises DamageError for a line that is not as it was written, JournalError for another run's."""
+        """Check the journals' checksums. Raises DamageError for a line that differs from the line that was written, and JournalError for
+        the journal of another run."""
         for id in self.manifest.played:
             if self.journal(id).exists():
                 check_journal(self.journal(id), self.owner(id))
 
     def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None, *, experiments: bool = False) -> Transcripts:
-        """Return the transcripts of the conversations that have begun, by id, with those of `experiments` if they are wanted.
+        """Return the transcripts of all conversations that have begun, by id, with `experiments` if asked for.
 
         `on_change` is called with the id, the transcript and each change. Raises JournalError for a damaged journal.
         """
@@ -202,7 +207,7 @@ class RunFolder:
         return locked(self.path, "run")
 
     def incident(self, **entry: str) -> None:
-        """Record an incident in the run's folder, without keys. Write errors are ignored: the caller reports the incident too."""
+        """Record an incident in the run's folder, with keys redacted. Write errors are ignored: the caller reports the incident as well."""
         with suppress(JournalError, InputError):
             self._lines(INCIDENTS).append(redacted_in(entry))
 
@@ -210,7 +215,7 @@ class RunFolder:
         return self._lines(INCIDENTS).read()
 
     def failures(self) -> dict[str, Failure]:
-        """Return how the agent last failed, by conversation, in the order of the incidents."""
+        """Return the agent's last failure in each conversation, in the order of the incidents."""
         found: dict[str, Failure] = {}
         for entry in self.incidents():
             if entry.get("type") == "agent_error":
@@ -220,7 +225,7 @@ class RunFolder:
         return found
 
     def correct(self, correction: Correction) -> None:
-        """Add a person's correction. The last one for a test counts."""
+        """Add a person's correction of a test. The last one counts."""
         self._lines("corrections.jsonl").append(correction.model_dump())
 
     def corrections(self) -> dict[str, Correction]:

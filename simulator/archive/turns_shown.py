@@ -1,4 +1,4 @@
-"""Turns that took place, as an agent is shown them."""
+"""Past turns, in the form that agents are shown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["PastTurn", "message_of", "nights_before", "past_turns", "turns_of"]
 
 @final
 class PastTurn(NamedTuple):
-    """A message, its reply, and whether the agent made it (`asked`) or was only told of it. `nights`: when the nights directly before it
-    were over in which the agent worked."""
+    """A message, its reply, and whether the agent wrote the reply (`asked`) or was only told of it. `nights` holds the ends of those nights
+    directly before it that the agent worked through."""
 
     message: Message
     reply: Reply
@@ -26,7 +26,7 @@ class PastTurn(NamedTuple):
 
     @classmethod
     def of(cls, turn: Turn) -> PastTurn:
-        """Return a turn of a journal. Raises ValueError for one without a reply."""
+        """Return a turn of a journal as a past turn. Raises ValueError if it has no reply."""
         event = turn.reply
         if event is None:
             raise ValueError(f"turn {turn.number} has no reply")
@@ -42,13 +42,13 @@ def message_of(turn: Turn) -> Message:
 
 
 def nights_before(turn: Turn) -> Sequence[datetime]:
-    """Return when the nights directly before a turn were over in which the agent worked."""
+    """Return the ends of those nights directly before a turn that the agent worked through."""
     return [night.to for night in turn.nights if night.consolidated]
 
 
 def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None = None) -> Iterator[Turn]:
-    """Read a conversation's turns, into `transcripts` if they are given, those of its trunk first. A turn comes when its message does,
-    and again with its reply. Raises JournalError for a damaged journal."""
+    """Yield a conversation's turns, those in its trunk first, and fold them into `transcripts` if given. Each turn is yielded twice: with
+    its message, and again with its reply. Raises JournalError for a damaged journal."""
     transcripts = Transcripts() if transcripts is None else transcripts
     trunk = run.manifest.trunks.get(conversation)
     for id in (conversation,) if trunk is None else (trunk, conversation):
@@ -56,5 +56,5 @@ def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None 
 
 
 def past_turns(run: RunFolder, conversation: str) -> Iterator[PastTurn]:
-    """Yield a conversation's turns that have a reply, those of its trunk first. Raises JournalError for a damaged journal."""
+    """Yield a conversation's turns that have a reply, beginning with its trunk's. Raises JournalError for a damaged journal."""
     return (PastTurn.of(turn) for turn in turns_of(run, conversation) if turn.reply is not None)
