@@ -70,6 +70,12 @@ class _Command(_PlainHelp, TyperCommand):
 
 
 class _Group(_PlainHelp, TyperGroup):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        if self.epilog:  # it tells the options, so that the help begins with the commands
+            for param in self.get_params(ctx):
+                param.hidden = True  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -81,6 +87,8 @@ app = typer.Typer(
     name="longspan",
     cls=_Group,
     help="Test the memory of conversational agents in one very long conversation.",
+    epilog="`longspan COMMAND --help` shows a command's options. `longspan --version` shows the version. After "
+    "`longspan --install-completion`, the Tab key completes commands, agents and runs; `--show-completion` prints what it installs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -103,23 +111,18 @@ def options(
 
 
 COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
+    "Start here": {"run": run.run, "check": check.check, "show": show.show, "compare": compare.compare},
     "Play": {
-        "run": run.run,
         "sweep": sweep.sweep,
         "resume": runs.resume,
         "replay": runs.replay,
         "rerun": runs.rerun,
         "ask": ask.ask,
         "estimate": estimate.estimate,
-        "check": check.check,
         "chat": chat.chat,
     },
-    "Look": {"show": show.show, "view": view.view, "plot": plot.plot},
-    "Compare": {
-        "compare": compare.compare,
-        "arena": arena.arena,
-        "reproduce": reproduce.reproduce,
-    },
+    "Look": {"view": view.view, "plot": plot.plot},
+    "Benchmarks": {"arena": arena.arena, "reproduce": reproduce.reproduce},
     "Judge": {
         "score": runs.score,
         "correct": runs.correct,
@@ -136,7 +139,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "prune": prune.prune,
     },
 }
-"""The commands by the groups that the help shows."""
+"""The commands by the panels that the help shows. The first panel has what a newcomer needs."""
 
 
 def _unwrapped(text: str) -> str:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from pydantic_core import SchemaError
 from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
 from longspan.simulator.analysis.baseline import Fall
-from longspan.simulator.cli import main
+from longspan.simulator.cli import app, main, run_command
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.suite.grid import Grid
 
@@ -537,3 +538,29 @@ def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> N
         assert done.returncode == code, done.stderr
         assert (done.stdout + done.stderr).isascii()
         assert b"Traceback" not in done.stderr
+
+
+def test_the_help_begins_with_four_commands_to_start_with(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_command(["--help"]) == 0
+    said = capsys.readouterr().out
+    first, *others = re.findall(r"^╭─ (.*?) ─+╮\n(.*?)^╰", said, re.MULTILINE | re.DOTALL)
+    assert first[0] == "Start here"
+    assert re.findall(r"^│ ([a-z]+) ", first[1], re.MULTILINE) == ["run", "check", "show", "compare"]
+    assert max(map(len, said.splitlines())) <= 80
+    panels = [name for _, rows in (first, *others) for name in re.findall(r"^│ ([a-z]+) ", rows, re.MULTILINE)]
+    assert sorted(panels) == sorted(commands()), "each command is in one panel"
+    assert [option for option in ("--version", "--install-completion", "--show-completion", "--help") if option not in said] == []
+
+
+def test_the_help_says_what_each_option_does() -> None:
+    silent = [
+        f"{name} {option.opts[0]}" for name, command in commands().items() for option in command.params if not getattr(option, "help", "")
+    ]
+    assert len(commands()) > 20
+    assert silent == []
+
+
+def commands() -> dict[str, Any]:
+    group: Any = typer.main.get_command(app)
+    return dict(group.commands)
