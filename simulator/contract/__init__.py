@@ -1,1 +1,1 @@
-"""What a scenario and an agent are written against: messages, scripts, the stage, records."""
+"""The interfaces that scenarios and agents are written against: messages, scripts, the stage, records."""

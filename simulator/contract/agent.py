@@ -44,7 +44,7 @@ _asked: Final = ContextVar("asked", default=True)
 
 @contextmanager
 def never_asked() -> Iterator[None]:
-    """Make agents only to inspect them. What they need only to reply, such as an API key, may be missing."""
+    """Make agents only to inspect them. Anything that they need only to reply, such as an API key, may be missing."""
     token = _asked.set(False)
     try:
         yield
@@ -58,7 +58,7 @@ def will_be_asked() -> bool:
 
 
 CLOSE_TIMEOUT: Final = 20.0
-"""Seconds that an agent may take to release its resources."""
+"""How many seconds an agent may take to release its resources."""
 
 
 @runtime_checkable
@@ -76,7 +76,7 @@ class Agent(Protocol):
     async def observe(self, message: Message, reply: str) -> Reply | None:
         """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`.
 
-        Return what that took, None for nothing: the text of the Reply is not used.
+        Return the cost and usage as a Reply without regard to its text, or None if it took nothing.
         """
         ...
 
@@ -104,10 +104,10 @@ class IdealReplyAgent(Agent, Protocol):
 
 @runtime_checkable
 class RewindingAgent(Agent, Protocol):
-    """An agent that can be asked without a trace."""
+    """An agent that can be asked a question and leave no trace of it."""
 
     async def mark(self) -> None:
-        """Remember the present state, and forget any that was marked before."""
+        """Remember the present state, and forget any state marked before."""
         ...
 
     async def rewind(self) -> None:
@@ -120,13 +120,13 @@ class ConsolidatingAgent(Agent, Protocol):
     """An agent that can put its memory in order while nobody talks to it."""
 
     async def consolidate(self, at: datetime) -> Reply | None:
-        """Work through a night that is over at the virtual time `at`. Return what that took: the text of the Reply is not used."""
+        """Work through a night that ends at the virtual time `at`. Return the cost and usage as a Reply without regard to its text."""
         ...
 
 
 @runtime_checkable
 class CompletionModel(Protocol):
-    """A model that answers single prompts and keeps no conversation, as judges need it."""
+    """A model that answers single prompts and keeps no conversation, as judges require."""
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
         """Answer `prompt`, with JSON if a JSON `schema` is given. Raises AgentError."""
@@ -156,41 +156,43 @@ class NoAgent:
 
 
 async def start(agent: Agent) -> None:
-    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only then."""
+    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only after starting."""
     if callable(start_agent := getattr(agent, "start", None)):
         await start_agent()
 
 
 async def replay(agent: Agent, message: Message, reply: Reply) -> Reply | None:
-    """Show the agent a turn that it answered before the conversation was interrupted, and that its snapshot does not have.
+    """Show the agent a turn that it answered before the conversation was interrupted and that is not in its snapshot.
 
-    The agent's `replay(message, reply)` is called if it has one: it is given the reply's trace too, so that an agent whose replies
-    change something elsewhere can change it again. Else it is `observe`. Return what that took, as `observe` does.
+    Call the agent's `replay(message, reply)` if it has one. It receives the reply's trace as well, so that an agent whose replies change
+    something elsewhere can change it again. Otherwise call `observe`. Return the cost and usage, as `observe` does.
     """
     again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)
     return await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
 
 
 async def settle(agent: Agent) -> Reply | None:
-    """Let the agent finish adding what was said to its memory, so that it can be found. Return what that took, as `observe` does."""
+    """Let the agent finish adding the conversation to its memory, so that it can be found there. Return the cost and usage, as `observe`
+    does."""
     finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
     return await finish() if callable(finish) else None
 
 
 async def close(agent: Agent) -> None:
-    """Call the agent's `close` if it has one. It cannot be cancelled, but is given up after CLOSE_TIMEOUT seconds."""
+    """Call the agent's `close` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds."""
     if callable(close_agent := getattr(agent, "close", None)):
         with trio.move_on_after(CLOSE_TIMEOUT, shield=True), suppress(Exception):
             await close_agent()
 
 
 def has_snapshots(agent: Agent) -> bool:
-    """Return whether `save` and `load` restore the agent. If not, all turns are shown to it again (`observe`) on resuming."""
+    """Return whether `save` and `load` restore the agent. If not, resuming shows it all turns again (`observe`)."""
     return bool(getattr(agent, "has_snapshots", True))
 
 
 async def size_of(agent: Agent) -> int | None:
-    """Return the bytes of what the agent keeps: what its `size` returns if it has one, else those of a snapshot; None if it has none."""
+    """Return the size of the agent's memory in bytes: the result of its `size` if it has one, otherwise the size of a snapshot. None if it
+    has neither."""
     if callable(size := getattr(agent, "size", None)):
         told: int | None = await size()
         return told
@@ -198,7 +200,7 @@ async def size_of(agent: Agent) -> int | None:
 
 
 async def saved_size(save: Callable[[Path], Awaitable[None]]) -> int:
-    """Return the bytes of what is saved to a folder, which is then deleted."""
+    """Save to a temporary folder, and return the size of its files in bytes."""
     with TemporaryDirectory(prefix="longspan-") as folder:
         await save(Path(folder))
         return sum(path.lstat().st_size for path in below(Path(folder)) if not path.is_dir())
@@ -210,25 +212,26 @@ def observes(agent: Agent) -> bool:
 
 
 def pays_to_observe(agent: Agent) -> bool:
-    """Return whether `observe` may cost money: a reply that is dropped does, and so may adding a turn to a memory."""
+    """Return whether `observe` may cost money: a reply costs money even if it is dropped, and so may adding a turn to a memory."""
     return not observes(agent) or bool(getattr(agent, "pays_to_observe", False))
 
 
 def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
-    """Return whether the agent can take back what it was asked, so that it need not be loaded again for each question."""
+    """Return whether the agent can go back to the state before a question, so that it need not be loaded again for each one."""
     return isinstance(agent, RewindingAgent) and bool(getattr(agent, "rewinds", True))
 
 
 def lacking(agent: Agent) -> str:
-    """Return what an agent lacks that can neither be loaded again nor go back, in words; its own if it says so by an attribute `lacks`."""
+    """Say in words which abilities an agent lacks if it can be neither loaded again nor rewound. Its attribute `lacks`, if any, takes
+    precedence."""
     return str(getattr(agent, "lacks", "neither save and load nor mark and rewind"))
 
 
 def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
-    """Return whether the agent has something to do at night."""
+    """Return whether the agent works at night."""
     return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
 
 
 def repeatable(agent: Agent) -> bool:
-    """Return whether a turn that the agent may have received before a crash can safely be sent again."""
+    """Return whether a turn that the agent may already have received before a crash can safely be sent again."""
     return bool(getattr(agent, "repeatable", True))

@@ -16,20 +16,20 @@ from longspan.simulator.contract.queries import Answered, Holds, JudgeAnswers, Q
 __all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "readable", "watched"]
 
 MAX_CHARACTERS: Final = 100_000
-"""The characters of a reply that are read by graders, by tests while they are played, and by judges: its first ones, the same
-everywhere. The longest answers that a scenario asks for, summaries and minutes, have a tenth of that."""
+"""The number of characters read from the beginning of each reply: by graders, by judges, and by tests while they are played. The longest
+answers that a scenario asks for, summaries and minutes, have a tenth of that."""
 
 
 def readable(reply: str) -> str:
-    """Return as much of a reply as is read."""
+    """Return the part of a reply that is read."""
     return reply[:MAX_CHARACTERS]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn as a grader sees it. `turn` is its number in the conversation. `told`: the agent was told of it, and did not reply.
-    `sent_at`: its virtual time; None where it is not known."""
+    """One turn as a grader sees it. `turn` is its number in the conversation. `told` is true if the agent was told of the turn and did not
+    reply. `sent_at` is its virtual time, or None where this is not known."""
 
     turn: int
     text: str
@@ -43,7 +43,7 @@ class Exchange:
 @final
 @dataclass(frozen=True, slots=True)
 class Award:
-    """Points that a dynamic test gave itself while it played."""
+    """Points that a dynamic test awarded itself during play."""
 
     points: float
     why: str
@@ -53,10 +53,10 @@ class Award:
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All that a grader sees of a played test.
+    """Everything that a grader sees of a played test.
 
-    These are the test's own turns, the turns it watched, the points it gave itself, and a judge's answers so far. `unread` says
-    which replies are longer than a grader reads.
+    This is the test's own turns, the turns that it watched, the points that it awarded itself, and a judge's answers so far. `unread` names
+    the replies that are longer than a grader reads.
     """
 
     exchanges: Sequence[Exchange] = ()
@@ -66,7 +66,7 @@ class Record:
     unread: str = ""
 
     def readable(self) -> Record:
-        """Return this record with as much of each reply as is read."""
+        """Return this record with each reply cut to the part that is read."""
         long = [exchange for exchange in (*self.exchanges, *self.watched) if len(exchange.reply) > MAX_CHARACTERS]
         if not long:
             return self
@@ -119,9 +119,9 @@ class Item(BaseModel):
 class Grade(BaseModel):
     """A score in [0, 1] with the reason and the numbers of the turns that prove it.
 
-    A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not
-    decide. The score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is
-    graded again, and `Record.said` returns the answers. `items` are the items of the test that are scored separately.
+    A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not decide. The
+    score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is graded again, and
+    `Record.said` returns the answers. `items` are the parts of the test that are scored separately.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -137,7 +137,8 @@ class Grade(BaseModel):
             raise ScenarioError(f"a score must be in [0, 1], got {self.score}")
 
     def unless(self, record: Record, query: Query[Holds], *, holds: float = 1.0, fails: float = 0.0) -> Grade:
-        """Let the judge decide: score `holds` if the statement holds and `fails` if not. Without an answer this grade is the guess."""
+        """Let the judge decide: score `holds` if the statement holds and `fails` if not. Until the judge has answered, this grade is the
+        guess."""
         answer = record.said(query)
         if answer is None:
             return self.model_copy(update={"asks": (*self.asks, query)})
@@ -150,7 +151,7 @@ class Grade(BaseModel):
 @final
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A graded test as the input of a scenario's tables and metrics."""
+    """A graded test as given to a scenario's tables and metrics."""
 
     test: str
     score: float | None
@@ -158,7 +159,7 @@ class Marked:
 
 
 def watched(turn: Turn) -> Exchange:
-    """Return a watched turn, of any test, as a grader sees it."""
+    """Return a watched turn, from any test, as a grader sees it."""
     return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked, sent_at=turn.sent_at)
 
 

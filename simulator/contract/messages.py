@@ -27,7 +27,7 @@ class Message:
 @final
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The tokens that one reply used, as its provider counts them. `cached_tokens` are those of `input_tokens` read from a cache."""
+    """The tokens that one reply used, as counted by its provider. `cached_tokens` is the part of `input_tokens` read from a cache."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -35,7 +35,7 @@ class Usage:
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> Usage:
-        """Return the usage with these counts, as the journal has them."""
+        """Return the usage for counts in the form of the journal."""
         return cls(counts.get("input_tokens", 0), counts.get("cached_tokens", 0), counts.get("output_tokens", 0))
 
 
@@ -44,10 +44,10 @@ class Usage:
 class Reply:
     """An agent's reply. `trace` may describe how it was made: memories written and read, prompt tokens, inner calls.
 
-    `usage` is that of the agent's model. `besides` is the usage, by part ("embedder"), of other models.
-    `cost_usd` is what the reply cost in dollars, in all or by part, if the agent knows.
-    `refused`: the agent's model refused to answer, and `text` is what stands in the conversation for its answer.
-    `measured`: seconds that parts of it took, by names that end in `_s`.
+    `usage` is the usage of the agent's own model; `besides` is the usage of other models, by part (such as "embedder"). `cost_usd` is the
+    reply's cost in dollars, in total or by part, if the agent knows it. `refused` means that the agent's model refused to answer, and
+    `text` stands in the conversation in place of its answer. `measured` holds the seconds that parts of the reply took, under names that
+    end in `_s`.
     """
 
     text: str
@@ -64,9 +64,9 @@ class Reply:
 class Turn:
     """One user message and the agent's reply.
 
-    `number` counts from 0 in a conversation. `start` and `end` are token positions: before the message and after the reply.
-    `test` is the id of the turn's test, None for the opening message and for filler. `asked` is False if the reply was put in
-    the agent's history without asking it (see `Agent.observe`).
+    `number` counts from 0 in a conversation. `start` and `end` are token positions, before the message and after the reply. `test` is the
+    id of the turn's test, or None for the opening message and for filler. `asked` is False if the reply was added to the agent's history
+    without asking the agent (see `Agent.observe`).
     """
 
     number: int

@@ -47,7 +47,7 @@ class Holds(Answer):
 Answered = TypeVar("Answered", bound=Answer)
 
 JudgeAnswers = Mapping[str, dict[str, Any] | str]
-"""A judge's answers by `Query.about`: the answer's fields, or the reason why there is none."""
+"""A judge's answers by `Query.about`: the fields of the answer, or the reason why there is none."""
 
 
 @final
@@ -91,17 +91,17 @@ def _schema(answer: type[Answer]) -> dict[str, Any]:
 
 
 def statement(statement: str, text: str) -> Query[Holds]:
-    """Return the query whether a statement holds of a text."""
+    """Return a query that asks whether a statement holds for `text`."""
     prompt = template(TEMPLATES, "judge").render(statement=statement, text=text, fence=fence(statement, text))
     return Query(prompt=prompt, answer=Holds, version="statement 1")
 
 
 def fence(*texts: str) -> str:
-    """Return a line to delimit texts in a prompt. It is derived from them, so that they cannot contain it."""
+    """Return a line that delimits texts in a prompt. It is derived from the texts, so that they cannot contain it."""
     return "---- " + hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @lru_cache
 def template(folder: Path, name: str) -> Template:
-    """Return the template `name`.j2 in a folder. Undefined variables raise an error."""
+    """Return the template `name`.j2 in a folder. An undefined variable raises an error."""
     return environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")

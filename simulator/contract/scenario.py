@@ -23,7 +23,7 @@ from longspan.simulator.contract.stage import Stage
 __all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured"]
 
 LONG: Final = 1_000
-"""Characters of a line from which on its turn alone says it."""
+"""A line of this many characters or more is written in full in the event of its turn alone."""
 
 Skill = Literal[
     "recall",
@@ -39,7 +39,7 @@ Skill = Literal[
 
 @final
 class Measure(NamedTuple):
-    """What the scores of a scenario's tests are: the measure's name, a remark on it, and whether made-up data stand for published ones."""
+    """The meaning of a scenario's scores: the name of the measure, a remark on it, and whether made-up data stand in for published data."""
 
     name: str = "score"
     remark: str = ""
@@ -59,15 +59,16 @@ class Scenario(BaseModel, ABC):
     """Unique, lower case with underscores. Also the name of its entry point."""
     skills: ClassVar[tuple[Skill, ...]]
     topics: ClassVar[frozenset[str]] = frozenset()
-    """What its messages are about. Tests that share a topic or a scenario are never open at the same time."""
+    """The subjects of its messages. Tests that share a topic or a scenario are never open at the same time."""
     uninterrupted: ClassVar[bool] = False
-    """Whether it is played without a break, exempt from `at_distance`, the switch rate and placement."""
+    """Whether tests are played without a break. They are then exempt from `at_distance`, the switch rate and placement."""
     early: ClassVar[bool] = True
-    """Whether all its needles can be placed early."""
+    """Whether all needles can be placed early."""
 
     asks_again: ClassVar[bool] = False
-    """Whether its last question, asked once more after its farewell, shows what the agent still tells: `grade` then reads the reply to it
-    in place of the answer. For scripted scenarios whose farewell asks to forget, and whose question means the same afterwards."""
+    """Whether repeating the last question after the farewell shows what the agent still reveals: `grade` then reads the reply to the
+    repeated question instead of the answer. For scripted scenarios with a farewell that asks to forget, and a question that means the same
+    afterwards."""
 
     @abstractmethod
     def make(self, random: Random) -> Script:
@@ -76,43 +77,43 @@ class Scenario(BaseModel, ABC):
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
         """Yield the ids (lower case, digits, _ and -) and scripts of a run's tests: by default `tests` of them, numbered from 1.
 
-        Override it if the tests belong together, such as all questions about a text. The same `seed` gives the same tests.
+        Override it if the tests belong together, as all questions about one document do. The same `seed` gives the same tests.
         """
         for number in range(1, tests + 1):
             yield str(number), self.make(Random(f"{seed}/{number}"))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the expected score, in [0, 1], of an agent without memory: of one that answers as `guess` does."""
+        """Return the expected score, in [0, 1], of an agent without memory that answers as `guess` does."""
         return 0.0
 
     @property
     def measure(self) -> Measure:
-        """What its tests' scores are. Headlines say so wherever a score is shown: by default it is just a score."""
+        """The meaning of its tests' scores, shown in headlines next to every score. The default is just a score."""
         return Measure()
 
     def changed(self, facts: Mapping[str, Any]) -> Sequence[str]:
-        """Return what was changed in the data that a test is made of, in sentences. Results carry each once."""
+        """Return the changes made to the data behind a test, in sentences. Results list each sentence once."""
         return ()
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        """Return what was planted in a test to make it harder, by name: `similar`, the similar facts told before the question, and
-        `updates`, how often what is asked for was changed. Results carry it, and scores are grouped by it."""
+        """Return figures for the difficulties planted in a test, by name: `similar` counts the similar facts told before the question, and
+        `updates` how often the fact in question was changed. Results include these figures and group scores by them."""
         return {}
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return what a right answer to a test's question cannot do without, of the `needles` that it was asked with (`needs`).
+        """Return the `needles` that a right answer to a question cannot do without, among those that the question was asked with (`needs`).
 
-        `number` counts the test's questions, from 0. Each collection names a needle, numbered from 0 as in `needles`, or several of which
-        one suffices. A needle in none of them may be forgotten, such as one that a later one replaced. By default all are needed. The
-        evidence distance is that of the furthest needle that is needed: how far back a memory must reach.
+        `number` counts the test's questions from 0. Each collection names one needle, numbered from 0 as in `needles`, or several if any
+        one of them is enough. A needle in no collection may be forgotten, for example because a later one replaced it. By default, all
+        needles are needed. The evidence distance is the distance to the furthest needed needle: how far back a memory must reach.
         """
         return [(number,) for number in range(len(needles))]
 
     def guess(self, message: str) -> str | None:
-        """Return the best reply to a message of this scenario for one who knows nothing but this message and public lists.
+        """Return the best reply to a message of this scenario from someone who knows only this message and public lists.
 
-        None if the message is not this scenario's, or if nothing is better than saying nothing. It must depend only on the
-        parameters and the message: the same message gives the same reply. The agent `stateless` answers with it.
+        None if the message does not belong to this scenario, or if saying nothing is best. The reply must depend only on the parameters and
+        the message: the same message gives the same reply. The agent `stateless` answers with it.
         """
         return None
 
@@ -129,22 +130,22 @@ class Scenario(BaseModel, ABC):
                 await stage.say(line.text, needle=line.needle, ideal=line.ideal)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Grade a played test. A pure function of the facts and the record; by default, the sum of the test's awards."""
+        """Grade a played test. A pure function of the facts and the record; the default is the sum of the test's awards."""
         score = min(1.0, math.fsum(award.points for award in record.awards))
         reason = "; ".join(award.why for award in record.awards) or "no points awarded"
         return Grade(score=score, reason=reason, turns=tuple(award.turn for award in record.awards))
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return further figures of a run's tests, by name. Leave out unknown ones."""
+        """Return further figures for a run's tests, by name. Leave out figures that are unknown."""
         return {}
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        """Return further tables for a report or a comparison. `runs` are the tests of each run, by the run's name."""
+        """Return further tables for a report or a comparison. `runs` holds the tests of each run, by the run's name."""
         return ()
 
 
 def measured(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
-    """Return what the score of a run of these scenarios is called in its headline, and remarks on it."""
+    """Return the name that headlines give to the score of a run of these scenarios, and remarks on it."""
     found = {scenario.name: scenario.measure for scenario in scenarios}
     plain = {measure._replace(made_up=False) for measure in found.values()}
     made_up = [name for name, measure in found.items() if measure.made_up]
@@ -158,7 +159,8 @@ def measured(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
 
 
 def description(scenario: Scenario | type[Scenario]) -> str:
-    """Return what a scenario tests, in a sentence: the first line of its docstring. That of an instance has its parameters' values."""
+    """Return a sentence that says what a scenario tests: the first line of its docstring, with its parameters' values filled in if it is an
+    instance."""
     first = (scenario.__doc__ or "").strip().partition("\n")[0]
     if isinstance(scenario, type):
         return first
@@ -180,11 +182,11 @@ class Test:
 
     @property
     def trunk(self) -> str | None:
-        """The id of the test that it branches from; None if it is no branch."""
+        """The id of the test that it branches off; None if it is not a branch."""
         return None if self.script.trunk is None else f"{self.scenario.name}-{self.script.trunk}"
 
     def definition(self) -> dict[str, Any]:
-        """Return the complete test as JSON, which a run's commitment covers."""
+        """Return the complete test as JSON. A run's commitment covers it."""
         script = self.script
         content = {
             "test": self.id,
@@ -198,12 +200,12 @@ class Test:
         }
         branching: dict[str, Any] = {"trunk": self.trunk, "tags": list(script.tags), "counts": script.counts}
         content |= {name: value for name, value in branching.items() if value not in (None, [], True)}
-        definition: dict[str, Any] = json.loads(json.dumps(content))  # as it is read back: tuples become lists
+        definition: dict[str, Any] = json.loads(json.dumps(content))  # in the form that is read back: tuples become lists
         return definition
 
     def opening(self) -> dict[str, Any]:
-        """Return its definition as its `open` event has it. Digests stand for what the turns say: all lines of a test that tells a history
-        and nothing else, long texts of any other."""
+        """Return the definition for the test's `open` event, with digests in place of some lines: of all lines if the test only tells a
+        history, otherwise of long lines and replies."""
         definition = self.definition()
         if self.script.tells_alone:
             lines = json.dumps(definition["lines"], sort_keys=True, separators=(",", ":"))
@@ -212,7 +214,7 @@ class Test:
 
 
 def _shortened(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line with digests in the place of long texts that its turn says."""
+    """Return a line with digests in place of the long strings that its turn contains."""
     long = {name for name in ("text", "reply") if len(line.get(name, "")) > LONG}
     return {f"{name}_sha256" if name in long else name: _sha256(value) if name in long else value for name, value in line.items()}
 
@@ -222,7 +224,7 @@ def _sha256(text: str) -> str:
 
 
 def _plain(item: Line | Segment) -> dict[str, Any]:
-    """Return a line or a segment as JSON; what says that it is told, only if it is."""
+    """Return a line or a segment as JSON. Fields about telling are included only if they are set."""
     values = {field.name: getattr(item, field.name) for field in fields(item)} | {"pause": item.pause.total_seconds()}
     told: dict[str, Any] = {"reply": values.pop("reply", None), "told": [_iso(date) for date in values.pop("told", ())]}
     told["sent_at"] = _iso(values.pop("sent_at", None))

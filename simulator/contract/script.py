@@ -1,4 +1,4 @@
-"""The script of a test: its lines or its outline, and the facts that its grader needs."""
+"""The script of a test: its lines or its outline, and the facts for its grader."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from longspan.simulator.base.errors import ScenarioError
 __all__ = ["EARLY", "GAP", "LAST", "MAX_PAUSE", "Line", "Placement", "Script", "Segment", "is_date"]
 
 Placement = Literal["spread", "uniform", "early"]
-"""Where a test's lines go in its span: at random places, evenly as in the paper, or all needles in the first tenth."""
+"""How a test's lines are placed in its span: at random, evenly as in the paper, or with all needles in the first tenth."""
 
 DIGEST: Final = "[0-9a-f]{64}"
 
 LAST: Final = 0.9
-"""The share of the span after which a test's last question is asked."""
+"""The point in the span, as a share of it, after which a test's last question is asked."""
 
 EARLY: Final = 0.1
-"""The share of the span in which early placement puts all needles, so that they are about a span away from the question."""
+"""The share of the span, at its beginning, where early placement puts all needles, so that they are about a span away from the question."""
 
 GAP: Final = 0.05
-"""The share of the span that spread placement leaves between a question and the nearest needle that it needs; and again as much,
-in which the needle can wait for its turn."""
+"""The share of the span that spread placement leaves between a question and the nearest needle that it needs. The same share is added to
+that, because the needle may have to wait for its turn."""
 
 MAX_PAUSE: Final = timedelta(days=3650)
-"""The longest virtual time between two segments."""
+"""The longest virtual time that may pass between two segments."""
 
 ATTEMPTS: Final = 1000
-"""How many times places are drawn until they leave such gaps. A script for which they never do is placed evenly."""
+"""How often places are drawn until they leave such gaps. If they never do, the script is placed evenly."""
 
 
 @final
@@ -42,13 +42,13 @@ ATTEMPTS: Final = 1000
 class Line:
     """One line of a scripted test.
 
-    `ideal` is the reply of a perfect agent, which only `oracle` ever sees. `asks` makes the line a question, which needs the
-    needles numbered in `needs` (from 0 in the order they are said; None for all said before it). A line that is neither a needle
-    nor a question does not matter to any question; between others it is an aside, which moves none of them. `pause` is virtual time
-    that must pass before the line. `at` is the share of the span before which the line is not said; None leaves it to the run's
-    placement. `together` keeps the line directly after the one before, with no other test between them. A line with a `reply` is a
-    turn that took place, at `sent_at`: the agent is told of it, not asked (see `Stage.tell`). A question of a script that is
-    `alone` may have a date too, on which it is asked.
+    `ideal` is the reply of a perfect agent; only `oracle` ever sees it. `asks` makes the line a question. It needs the needles numbered in
+    `needs` (from 0 in the order they are said; None for all said before it). A line that is neither a needle nor a question does not matter
+    to any question; between other lines it is an aside, and the others are placed as if it were not there. `pause` is virtual time that
+    must pass before the line. `at` is the share of the span before which the line may not be said; None leaves it to the run's placement.
+    `together` keeps the line directly after the one before, with no other test between them. A line with a `reply` is a turn that took
+    place, at `sent_at`: the agent is told of it, not asked (see `Stage.tell`). In a script that is `alone`, a question may also have a
+    date; it is then asked on that date.
     """
 
     text: str
@@ -66,16 +66,15 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a test says between two waits. It is charged with all of it, whatever it says of it.
+    """Everything that a test says between two waits. It is charged in full, however much of it the test says.
 
-    `at`: share of the span, from 0 to 1, before which it is not said; None leaves it to the run's placement. `tokens`: the most
-    that its messages have together, with the replies of the turns that it tells. `replies`: the most messages that the agent answers.
-    `told`: the dates of the turns that it tells, all of them before it says anything; None for one without a date.
-    `pause`, `after_tokens` and `after_turns`: how much virtual time, how many tokens and how many turns must pass between the segment
-    before and this one.
-    `gap`: share of the span that must pass between them. `by`: share of the span by which it should be finished, unless it takes
-    longer than that. `watch`: how many turns the test may watch afterwards, "next": those until its next segment, or "rest": those until
-    no other test is open or can open.
+    `at`: the share of the span, from 0 to 1, before which the segment may not begin; None leaves it to the run's placement. `tokens`: the
+    most tokens that its messages have together, including the replies in the turns that it tells. `replies`: the most messages that the
+    agent answers. `told`: the dates of the turns that it tells, all before it says anything; None for a turn without a date. `pause`,
+    `after_tokens` and `after_turns`: how much virtual time, how many tokens and how many turns must pass since the segment before. `gap`:
+    the share of the span that must pass since then. `by`: the segment should be finished by this share of the span, unless it is
+    longer than that. `watch`: how many turns the test may watch afterwards; "next" for all turns until its next segment, or "rest" for all
+    turns until no other test is open or can open.
     """
 
     at: float | None
@@ -91,27 +90,27 @@ class Segment:
 
     @property
     def turns(self) -> int:
-        """How many turns it takes."""
+        """The number of turns in the segment."""
         return len(self.told) + self.replies
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """The script of one test: its grader's facts, and every line of a scripted test or the outline of a dynamic one.
+    """The script of one test: the facts for its grader, and every line of a scripted test or the outline of a dynamic one.
 
-    `facts` is JSON (dict, list, str, int, float, bool, None). It is journaled when the test opens; grading uses only the facts
-    and the transcript. `farewell` asks the agent to disregard what the test said. It is said after the test if another test of
-    the same scenario is still to come. `alone`: the test has a conversation to itself, which begins with its first line, without
-    an opening message, filler, other tests or a span.
+    `facts` is JSON (dict, list, str, int, float, bool, None). It is journaled when the test opens; grading uses only the facts and the
+    transcript. `farewell` asks the agent to disregard everything that the test said. It is said after the test if another test of the same
+    scenario is still to come. `alone` gives the test a conversation to itself. The conversation begins with the test's first line, and has
+    no opening message, filler, other tests or span.
 
-    `trunk`: the id, in the same series, of a test that tells a history. This test is a branch: it begins where that one ends, its
-    questions may need that one's needles, which are numbered before its own, and nothing that it says reaches another branch. The
-    trunk tells turns and nothing else; it is not graded. Both are `alone`. `tags` are words to select and group tests by, a kind of
-    question first. A test that does not count (`counts`) is graded, but is no part of its scenario's score.
+    `trunk` is the id, in the same series, of a test that tells a history. This test is then a branch: it begins where the trunk ends, and
+    its questions may need the trunk's needles, which are numbered before its own. Nothing that it says reaches another branch. The trunk
+    only tells turns and is not graded. Both are `alone`. `tags` are words to select and group tests by, beginning with a kind of question.
+    A test that does not count (`counts`) is graded, but is left out of its scenario's score.
 
-    `recorded`: a digest of the recorded history, the meeting or the like that the test is about; None if the seed makes it. Tests about
-    the same one are not independent of each other, whatever their seeds.
+    `recorded` is a digest of the recorded history, meeting or the like that the test is about, or None if the seed makes the test. Tests
+    about the same recording are not independent of each other, whatever their seeds are.
     """
 
     facts: Mapping[str, Any]
@@ -150,25 +149,25 @@ class Script:
 
     @property
     def tells_alone(self) -> bool:
-        """Whether it tells turns in a conversation to itself, and says nothing else."""
+        """Whether the test only tells turns, in a conversation to itself."""
         return self.alone and bool(self.lines) and all(line.reply is not None for line in self.lines)
 
     def heads(self) -> list[int]:
-        """Return the numbers of the lines that begin a segment: all that are not together with the one before."""
+        """Return the numbers of the lines that begin a segment: all lines that are not together with the one before."""
         return [number for number, line in enumerate(self.lines) if not line.together]
 
     def dates(self) -> Iterator[datetime]:
-        """Yield the dates of the turns that it tells."""
+        """Yield the dates of the turns that the test tells."""
         told = [line.sent_at for line in self.lines if line.reply is not None]
         dates = told + [date for segment in self.outline for date in segment.told]
         return (date for date in dates if date is not None)
 
     def placed(self, placement: Placement, random: Random) -> Script:
-        """Return the script with a place in the span for each segment that has none yet, in their order: first 0, last LAST.
+        """Return the script with a place in the span for each segment that has none yet, in order: the first at 0, the last at LAST.
 
-        `spread` draws the places of the others with `random`, twice GAP or more between a question and a needle that it needs (any
-        segment of a dynamic test may be either). `uniform` puts them at equal distances. `early` puts lines that ask nothing
-        in the first tenth. Asides come last, into the spaces between: the other lines are placed as they would be without any.
+        `spread` draws the remaining places with `random`, at least twice GAP between a question and a needle that it needs (in a dynamic
+        test, any segment may be either). `uniform` spaces them evenly. `early` puts all lines that are not questions in the first tenth.
+        Asides are placed last, in the spaces between the other lines, which are placed as if there were no asides.
         """
         if self.outline:
             needed = [[number - 1] if number else [] for number in range(len(self.outline))]
@@ -191,13 +190,13 @@ class Script:
         return replace(self, lines=[replace(line, at=at.get(number)) for number, line in enumerate(self.lines)])
 
     def _asides(self) -> set[int]:
-        """Return the numbers of the lines that are a segment of their own, between others, and are neither needle nor question."""
+        """Return the numbers of the lines that form a segment of their own, between other lines, and are neither needle nor question."""
         heads = self.heads()
         alone = {head for head, after in pairwise([*heads, len(self.lines)]) if after - head == 1}
         return {head for head in heads[1:-1] if head in alone and not self.lines[head].needle and not self.lines[head].asks}
 
     def _needed(self) -> list[list[int]]:
-        """Return, for each segment of the lines, the earlier segments with needles that its questions need."""
+        """Return, for each segment of the lines, the earlier segments whose needles its questions need."""
         needles: list[int] = []
         needed: list[list[int]] = []
         for line in self.lines:
@@ -212,8 +211,7 @@ class Script:
         return needed
 
     def segments(self, count: Callable[[str], int], placement: Placement) -> list[Segment]:
-        """Return the outline of a script whose segments are placed: a dynamic test's own, or that of the lines, whose tokens
-        `count` returns."""
+        """Return the outline of a placed script: a dynamic test's own, or one made from the lines, with tokens counted by `count`."""
         segments: list[Segment] = []
         for line in self.lines:
             tokens = count(line.text) + count(line.reply or "")
@@ -231,14 +229,14 @@ class Script:
             for question, needed in enumerate(self._needed()):
                 if question - 1 in needed:
                     segments[question] = replace(segments[question], gap=GAP)
-                elif needed:  # other lines of the test come in between
+                elif needed:  # the test's other lines come in between
                     by, nearest = (segments[question].at or 0) - GAP, max(needed)
                     segments[nearest] = replace(segments[nearest], by=min(segments[nearest].by, max(by, GAP)))
         return segments or list(self.outline)
 
 
 def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float | None]:
-    """Return the places of early placement: lines that ask nothing are in the first tenth, the others at equal distances."""
+    """Return the places for early placement: lines that are not questions in the first tenth, questions evenly spaced."""
     told = [number for number, asking in enumerate(asks) if not asking]
     last = max(1, len(fixed) - 1)
     early = {number: EARLY * place / max(1, len(told) - 1) for place, number in enumerate(told)}
@@ -247,7 +245,8 @@ def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float | 
 
 
 def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], placement: Placement, random: Random) -> list[float]:
-    """Return the places of segments, of which some are `fixed`. `needed`: for each the earlier ones that its questions need."""
+    """Return the places of segments, keeping those that are `fixed`. `needed` lists, for each segment, the earlier ones that its questions
+    need."""
     last = len(fixed) - 1
     even = [LAST * number / max(1, last) if at is None else at for number, at in enumerate(fixed)]
     if placement != "spread" or None not in fixed[1:last]:
@@ -262,14 +261,14 @@ def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], plac
 
 
 def _between(start: float, end: float, count: int, placement: Placement, random: Random) -> list[float]:
-    """Return `count` places in their order from `start` to `end`: drawn if they are spread, else at equal distances."""
+    """Return `count` places in order from `start` to `end`: drawn at random if they are spread, otherwise evenly spaced."""
     if placement == "spread":
         return sorted(round(random.uniform(start, end), 4) for _ in range(count))
     return [start + (end - start) * number / (count + 1) for number in range(1, count + 1)]
 
 
 def _problem(line: object) -> str | None:
-    """Return what is invalid about a line of a script, or None."""
+    """Describe an invalid field in a line of a script; None if all are valid."""
     if not isinstance(line, Line):
         return f"expected a Line, got {type(line).__name__}"
     if not isinstance(line.text, str) or not line.text.strip() or not isinstance(line.ideal, str):
@@ -284,7 +283,7 @@ def _problem(line: object) -> str | None:
 
 
 def _segment_problem(segment: object) -> str | None:
-    """Return what is invalid about a segment of an outline, or None."""
+    """Describe an invalid field in a segment of an outline; None if all are valid."""
     if not isinstance(segment, Segment):
         return f"expected a Segment, got {type(segment).__name__}"
     for name in ("tokens", "replies", "after_tokens", "after_turns", "watch"):
@@ -297,12 +296,12 @@ def _segment_problem(segment: object) -> str | None:
 
 
 def is_date(value: object) -> bool:
-    """Return whether a value is a date and time of the virtual clock, which has no time zone."""
+    """Return whether a value is a date and time that the virtual clock can show, without a time zone."""
     return isinstance(value, datetime) and value.tzinfo is None
 
 
 def _told_problem(line: Line) -> str | None:
-    """Return what is invalid about the turn that a line tells, or None."""
+    """Describe an invalid field in the turn that a line tells; None if all are valid."""
     if line.sent_at is not None and not is_date(line.sent_at):
         return f"sent_at must be a datetime without a time zone, or None, got {line.sent_at!r:.80}"
     if line.reply is None:
@@ -316,7 +315,7 @@ def _told_problem(line: Line) -> str | None:
 
 
 def _when_problem(item: Line | Segment) -> str | None:
-    """Return what is invalid about when a line or a segment is said, or None."""
+    """Describe an invalid field in the timing of a line or a segment; None if all are valid."""
     if not isinstance(item.pause, timedelta) or not timedelta(0) <= item.pause <= MAX_PAUSE:
         return f"its pause must be a timedelta of 0 to {MAX_PAUSE.days} days, got {item.pause!r}"
     if item.at is not None and not (isinstance(item.at, int | float) and 0 <= item.at <= 1):
@@ -325,7 +324,7 @@ def _when_problem(item: Line | Segment) -> str | None:
 
 
 def _is_json(value: object) -> bool:
-    """Return whether a value is unchanged after writing it as JSON and reading it back."""
+    """Return whether a value survives being written as JSON and read back."""
     match value:
         case dict():
             return all(isinstance(key, str) and _is_json(key) and _is_json(item) for key, item in value.items())
@@ -334,6 +333,6 @@ def _is_json(value: object) -> bool:
         case float():
             return math.isfinite(value)
         case str():
-            return value.encode("utf-8", "replace").decode() == value  # no lone surrogates
+            return value.encode("utf-8", "replace").decode() == value  # fails for lone surrogates
         case _:
             return value is None or isinstance(value, int)

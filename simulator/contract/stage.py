@@ -1,4 +1,4 @@
-"""The Stage, through which a test plays. Each call posts a request and waits until the conversation has answered it."""
+"""The Stage that a test plays on. Each call posts a request and waits until the conversation has answered it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Wait:
 class Watch:
     """Wait for turn number `turn` of any test, the `count`th turn of this watch.
 
-    `until` is the turn number that ends the watch, None if unbounded. The response is the Turn, or None when the watch ends.
+    `until` is the number of the turn that ends the watch, or None if unbounded. The response is the Turn, or None when the watch ends.
     """
 
     turn: int
@@ -66,7 +66,7 @@ class Watch:
 @final
 @dataclass(frozen=True, slots=True)
 class AskJudge:
-    """Have the judge decide whether a statement holds of a text. The response is a Verdict."""
+    """Have the judge decide whether a statement holds for `text`. The response is a Verdict."""
 
     statement: str
     text: str
@@ -87,21 +87,21 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Decides what rules cannot. It is never the agent under test, and never learns which agent that is."""
+    """Decides where rules cannot. It is never the agent under test, and never learns which agent that is."""
 
     async def judge(self, statement: str, text: str) -> Verdict:
-        """Decide whether `statement` holds of `text`. A failure is a Verdict with None, not an exception."""
+        """Decide whether `statement` holds for `text`. A failure is a Verdict with None, not an exception."""
         ...
 
 
 @coroutine
 def _post(request: Request) -> Generator[Request, Any, Any]:
-    """Yield a request to the TestTask that drives this test. It rejects whatever else a test awaits."""
+    """Yield a request to the TestTask that drives this test. The TestTask rejects anything else that the test awaits."""
     return (yield request)
 
 
 class View(Protocol):
-    """What a Stage knows of the conversation: its time and its number of turns."""
+    """The conversation as seen by a Stage: its time and its number of turns."""
 
     @property
     def now(self) -> datetime: ...
@@ -141,7 +141,7 @@ class Stage:
             yield line, number > 0 and not line.together
 
     async def say(self, text: str, *, needle: bool = True, ideal: str = "OK.") -> str:
-        """Say `text` and return the agent's reply. `needle=False` for a line that no question needs."""
+        """Say `text` and return the agent's reply. Pass `needle=False` if no question needs this line."""
         return await self._say(Say(_text(text), _text(ideal, silent=True), asks=False, needle=needle, needs=None))
 
     async def ask(
@@ -149,9 +149,9 @@ class Stage:
     ) -> str:
         """Ask `text` and return the agent's reply.
 
-        `needs` numbers the needles the answer rests on, from 0 in the order this test said them (None: all so far); those of its
-        trunk, if it has one, come before its own. `needle=True` where later questions need this one or its reply. `at`: in a script
-        that is `alone`, the virtual date to which the clock jumps before, unless it has passed.
+        `needs` numbers the needles that the answer rests on, from 0 in the order this test said them (None: all so far). If the test has a
+        trunk, the trunk's needles come before its own. Pass `needle=True` if later questions need this question or its reply. `at` is only
+        for a script that is `alone`: the virtual date of the question. The clock jumps there unless that date has passed.
         """
         wanted = None if needs is None else tuple(needs)
         if wanted is not None and any(not isinstance(n, int) or not 0 <= n < self._needles for n in wanted):
@@ -163,8 +163,8 @@ class Stage:
     async def tell(self, text: str, reply: str, *, at: datetime | None = None, needle: bool = True) -> None:
         """Tell the agent of a turn that took place: the user said `text`, and `reply` was the answer. The agent is not asked.
 
-        `at`: its virtual date and time, to which the clock jumps. A date that has passed is not gone back to: the turn then takes
-        place now. The next segment must declare the turn and its date.
+        `at` is the turn's virtual date and time. The clock jumps to it, but never backwards: if it has passed, the turn takes place now.
+        The next segment must declare the turn and its date.
         """
         if at is not None and not is_date(at):
             raise ScenarioError(f"a turn is told at a datetime without a time zone, got {at!r:.80}")
@@ -177,15 +177,15 @@ class Stage:
         return reply
 
     async def wait(self) -> None:
-        """Give up the floor until the next segment: its place in the span, and whatever else its outline has it wait for."""
+        """Give up the floor until the next segment: until its place in the span, and everything else that its outline makes it wait for."""
         await _post(Wait())
 
     def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
-        """Iterate over the following turns of all tests and filler: at most as many as the segment just said declares.
+        """Iterate over the following turns of all tests and filler: at most as many as declared by the segment just said.
 
-        Ends after `turns` turns or, if that is None, when the segment just said declares: when the next one is due, which is said
-        without another `wait`, or when no other test is open or can open. `amend` changes the ideal reply of each watched turn. What is
-        said before the end of a watch of so many turns waits for that end.
+        The watch ends after `turns` turns. If that is None, it ends as the segment just said declares: when the next segment is due, which
+        is then said without another `wait`, or when no other test is open or can open. `amend` changes the ideal reply of each watched
+        turn. Messages said before such a counted watch is over wait for its end.
         """
         if turns is not None and turns < 1:
             raise ScenarioError(f"watch needs turns >= 1, got {turns}")
@@ -198,7 +198,7 @@ class Stage:
         self._award(points, why)
 
     async def judge(self, statement: str, text: str) -> Verdict:
-        """Have the run's judge decide whether `statement` holds of `text`. Without a judge, the verdict's `holds` is None."""
+        """Have the run's judge decide whether `statement` holds for `text`. Without a judge, the verdict's `holds` is None."""
         verdict: Verdict = await _post(AskJudge(_text(statement), _text(text, silent=True)))
         return verdict
 
