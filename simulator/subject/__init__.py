@@ -1,1 +1,1 @@
-"""What is tested, seen from the engine: its log, costs, replies, snapshots and traces."""
+"""The agent under test as the engine sees it: its log, costs, replies, snapshots and traces."""

@@ -1,4 +1,4 @@
-"""What an agent in another process writes to standard error, kept beside its conversation's journal."""
+"""The standard error of an agent in another process, kept beside its conversation's journal."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from longspan.simulator.subject.current_turn import Moment, moment
 __all__ = ["CRASH", "AgentLog", "agent_log", "telling"]
 
 MAX_LINE: Final = 2_000
-"""Bytes of a line. A longer one becomes several."""
+"""The number of bytes in a line. A longer line is split into several."""
 
 MAX_FILE: Final = 256 * 2**20
-"""Bytes of a log, whatever the agent writes. It ends with a line that says so."""
+"""The number of bytes in a log, however much the agent writes. A full log ends with a line that says so."""
 
 LAST_LINES: Final = 40
-"""Lines that are kept in memory, for errors."""
+"""The number of lines kept in memory, for errors."""
 
 LINE_ENDS: Final = re.compile(rb"[\r\n]+")
 
 CRASH: Final = "Fatal Python error:"
-"""How the lines begin that Python leaves of a crash below it, with the innermost call first."""
+"""The beginning of the lines that Python writes when it crashes below the level of Python code. The innermost call comes first."""
 
 FULL: Final = "longspan: the log is full; what follows is dropped"
 
 
 def telling(lines: Sequence[str], most: int) -> list[str]:
-    """Return the lines that tell most about a failure: the last ones, or the first of a crash below Python."""
+    """Return the lines that tell most about a failure: the last lines, or the first lines of a crash below Python code."""
     crash = next((number for number, line in enumerate(lines) if line.startswith(CRASH)), None)
     return list(lines[-most:] if crash is None else lines[crash : crash + most])
 
@@ -46,8 +46,8 @@ def telling(lines: Sequence[str], most: int) -> list[str]:
 class AgentLog:
     """The standard error of a conversation's agent: its last lines, and all of it in a file while that is `kept`.
 
-    Each line of the file has the turn, its virtual time, the machine's time in UTC, and the text, in which control characters are
-    visible and keys are left out.
+    Each line of the file has the turn, its virtual time, the machine's time in UTC, and the text itself, with control characters made
+    visible and keys redacted.
     """
 
     def __init__(self) -> None:
@@ -58,13 +58,13 @@ class AgentLog:
 
     @contextmanager
     def kept(self, path: Path | None) -> Iterator[None]:
-        """Within, it is the log of agents (see `agent_log`), and is appended to the file at `path`, if one is given.
+        """While the context lasts, this is the log of agents (see `agent_log`), and is appended to the file at `path`, if given.
 
-        Raises JournalError if something else than a regular file is there.
+        Raises JournalError if `path` is anything but a regular file.
         """
         if path is not None:
             check_file(path)
-        self._path, self._now = path, moment(new=True)  # what writes to it may run in a context of its own
+        self._path, self._now = path, moment(new=True)  # writers may run in a context of their own
         token = _log.set(self)
         try:
             yield
@@ -74,19 +74,19 @@ class AgentLog:
 
     @property
     def last_lines(self) -> list[str]:
-        """The last lines that its current or last process has written."""
+        """The last lines written by its current process, or else by its last one."""
         unfinished = _without_keys(self._unfinished)[:MAX_LINE]
         return [*self._last, *([_text(unfinished)] if unfinished.strip() else [])]
 
     def begin(self) -> None:
-        """A process starts."""
+        """Begin the log of a new process."""
         self.end()
         self._last.clear()
 
     def write(self, chunk: bytes) -> None:
-        """Add what a process has written. Blank lines are left out. A disk error loses what cannot be written."""
+        """Add a chunk of a process's output. Blank lines are left out. After a disk error, lines that cannot be written are lost."""
         *whole, self._unfinished = LINE_ENDS.split(self._unfinished + chunk)
-        if len(self._unfinished) > MAX_LINE + MAX_LENGTH:  # what is cut off ends in no half of a key
+        if len(self._unfinished) > MAX_LINE + MAX_LENGTH:  # so that no key is cut in half
             self._unfinished = _without_keys(self._unfinished)
             end = max(0, len(self._unfinished) - MAX_LENGTH) // MAX_LINE * MAX_LINE
             whole.append(self._unfinished[:end])
@@ -94,7 +94,7 @@ class AgentLog:
         self._add(whole)
 
     def end(self) -> None:
-        """A process has ended, perhaps in the middle of a line."""
+        """End the log of a process, perhaps in the middle of a line."""
         whole, self._unfinished = [self._unfinished], b""
         self._add(whole)
 
@@ -120,7 +120,7 @@ _log: Final[ContextVar[AgentLog | None]] = ContextVar("agent_log", default=None)
 
 
 def agent_log() -> AgentLog:
-    """Return the log of the conversation that this task plays, or else a new one that is kept nowhere."""
+    """Return the log of the conversation that this task plays, or else a new log that is not kept in a file."""
     return _log.get() or AgentLog()
 
 

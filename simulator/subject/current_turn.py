@@ -1,4 +1,4 @@
-"""Where the conversation stands that this task plays: for what is kept beside its journal."""
+"""The current turn of the conversation that this task plays, for the files kept beside its journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["Moment", "moment", "set_moment"]
 @final
 @dataclass(slots=True)
 class Moment:
-    """The turn that the agent was last given, and its virtual time; None before the first. It changes as the conversation goes on."""
+    """The turn most recently given to the agent, and its virtual time; None before the first turn. It changes as the conversation goes
+    on."""
 
     turn: int | None = None
     sent_at: datetime | None = None
@@ -23,7 +24,7 @@ _moment: Final[ContextVar[Moment | None]] = ContextVar("moment", default=None)
 
 
 def moment(*, new: bool = False) -> Moment:
-    """Return where the conversation stands. `new`: one begins with this task."""
+    """Return the current moment of the conversation. `new`: a conversation begins with this task."""
     known = _moment.get()
     if known is None or new:
         known = Moment()
@@ -32,6 +33,6 @@ def moment(*, new: bool = False) -> Moment:
 
 
 def set_moment(turn: int, sent_at: datetime) -> None:
-    """Say which turn the agent is given now."""
+    """Record the turn that is now given to the agent."""
     now = moment()
     now.turn, now.sent_at = turn, sent_at

@@ -1,4 +1,4 @@
-"""Agents that are objects of the Python program that plays runs: the kind `given` finds them here by name, while the runs are played."""
+"""Agents that are objects of the Python program that plays runs. While the runs are played, the kind `given` finds them here by name."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KIND: Final = "given"
 @final
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Given:
-    """An agent that a program has given: `make` returns the object or the function.
+    """An agent given by a program: `make` returns the object or the function.
 
-    `shared`: it is the same one each time, and holds one conversation after another. `loop`: the program's own asyncio loop, if it
-    awaits the runs there. `under_trio`: the program awaits the runs under Trio.
+    `shared` means that it is the same object each time, and holds one conversation after another. `loop` is the program's own asyncio loop,
+    if the program awaits the runs there. `under_trio` means that the program awaits the runs under Trio.
     """
 
     make: Callable[[], Any]
@@ -35,7 +35,7 @@ _held: Final[ContextVar[Mapping[str, Given] | None]] = ContextVar("given", defau
 
 @contextmanager
 def holding(given: Mapping[str, Given]) -> Iterator[None]:
-    """Let agents be found by name in this context, and in threads and tasks that are started in it."""
+    """Let these agents be found by name in this context, and in threads and tasks started within it."""
     token = _held.set(given)
     try:
         yield
@@ -44,5 +44,5 @@ def holding(given: Mapping[str, Given]) -> Iterator[None]:
 
 
 def find(name: str) -> Given | None:
-    """Return what was given under a name, or None."""
+    """Return the agent given under this name, or None."""
     return (_held.get() or {}).get(name)

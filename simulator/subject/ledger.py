@@ -1,4 +1,4 @@
-"""The cost of conversations: each reply is priced as it arrives, and no turn begins that could exceed a limit."""
+"""The cost of conversations. Each reply is priced as it arrives, and no turn begins that could exceed a limit."""
 
 from __future__ import annotations
 
@@ -39,25 +39,26 @@ __all__ = [
 ]
 
 Costs = dict[str, float | None]
-"""Dollars by part (agent, embedder, judge); None if the price is unknown."""
+"""Dollars by part (agent, embedder, judge); None if a price is unknown."""
 
 
 LOCAL: Final = "gguf"
-"""The provider name of models that run in this process, which cost nothing."""
+"""The provider name of models that run in this process and cost nothing."""
 
 MAX_TOKENS: Final = 10**12
-"""The most tokens that are believed of a reply."""
+"""The largest number of tokens that is credible for a reply."""
 
 MAX_DOLLARS: Final = 1_000_000
-"""The most dollars that are believed of a reply."""
+"""The largest cost in dollars that is credible for a reply."""
 
 DROPPED: Final = "dropped"
-"""The part of a reply that an agent gave to a turn that it was told of, because it does not support `observe`. The reply is dropped."""
+"""The name for the cost of dropped replies. An agent that does not support `observe` replies to turns that it should only be told of, and
+the reply is dropped."""
 
 
 @final
 class Rates(NamedTuple):
-    """What a model costs by its user's word: dollars per million tokens of input, of input read from a cache, and of output."""
+    """The prices of a model as its user states them, in dollars per million tokens of input, input read from a cache, and output."""
 
     input: float
     cached: float
@@ -71,9 +72,9 @@ class Rates(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def price(model: str | Rates, usage: Usage) -> float | None:
-    """Return the cost of `usage` in dollars by rates or by the price list of genai-prices, or None for a model that is not listed.
+    """Return the cost of `usage` in dollars, by rates or by the price list of genai-prices, or None for a model that is not listed.
 
-    `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". With an unlisted provider the price is unknown whatever the model,
+    `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". If the provider is not listed the price is unknown whatever the model is,
     because providers charge different prices for the same model.
     """
     from genai_prices import Usage as PricedUsage
@@ -98,7 +99,7 @@ def models_of(agent: object) -> Mapping[str, str | Rates] | None:
 
 
 def check_priced(agent: object, spec: str) -> None:
-    """Check that the cost of the agent's replies can be known. Raises InputError if a price is unknown, or its models are."""
+    """Check that the cost of the agent's replies can be known. Raises InputError if its models or one of their prices is unknown."""
     models = models_of(agent)
     unknown = [str(model) for model in (models or {}).values() if price(model, Usage(1, 0, 1)) is None]
     if models is None or unknown:
@@ -110,10 +111,9 @@ def check_priced(agent: object, spec: str) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Unpriced:
-    """A call of an agent that cannot say beforehand what it will take. `payer`: the agent, and the kind of call. `depth`: how long the
-    conversation is by then, in characters, since what a reply takes grows with it. `seldom`: most such calls take nothing, as of a
-    memory that adds turns in batches.
-    """
+    """A call whose cost the agent cannot tell beforehand. `payer` names the agent and the kind of call. `depth` is the length of the
+    conversation so far in characters, since replies cost more as it grows. `seldom` means that most such calls cost nothing, as with a
+    memory that adds turns in batches."""
 
     payer: str
     depth: int
@@ -121,14 +121,14 @@ class Unpriced:
 
 
 Worst = Amount | Unpriced
-"""The most that a call may take, or whose call it is if that is not known."""
+"""The most that a call may cost, or the call itself if that is unknown."""
 
 
 @final
 @dataclass(slots=True)
 class _Seen:
-    """What calls of a payer have taken at most, in conversations of at most `depth` characters. `alone`: a call is under way that is of
-    a longer one. `problem`: why no more can be paid for."""
+    """The most that a payer's calls have cost so far, in conversations of up to `depth` characters. `alone` means that a call in a longer
+    conversation is under way. `problem` says why no more calls can be paid for."""
 
     dearest: Amount
     depth: int = -1
@@ -136,7 +136,7 @@ class _Seen:
     problem: str | None = None
 
     def is_new(self, call: Unpriced) -> bool:
-        """Return whether no call like it has shown what it takes."""
+        """Return whether no similar call has shown its cost yet."""
         return call.depth > self.depth or (call.seldom and self.dearest == NOTHING)
 
 
@@ -149,7 +149,8 @@ class Account:
     amount: Amount | None = None
 
     def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None) -> Costs | None:
-        """Record and return the cost of the usage in dollars by part, or None if no usage is known. What the agent has `stated` counts."""
+        """Record and return the cost of the usage in dollars by part, or None if no usage is known. Costs that the agent has `stated` take
+        precedence."""
         unknown = 0.0 if self.models == {} else None
         models = self.models or {}
         costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
@@ -162,10 +163,10 @@ class Account:
 class Ledger:
     """Dollars and tokens spent by any number of conversations, under a `limit`.
 
-    What a call may take at worst is reserved before it is made. Of a payer that cannot say, that is the most that one of its calls has
-    taken, and at least `dearest`. Until it has made a call in a conversation as long, one call is made at a time: so together they exceed
-    the limit by what one call takes, at most. Usage with an unknown price is not counted: `require_known` and `require_told` reject it
-    if there is a limit.
+    The worst case of a call is reserved before the call is made. If a payer cannot tell its worst case, the most that one of its calls has
+    cost so far is reserved, and at least `dearest`. Until such a payer has made a call in a conversation of this length, its calls are made
+    one at a time, so that together they exceed the limit by the cost of one call at most. Usage with an unknown price is not counted: if
+    there is a limit, `require_known` and `require_told` reject it.
     """
 
     limit: Amount = UNLIMITED
@@ -177,10 +178,10 @@ class Ledger:
 
     @asynccontextmanager
     async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
-        """Reserve what a call may take at worst, and afterwards release what it did not take.
+        """Reserve the worst case of a call, and afterwards release the part that it did not use.
 
-        A call that fails or is cancelled counts as the worst case, because its provider may have charged for it. Raises
-        StoppedError if the limit could be exceeded and no other call is pending.
+        A call that fails or is cancelled counts as the worst case, because its provider may have charged for it. Raises StoppedError if the
+        limit could be exceeded and no other call is pending.
         """
         call = worst if isinstance(worst, Unpriced) else None
         seen = self._seen_of(call)
@@ -213,17 +214,17 @@ class Ledger:
                     self._settled.notify_all()
 
     def _seen_of(self, call: Unpriced | None) -> _Seen:
-        """Return what calls like it have shown. Nothing is kept of those whose worst case is known."""
+        """Return the record of similar calls. No record is kept for calls whose worst case is known."""
         return self._seen.setdefault(call.payer, _Seen(self.dearest)) if call is not None else _Seen(NOTHING)
 
     def _refuse(self, call: Worst, problem: str) -> AgentError:
-        """Return an error: no more calls like it are paid for."""
+        """Refuse to pay for any more such calls, and return the error."""
         if isinstance(call, Unpriced):
             self._seen_of(call).problem = problem
         return AgentError(problem)
 
     def _excess(self, reached: Amount, worst: Amount) -> str | None:
-        """Return which limit would be exceeded, and what to do; None if none would be."""
+        """Say which limit would be exceeded, and the remedy; None if none would be."""
         if reached.dollars > self.limit.dollars:
             return (
                 f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
@@ -238,21 +239,21 @@ class Ledger:
         return None
 
     def worst(self, agent: Any, message: Message, payer: str = "", depth: int = 0) -> Worst:
-        """Return what a reply may take at worst. Nothing without a limit."""
+        """Return the worst case of a reply; without a limit, nothing."""
         if self.limit == UNLIMITED:
             return NOTHING
         known = _worst_case(agent, message)
         return known if known is not None else NOTHING if models_of(agent) == {} else Unpriced(payer, depth)
 
     def worst_of(self, agent: Any, work: str, payer: str, depth: int, message: Message | None = None, *, seldom: bool = False) -> Worst:
-        """Return what `work` other than a reply may take, for `message` if there is one. Nothing without a limit."""
+        """Return the worst case of `work` other than a reply, for `message` if there is one; without a limit, nothing."""
         if self.limit == UNLIMITED or models_of(agent) == {}:
             return NOTHING
         known = _worst_case(agent, message, replies=False) if message is not None else None
         return known if known is not None else Unpriced(f"{payer} {work}", depth, seldom)
 
     def require_told(self, call: Worst, costs: Costs | None, work: str) -> None:
-        """Check that a call tells the cost of what it used, in which `work` was done. Raises AgentError if a limit cannot be enforced."""
+        """Check that a call for `work` states the cost of everything it used. Raises AgentError if a limit cannot be enforced."""
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and unknown:
             raise self._refuse(
@@ -262,7 +263,7 @@ class Ledger:
             )
 
     def require_known(self, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
-        """Check that a reply tells what is limited. Raises AgentError if a limit cannot be enforced."""
+        """Check that a reply states every quantity that is limited. Raises AgentError if a limit cannot be enforced."""
         if not isinstance(call, Unpriced):
             return
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
@@ -278,7 +279,8 @@ class Ledger:
 
 
 def _worst_case(agent: Any, message: Message, *, replies: bool = True) -> Amount | None:
-    """Return what a message may take of an agent that can say, None of others. `replies`: it answers, and does not only note a turn."""
+    """Return the worst case of a message if the agent can tell it, otherwise None. With `replies`, the agent answers; without, it only
+    notes a turn."""
     worst_case = getattr(agent, "worst_case", None)
     if not callable(worst_case):
         return None
@@ -320,7 +322,7 @@ def known_cost(costs: Iterable[float | None]) -> float:
 
 
 def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
-    """Sum up entries of (part, usage, dollars) by part."""
+    """Sum entries of (part, usage, dollars) by part."""
     sums: dict[str, Spending] = {}
     for part, usage, cost in entries:
         sums[part] = sums.get(part, Spending()).plus(usage, cost)
@@ -328,7 +330,7 @@ def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dic
 
 
 def amount_of(used: Iterable[Usage], costs: Mapping[str, float | None] | None) -> Amount:
-    """Return the amount of usage and its costs by part, as far as they are known."""
+    """Return the amount of usage and the costs by part, as far as they are known."""
     return Amount(known_cost((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
 
 
@@ -338,7 +340,7 @@ def used_by(reply: Reply) -> dict[str, Usage]:
 
 
 def stated_by(reply: Reply) -> dict[str, float]:
-    """Return the dollars that an agent says its reply cost, by part. A single figure is for all parts together."""
+    """Return the dollars that an agent says its reply cost, by part. A single figure covers all parts together."""
     if reply.cost_usd is None:
         return {}
     if isinstance(reply.cost_usd, Mapping):

@@ -1,6 +1,6 @@
-"""What models were sent, turn by turn, kept beside their conversation's journal.
+"""The prompts sent to models, turn by turn, kept beside their conversation's journal.
 
-A prompt repeats most of the one before it. A message is therefore written once, and then named by its number.
+A prompt repeats most of the one before it. Each message is therefore written once, and referred to by its number after that.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "read_prompts"
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
 MAX_MESSAGES: Final = 100_000
-"""Messages of a prompt. A file may come from anybody."""
+"""The most messages that a prompt may have. A file may come from anybody."""
 
 
 @final
 class PromptMessage(NamedTuple):
-    """A message to a model. `role` is that of the model's API, such as `system`, `user` or `assistant`."""
+    """A message to a model. `role` is the role in the model's API, such as `system`, `user` or `assistant`."""
 
     role: str
     text: str
@@ -40,7 +40,8 @@ class PromptMessage(NamedTuple):
 
 @final
 class Prompt(NamedTuple):
-    """What a model was sent for a turn, None before the first. `purpose`: `reply`, or what an agent asks its model besides."""
+    """A prompt sent to a model for a turn, or for None before the first turn. `purpose` is `reply`, or the agent's other reason for asking
+    its model."""
 
     turn: int | None
     model: str
@@ -50,7 +51,8 @@ class Prompt(NamedTuple):
 
 @final
 class _Named(Sequence[PromptMessage]):
-    """The messages of a prompt. They are looked up when they are read, since prompts may name the same ones again and again."""
+    """The messages of a prompt. They are looked up only when they are read, since prompts may refer to the same messages again and
+    again."""
 
     def __init__(self, known: Sequence[PromptMessage], stretches: Sequence[tuple[int, int]]) -> None:
         self._known = known
@@ -74,7 +76,8 @@ class _Named(Sequence[PromptMessage]):
 
 @final
 class _Entry(BaseModel):
-    """A line of the file. `new`: messages that get the next numbers. `messages`: the first and the last number of each stretch."""
+    """A line of the file. `new` holds the messages that get the next numbers. `messages` holds the first and the last number of each
+    stretch."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -88,9 +91,9 @@ class _Entry(BaseModel):
 
 @final
 class PromptLog:
-    """The prompts of one conversation, in a file that need not exist yet; in memory if there is none. `owner`: its run and its id.
+    """The prompts of one conversation, in a file that need not exist yet, or in memory without one. `owner` is its run and its id.
 
-    Raises JournalError, as all its methods do, if the file is damaged or another's, or cannot be written.
+    This and every method raises JournalError if the file is damaged, belongs to another conversation or cannot be written.
     """
 
     def __init__(self, path: Path | None, owner: Owner | None = None) -> None:
@@ -102,7 +105,7 @@ class PromptLog:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Within, prompts are added to it (see `note_prompt`)."""
+        """While the context lasts, add prompts to this log (see `note_prompt`)."""
         token = _log.set(self)
         try:
             yield
@@ -129,7 +132,8 @@ class PromptLog:
         )
 
     def _number(self, messages: Sequence[PromptMessage]) -> list[int]:
-        """Return the messages' numbers. That of a message depends on the one before it too, so that a conversation's are consecutive."""
+        """Return the messages' numbers. A message's number also depends on the message before it, so that a conversation's numbers are
+        consecutive."""
         numbers, before = [], b""
         for role, text in messages:
             own = hashlib.blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
@@ -142,16 +146,16 @@ _log: Final[ContextVar[PromptLog | None]] = ContextVar("prompt_log", default=Non
 
 
 def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = "reply") -> None:
-    """Keep what a model is sent now, pairs of role and text, if the run keeps its prompts. Keys in it are left out."""
+    """Keep a prompt that a model is being sent, as pairs of role and text, if the run keeps its prompts. Keys in it are redacted."""
     log = _log.get()
     if log is not None:
         log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
 
 
 def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:
-    """Yield the prompts of a conversation's `prompts.jsonl`, in the order in which they were sent; none if it does not exist.
+    """Yield the prompts in a conversation's `prompts.jsonl`, in the order they were sent; none if the file does not exist.
 
-    `owner`: the run and the conversation that it must be of. Raises JournalError if it is damaged, or another's.
+    `owner` is the run and the conversation that the file must belong to. Raises JournalError if it belongs to another, or is damaged.
     """
     known: list[PromptMessage] = []
     for number, line in enumerate(JsonLines(path, owner).read(), 1):

@@ -1,6 +1,6 @@
-"""Replies of models, kept in a file by what the models were sent, so that nothing is paid for twice.
+"""Replies of models, kept in a file under the prompts that led to them, so that nothing is paid for twice.
 
-Each line has a checksum of its own, so that lines may be merged from several copies of a file, in any order.
+Each line has a checksum of its own, so that several copies of a file can be merged line by line, in any order.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from longspan.simulator.files.json_lines import cut_torn
 __all__ = ["KeptCall", "KeptReply", "Replies", "keeping", "kept_replies", "key_of"]
 
 MAX_BYTES: Final = 2**30
-"""The largest file that is read."""
+"""The largest file that is read, in bytes."""
 
 START: Final = b'{"key": "'
 
 TORN: Final = re.compile(re.escape(START) + rb'[0-9a-f]{0,64}(?:(?<=[0-9a-f]{64})"[^\n]*)?')
-"""A line that is not complete. The beginning of somebody's own file is not taken for one."""
+"""Matches an incomplete line, but not the beginning of a file that is somebody's own."""
 
 REMEDY: Final = "remove the line: its reply is asked for again"
 
 
 @final
 class KeptCall(BaseModel):
-    """A call of a tool in a reply."""
+    """A tool call in a reply."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,7 @@ class KeptCall(BaseModel):
 class KeptReply(BaseModel):
     """A model's reply, and the tokens that it used.
 
-    `raw`: in the vendor's own form, if it calls tools. `refusal`: why the model refused.
+    `raw` is the reply in the vendor's own form, if it calls tools. `refusal` says why the model refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,15 +66,15 @@ class KeptReply(BaseModel):
 
 
 def key_of(sent: object) -> str:
-    """Return the key of what a model is sent, which must be JSON."""
+    """Return the key for the content sent to a model, which must be JSON."""
     return hashlib.sha256(json.dumps(sent, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 @final
 class Replies:
-    """The replies in a file, which need not exist yet. `used` and `added` count what was found in it and what was not.
+    """The replies in a file, which need not exist yet. `used` counts the replies found in it, `added` the ones added to it.
 
-    Raises InputError if the file cannot be read, DamageError for a line that is not as it was written.
+    Raises InputError if the file cannot be read, and DamageError for a line that differs from the line that was written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +89,7 @@ class Replies:
             raise InputError(f"--replies {path}: not a file of replies; name another, which need not exist")
 
     def find(self, key: str) -> KeptReply | None:
-        """Return the reply to what has a key, or None."""
+        """Return the reply stored under a key, or None."""
         found = self._known.get(key)
         self.used += found is not None
         return found
@@ -107,7 +107,7 @@ class Replies:
 
     @property
     def summary(self) -> str:
-        """How many replies were found in the file, in words."""
+        """Say how many replies were found in the file."""
         return f"replies {self.path}: {self.used:,} kept ones were used, {self.added:,} new ones were asked for and are kept"
 
 
@@ -130,7 +130,7 @@ def _read(path: Path) -> Iterator[KeptReply]:
 
 
 def _is_torn(path: Path) -> bool:
-    """Return whether a file holds nothing but the beginning of its first line, as a crash leaves it."""
+    """Return whether a file holds nothing but the beginning of its first line, as after a crash."""
     try:
         content = read_file(path, MAX_BYTES)
     except OSError:
@@ -143,7 +143,7 @@ _kept: Final[ContextVar[Replies | None]] = ContextVar("replies", default=None)
 
 @contextmanager
 def keeping(path: Path | None) -> Iterator[Replies | None]:
-    """Within, replies of models are looked up in a file, and kept there. Does nothing without one."""
+    """While the context lasts, look up replies of models in a file, and keep new ones there. Without a file, do nothing."""
     if path is None:
         yield None
         return
@@ -156,5 +156,5 @@ def keeping(path: Path | None) -> Iterator[Replies | None]:
 
 
 def kept_replies() -> Replies | None:
-    """Return the replies that are kept here, None if none are."""
+    """Return the replies kept in this context, or None if none are."""
     return _kept.get()

@@ -24,13 +24,13 @@ from longspan.simulator.files.reading import partial_of
 __all__ = ["RECORD", "Snapshots"]
 
 KEPT: Final = 2
-"""Snapshots that are kept."""
+"""The number of snapshots that are kept."""
 
 BLOCK: Final = 2**20
-"""Bytes that are read at once."""
+"""The number of bytes read at once."""
 
 RECORD: Final = "snapshots.jsonl"
-"""The record of a conversation's snapshots, in the folder that holds theirs."""
+"""The record of a conversation's snapshots. It lies beside their folder."""
 
 
 @final
@@ -45,14 +45,14 @@ class _Entry(BaseModel):
 
 @final
 class Snapshots:
-    """The snapshots of one conversation's agent in `folder`, each in a subfolder named after the turn it was taken before.
+    """The snapshots of one conversation's agent in `folder`, each in a subfolder named after the turn that follows it.
 
-    The record beside the folder has a line before anything is written to the folder, and one with a digest when a snapshot is
-    complete, before its folder gets its name. Only subfolders that it names are deleted, and only those with a digest in it are
-    loaded. Every method raises JournalError for a damaged record, and for another's.
+    The record beside the folder gets a line before anything is written to the folder. It gets another, with a digest, when a snapshot is
+    complete but before its folder has its final name. Only subfolders that the record names are deleted, and only those with a digest in it
+    are loaded. Every method raises JournalError for a damaged record, and for another conversation's.
 
     `owner`: the run and the conversation that the record must name. `copied`: agents are restored from copies, nothing in the folder is
-    changed, and none is saved. `until`: those before later turns are not used.
+    changed, and no snapshot is saved. `until`: snapshots before later turns are not used.
     """
 
     def __init__(self, folder: Path, owner: Owner | None = None, *, copied: bool = False, until: int | None = None) -> None:
@@ -63,9 +63,9 @@ class Snapshots:
         self._lines = JsonLines(folder.with_name(RECORD), owner)
 
     async def save(self, agent: Agent, turn: int) -> None:
-        """Save the agent before turn `turn`, and delete all but the newest two snapshots and those that are pinned.
+        """Save the agent before turn `turn`, and delete all snapshots but the newest two and any that are pinned.
 
-        Raises AgentError if the agent fails, JournalError for a disk error and for anything in the way.
+        Raises AgentError if the agent fails, and JournalError for a disk error or anything in the way.
         """
         partial = partial_of(self.path(turn))
         try:
@@ -78,7 +78,7 @@ class Snapshots:
     async def restore(self, agent: Agent, turn: int) -> int:
         """Load the newest good snapshot that is not newer than turn `turn`, and delete newer and damaged ones.
 
-        Return the turn it was taken before, or 0 if there is none.
+        Return the turn that follows it, or 0 if there is none.
         """
         turns = self.turns()
         turn = turn if self._until is None else min(turn, self._until)
@@ -92,7 +92,7 @@ class Snapshots:
                     await agent.load(self.path(number))
                     return number
                 except AgentError:  # damaged: try the one before it
-                    await agent.reset()  # first, because if even this fails the agent is unreachable and the snapshot may be good
+                    await agent.reset()  # first, because if even this fails, the agent is unreachable and the snapshot may be good
             remove(self.path(number))
         return 0
 
@@ -109,7 +109,7 @@ class Snapshots:
         return 0
 
     def _copy(self, turn: int, copy: Path) -> bool:
-        """Copy a snapshot. Return whether the copy is as the snapshot was saved."""
+        """Copy a snapshot. Return whether the copy matches the snapshot as it was saved."""
         with suppress(OSError):
             if self._is_good(turn):
                 shutil.copytree(self.path(turn), copy, symlinks=True)
@@ -117,7 +117,7 @@ class Snapshots:
         return False
 
     def newest(self, turn: int) -> int:
-        """Return the turn before which the newest snapshot not newer than `turn` was taken, or 0 if there is none."""
+        """Return the turn that follows the newest snapshot not newer than `turn`, or 0 if there is none."""
         turn = turn if self._until is None else min(turn, self._until)
         return max((number for number in self.turns() if number <= turn), default=0)
 
@@ -130,21 +130,21 @@ class Snapshots:
         return sorted(int(path.name) for path in self._own() if path.name.isdecimal())
 
     def pin(self, turn: int) -> None:
-        """Keep the snapshot before turn `turn`, which may be still to be saved, until `unpin`."""
+        """Keep the snapshot before turn `turn` until `unpin`. It may not have been saved yet."""
         self._pinned.add(turn)
 
     def unpin(self) -> None:
-        """Keep the newest two snapshots alone."""
+        """Keep only the newest two snapshots."""
         self._pinned.clear()
         self.prune()
 
     def prune(self) -> None:
-        """Delete all but the newest two snapshots and those that are pinned. Disk errors are ignored."""
+        """Delete all snapshots but the newest two and any that are pinned. Disk errors are ignored."""
         for turn in [number for number in self.turns() if number not in self._pinned][:-KEPT]:
             remove(self.path(turn))
 
     def clear(self) -> None:
-        """Delete what a crash left incomplete. Disk errors are ignored."""
+        """Delete incomplete snapshots left by a crash. Disk errors are ignored."""
         for path in self._own():
             if not path.name.isdecimal():
                 remove(path)
@@ -157,7 +157,7 @@ class Snapshots:
 
     @cached_property
     def _digests(self) -> dict[int, set[str]]:
-        """The digests of each snapshot that the record names. One that was saved again has several."""
+        """The digests of each snapshot that the record names. A snapshot that was saved again has several."""
         digests: dict[int, set[str]] = {}
         try:
             for entry in map(_Entry.model_validate, self._lines.read()):
@@ -175,7 +175,7 @@ class Snapshots:
         return [path for entry in entries if entry.is_dir(follow_symlinks=False) and self.owns(path := Path(entry.path))]
 
     def _is_good(self, turn: int) -> bool:
-        """Return whether a snapshot is as it was saved."""
+        """Return whether a snapshot is unchanged since it was saved."""
         try:
             return _digest(self.path(turn)) in self._digests[turn]
         except (OSError, JournalError):
@@ -213,7 +213,7 @@ class Snapshots:
 
 
 def _digest(folder: Path) -> str:
-    """Return the SHA-256 of the names and the bytes of all files below a folder, in hexadecimal.
+    """Return the SHA-256, in hexadecimal, of the names and contents of all files below a folder.
 
     Raises OSError, and JournalError for anything but regular files and folders.
     """

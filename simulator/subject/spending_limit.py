@@ -1,4 +1,4 @@
-"""What conversations take of a limit: dollars and tokens."""
+"""Amounts of dollars and tokens that conversations spend, and their limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Amount:
         return Amount(self.dollars + other.dollars, self.tokens + other.tokens)
 
     def most(self, other: Amount) -> Amount:
-        """Return the larger of each."""
+        """Return the larger of the two amounts, separately for dollars and tokens."""
         return Amount(max(self.dollars, other.dollars), max(self.tokens, other.tokens))
 
 
@@ -34,7 +34,7 @@ UNLIMITED: Final = Amount(inf, inf)
 
 
 def limit_of(max_cost: float | None, max_tokens: float | None = None) -> Amount:
-    """Return a limit in dollars and tokens, None for none. Raises InputError for a limit that is not a number."""
+    """Return a limit in dollars and tokens, with None for no limit. Raises InputError for a limit that is not a number."""
     if max_cost is not None and isnan(max_cost):
         raise InputError("--max-cost: must be a number of dollars, such as 2.50")
     return Amount(inf if max_cost is None else max_cost, inf if max_tokens is None else max_tokens)

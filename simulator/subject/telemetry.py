@@ -1,4 +1,4 @@
-"""What is told of turns while they are played, for traces (`tracing`). Without `--otel` nothing is, and nothing is imported."""
+"""Reports on turns while they are played, for traces (`tracing`). Without `--otel` nothing is reported, and nothing is imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Used = Callable[[Usage], None]
 @final
 class ConversationName(NamedTuple):
     """A conversation: its run's name, its id there, the nonce of the run's manifest, the agent's spec, and the agent's model
-    (PROVIDER/MODEL) if that is known."""
+    (PROVIDER/MODEL) if known."""
 
     run: str
     id: str
@@ -30,64 +30,64 @@ class ConversationName(NamedTuple):
 
 
 class Span(Protocol):
-    """A turn that the agent is being asked or told of. `traceparent` (W3C) names it to others; None if it is not traced."""
+    """A turn that the agent is being asked or told of. `traceparent` (W3C) names the turn to other programs; None if it is not traced."""
 
     @property
     def traceparent(self) -> str | None: ...
 
     def replied(self, reply: Reply, costs: Costs | None) -> None:
-        """Hear of the agent's reply, and its cost in dollars by part."""
+        """Record the agent's reply, and its cost in dollars by part."""
         ...
 
     def model_call(self, model: str) -> AbstractContextManager[Used]:
-        """Surround a call of a model, PROVIDER/MODEL, that belongs to the turn."""
+        """Surround a call to a model, PROVIDER/MODEL, that belongs to the turn."""
         ...
 
 
 class Spans(Protocol):
-    """Hears of the turns of one conversation. Nothing that it does may fail."""
+    """Is notified of the turns of one conversation. Nothing that it does may fail."""
 
     def turn(self, number: int, message: Message, told: str | None = None) -> AbstractContextManager[Span]:
-        """Surround a turn, while its span is SPAN. `told`: the reply, if the agent is told of the turn and not asked."""
+        """Surround a turn, and set SPAN to its span meanwhile. `told` is the reply, if the agent is told of the turn and not asked."""
         ...
 
     def night(self, turn: int, to: datetime) -> AbstractContextManager[Span]:
-        """Surround the agent's work in a night before turn number `turn`, which is over at the virtual time `to`."""
+        """Surround the agent's work in a night before turn number `turn`. The night ends at the virtual time `to`."""
         ...
 
     def catch_up(self, turns: int) -> AbstractContextManager[Span]:
-        """Surround bringing the agent to the end of a journal with `turns` turns, while its span is SPAN."""
+        """Surround bringing the agent to the end of a journal with `turns` turns, and set SPAN to that span meanwhile."""
         ...
 
 
 class Telemetry(Protocol):
-    """Hears of everything that is played."""
+    """Is notified of everything that is played."""
 
     def conversation(self, name: ConversationName) -> Spans:
-        """Return what hears of a conversation, from where its journal ends."""
+        """Return the recipient of a conversation's notifications, beginning where its journal ends."""
         ...
 
     def add(self, made: int, exported: int, problem: str) -> None:
-        """Count spans that another process has made and exported, and why some could not be."""
+        """Count spans made and exported by another process, and the reason why some could not be exported."""
         ...
 
 
 TELEMETRY: Final[ContextVar[Telemetry | None]] = ContextVar("telemetry", default=None)
-"""What hears of everything that is played from here on."""
+"""The recipient of notifications about everything that is played from here on."""
 
 SPAN: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
-"""The turn for which the agent is working."""
+"""The span of the turn that the agent is working on."""
 
 
 def traceparent() -> str | None:
-    """Return the W3C name of the turn for which the agent is working, None if it is not traced."""
+    """Return the W3C name of the turn that the agent is working on, or None if it is not traced."""
     span = SPAN.get()
     return span.traceparent if span is not None else None
 
 
 @contextmanager
 def model_call(model: str) -> Iterator[Used]:
-    """Surround a call of a model, PROVIDER/MODEL, and call what this yields with the usage of its answer."""
+    """Surround a call to a model, PROVIDER/MODEL. Call the yielded function with the usage of its answer."""
     span = SPAN.get()
     if span is None:
         yield lambda usage: None
@@ -98,7 +98,7 @@ def model_call(model: str) -> Iterator[Used]:
 
 @final
 class _Silent:
-    """Hears nothing."""
+    """Ignores all notifications."""
 
     traceparent: str | None = None
 

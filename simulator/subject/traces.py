@@ -1,4 +1,4 @@
-"""What longspan reads of a trace: how an agent's reply came about (docs/agents.md)."""
+"""The parts of a trace that longspan reads: how an agent's reply came about (docs/agents.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TracePart(BaseModel):
 
 
 class WrittenMemory(TracePart):
-    """A memory that was written, and its turn if that is not the reply's own."""
+    """A memory that was written, and its turn if it is not the reply's own."""
 
     id: str
     text: str = ""
@@ -25,7 +25,7 @@ class WrittenMemory(TracePart):
 
 
 class ReadMemory(TracePart):
-    """A memory that was read, or forgotten, and its turns. An agent that ranks memories gives the best first."""
+    """A memory that was read or forgotten, and its turns. An agent that ranks memories lists the best first."""
 
     id: str | None = None
     text: str = ""
@@ -33,7 +33,7 @@ class ReadMemory(TracePart):
 
 
 class Recent(TracePart):
-    """The first of the recent turns, all of which were shown."""
+    """The first of the recent turns. All turns from there on were shown to the model."""
 
     since: str | None = None
 
@@ -41,10 +41,10 @@ class Recent(TracePart):
 class Trace(TracePart):
     """How a reply came about. `longspan.simulator.gradebook.needle_fates` uses it for grades.
 
-    `forgotten`: the memories that are gone because the user asked for it. `until`: the last turn of which all memories have been told
-    as written: of those up to it, others were not stored. `answers`: false if the reply is no answer, since the agent only searched
-    its memory; the test is then not scored. `k`: the most memories that it asked for. `beyond_k`: how many more a search returned: they
-    were not used.
+    `forgotten`: the memories that are gone because the user asked the agent to forget them. `until`: the last turn whose memories have all
+    been reported as written; any other turn up to there was not stored. `answers`: false if the reply is not an answer, since the agent
+    only searched its memory; the test is then not scored. `k`: the most memories that the agent asked for. `beyond_k`: how many more a
+    search returned; they were not used.
     """
 
     written: list[WrittenMemory] = Field(default_factory=list)
