@@ -1,4 +1,4 @@
-"""OpenTelemetry traces of what is played (docs/tracing.md)."""
+"""OpenTelemetry traces of runs as they are played (docs/tracing.md)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["exporting", "telling"]
 
 @contextmanager
 def exporting(wanted: bool) -> Iterator[Any]:
-    """Export a trace of everything that is played inside, if `wanted`, and yield the Tracing (else None).
+    """If `wanted`, export a trace of everything played inside the context, and yield the Tracing; otherwise yield None.
 
-    It is closed at the end: `counts` then says what could not be exported. Raises InputError if the extra is missing, or the
+    The Tracing is closed at the end; its `counts` then say what could not be exported. Raises InputError if the extra is missing, or if the
     environment names a collector that cannot be used.
     """
     if not wanted:
@@ -38,7 +38,7 @@ def exporting(wanted: bool) -> Iterator[Any]:
 
 @contextmanager
 def telling(wanted: bool) -> Iterator[None]:
-    """Export as `exporting` does, and tell in a line at the end what could not be exported."""
+    """Export as `exporting` does, and at the end print a line about spans that could not be exported."""
     with exporting(wanted) as tracing:
         yield
     if tracing is not None and tracing.lost:

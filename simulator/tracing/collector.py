@@ -1,7 +1,7 @@
-"""The way to the user's collector: OTLP over HTTP, as OpenTelemetry's environment variables say, in a thread of its own.
+"""The way to the user's collector: OTLP over HTTP, configured by OpenTelemetry's environment variables, in a thread of its own.
 
-A collector may be down, slow or hostile: what waits for it is limited, nothing waits for it but the end, which waits for seconds,
-and of its answers only the status is read.
+A collector may be down, slow or hostile. So the queue of spans is limited, nothing waits for the collector except the end of the run, which
+waits for a few seconds, and only the status of its answers is read.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ DEFAULT: Final = "http://localhost:4318"
 PROTOCOL: Final = "http/protobuf"
 
 CLOSE_SECONDS: Final = 5.0
-"""Seconds that the end of a run waits for the last spans to be exported."""
+"""How many seconds the end of a run waits for the last spans to be exported."""
 
 NOISY: Final = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
-"""The loggers that would complain of the collector in the middle of a run."""
+"""The loggers that would complain about the collector in the middle of a run."""
 
 _ours: Final = ContextVar("ours", default=False)
-"""Whether it is this module, and not the user's own telemetry, that calls the exporter's library."""
+"""Whether the exporter's library is called by this module, and not by the user's own telemetry."""
 
 
 @final
 class Collector(SpanProcessor):
-    """Exports finished spans in batches. `made` and `exported` count them; `problem` says why the last failure was one.
+    """Exports finished spans in batches. `made` and `exported` count them; `problem` gives the reason for the last failure.
 
     Raises InputError if the environment names a collector that cannot be used.
     """
@@ -53,7 +53,7 @@ class Collector(SpanProcessor):
         try:
             self._exporter = _Exporter(OTLPSpanExporter(endpoint=address, session=self._session))
             self._batches: SpanProcessor = BatchSpanProcessor(self._exporter)
-        except Exception as error:  # a variable that is not a number, a missing credential provider
+        except Exception as error:  # such as a variable that is not a number, or a missing credential provider
             raise InputError(f"--otel: OpenTelemetry's environment variables cannot be used: {one_line(error)}") from error
         for name in NOISY:
             logging.getLogger(name).addFilter(_not_ours)
@@ -76,7 +76,7 @@ class Collector(SpanProcessor):
         return f"{_shown(self._session.address)} {self._session.problem or 'did not take them in time'}"
 
     def close(self) -> None:
-        """Export what is left. Gives up after CLOSE_SECONDS, and at once if nobody listens at the address."""
+        """Export the remaining spans. Gives up after CLOSE_SECONDS, or at once if nobody listens at the address."""
         over = self._session.over
 
         def finish() -> None:
@@ -115,9 +115,9 @@ class _Exporter(SpanExporter):
 
 @final
 class _Session(requests.Session):
-    """Sends spans to `address`, and reads nothing of the answer but its status.
+    """Sends spans to `address`, and reads nothing of the answer except its status.
 
-    `problem`: what went wrong at last, if it did. `over`: nobody listens there, or there is nothing left to send.
+    `problem` is the most recent failure, if any. `over` means that nobody listens there, or nothing is left to send.
     """
 
     def __init__(self, address: str) -> None:
@@ -125,7 +125,7 @@ class _Session(requests.Session):
         self.address = address
         self.problem = ""
         self.over = threading.Event()
-        self.trust_env = not _is_loopback(address)  # a proxy does not reach this machine
+        self.trust_env = not _is_loopback(address)  # a proxy cannot reach this machine
 
     def request(self, method: Any, url: Any, *arguments: Any, **options: Any) -> requests.Response:
         try:
@@ -138,7 +138,7 @@ class _Session(requests.Session):
             self.over.set()
             raise
         except Exception as error:
-            self.problem = f"cannot be used ({type(error).__name__})"  # its text may hold a key
+            self.problem = f"cannot be used ({type(error).__name__})"  # the error's message may hold a key
             raise
         response.close()
         self.over.clear()
@@ -147,12 +147,12 @@ class _Session(requests.Session):
         else:
             self.problem = f"answered {response.status_code}"
         if 300 <= response.status_code < 400:
-            raise requests.RequestException(self.problem)  # the exporter would take it for success
+            raise requests.RequestException(self.problem)  # the exporter would otherwise take it for success
         return response
 
 
 def _address() -> str:
-    """Return the address that the environment names. Raises InputError."""
+    """Return the address given in the environment. Raises InputError."""
     for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         if protocol := os.environ.get(name):
             if protocol != PROTOCOL:
@@ -173,7 +173,7 @@ def _address() -> str:
 
 
 def _shown(address: str) -> str:
-    """Return an address without what may be a secret."""
+    """Return an address without the parts that may be secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 

@@ -28,27 +28,27 @@ from longspan.simulator.tracing.collector import Collector
 __all__ = ["Tracing"]
 
 CAPTURE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""OpenTelemetry's environment variable for exporting the texts of messages."""
+"""OpenTelemetry's environment variable for exporting the content of messages."""
 
 CAPTURING: Final = ("true", "1", "span_only", "span_and_event")
 
 MAX_TEXT: Final = 20_000
-"""The maximum characters of a text that is exported."""
+"""The maximum number of characters exported from one string."""
 
 MAX_ITEMS: Final = 50
-"""The maximum memories, and inner calls, of a turn that are exported."""
+"""The maximum number of memories, and of inner calls, exported for a turn."""
 
 MAX_COUNT: Final = 2**63 - 1
 
 PROVIDERS: Final = {"google": "gcp.gemini", "mistral": "mistral_ai", "x-ai": "x_ai"}
-"""Providers whose names OpenTelemetry writes in another way."""
+"""Providers whose names OpenTelemetry spells differently."""
 
 Attributes = dict[str, Any]
 
 
 @final
 class Tracing:
-    """Hears of everything that is played, and exports it to the user's collector until it is closed.
+    """Exports everything that is played to the user's collector, until it is closed.
 
     Raises InputError if the environment names a collector that cannot be used.
     """
@@ -61,7 +61,7 @@ class Tracing:
             if str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service"):
                 resource = resource.merge(Resource({SERVICE_NAME: "longspan", "service.version": version("longspan")}))
             provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
-        except Exception as error:  # a sampler or a limit that cannot be read
+        except Exception as error:  # such as a sampler or a limit that cannot be read
             self._collector.close()
             raise InputError(f"--otel: OpenTelemetry's environment variables cannot be used: {one_line(error)}") from error
         provider.add_span_processor(self._collector)
@@ -71,37 +71,37 @@ class Tracing:
         self._problem_elsewhere = ""
 
     def conversation(self, name: ConversationName) -> _Spans:
-        """Return what hears of a conversation, from where its journal ends."""
+        """Return the recipient of a conversation's notifications, beginning where its journal ends."""
         return _Spans(name, self._tracer, self._ids, self._captures)
 
     def add(self, made: int, exported: int, problem: str) -> None:
-        """Count spans that another process has made and exported, and why some could not be."""
+        """Count spans made and exported by another process, and the reason why some could not be exported."""
         self._elsewhere[0] += made
         self._elsewhere[1] += exported
         if made > exported:
             self._problem_elsewhere = problem
 
     def close(self) -> None:
-        """Export what is left, for some seconds at most."""
+        """Export the remaining spans, for a few seconds at most."""
         self._collector.close()
 
     @property
     def counts(self) -> tuple[int, int, str]:
-        """The spans made and exported so far, and why the others could not be."""
+        """The numbers of spans made and exported so far, and the reason why the others could not be exported."""
         here = self._collector
         made, exported = here.made + self._elsewhere[0], here.exported + self._elsewhere[1]
         return made, exported, here.problem if here.made > here.exported else self._problem_elsewhere
 
     @property
     def lost(self) -> str:
-        """What was not exported, and why; empty if all was."""
+        """A sentence about the spans that were not exported, and why; empty if all were."""
         made, exported, problem = self.counts
         return f"{made - exported:,} of {made:,} spans were not exported: {problem}" if made > exported else ""
 
 
 @final
 class _Ids(RandomIdGenerator):
-    """Random ids for spans. The trace's is set before its first span is made."""
+    """Random ids for spans. The id of the trace is set before its first span is made."""
 
     trace_id = 0
 
@@ -114,7 +114,7 @@ class _Ids(RandomIdGenerator):
 
 @final
 class _Spans:
-    """The trace of a conversation. It has the same id however often the run is resumed, and a first span for each time."""
+    """The trace of a conversation. It keeps its id however often the run is resumed, and gets a first span each time."""
 
     def __init__(self, name: ConversationName, tracer: Tracer, ids: _Ids, captures: bool) -> None:
         self._name = name
@@ -132,7 +132,7 @@ class _Spans:
 
     @contextmanager
     def turn(self, number: int, message: Message, told: str | None = None) -> Iterator[_Span]:
-        """Surround a turn. `told`: the reply, if the agent is told of the turn and not asked."""
+        """Surround a turn. `told` is the reply, if the agent is told of the turn and not asked."""
         about: Attributes = {
             "longspan.turn": number,
             "longspan.turn_id": message.turn_id,
@@ -148,7 +148,7 @@ class _Spans:
 
     @contextmanager
     def night(self, turn: int, to: datetime) -> Iterator[_Span]:
-        """Surround the agent's work in a night before a turn, which is over at the virtual time `to`."""
+        """Surround the agent's work in a night before a turn. The night ends at the virtual time `to`."""
         with self._span("consolidate", turn, {"longspan.turn": turn, "longspan.sent_at": to.isoformat()}) as span:
             yield span
 
@@ -160,13 +160,13 @@ class _Spans:
 
     @contextmanager
     def _span(self, operation: str, number: int, about: Attributes) -> Iterator[_Span]:
-        """Make a span that is current, for OpenTelemetry too, until the block ends."""
+        """Make a span, and keep it current until the block ends, for OpenTelemetry too."""
         parent = set_span_in_context(self._beginning(number))
         attributes = {"gen_ai.operation.name": operation} | self._agent_attributes | self._attributes | about
         started = time.time_ns()
         otel = self._tracer.start_span(f"{operation} {self._agent}", parent, SpanKind.INTERNAL, attributes, start_time=started)
         span = _Span(otel, self._tracer, self._attributes | {"longspan.turn": number}, started, self._captures)
-        # The agent may name the span, but not read it: it tells which test a conversation belongs to.
+        # The agent may name the span but not read it, because it reveals which test a conversation belongs to.
         token = current.attach(set_span_in_context(NonRecordingSpan(otel.get_span_context())))
         heard = SPAN.set(span)
         try:
@@ -178,7 +178,7 @@ class _Spans:
             otel.end()
 
     def _beginning(self, number: int) -> OtelSpan:
-        """Return the first span, which is exported at once and lasts no time: so turns have it even if the run is killed."""
+        """Return the first span. It is exported at once and has no duration, so that turns have a parent even if the run is killed."""
         if self._first is None:
             name = self._name
             digest = hashlib.sha256("\0".join([name.nonce, name.run, name.agent, name.id]).encode("utf-8", "replace"))
@@ -192,7 +192,7 @@ class _Spans:
 
 @final
 class _Span:
-    """The span of a turn, with those of the model calls and memories that belong to it."""
+    """The span of a turn, with the spans of its model calls and memories."""
 
     def __init__(self, otel: OtelSpan, tracer: Tracer, attributes: Attributes, started: int, captures: bool) -> None:
         self._otel = otel
@@ -205,12 +205,12 @@ class _Span:
 
     @property
     def traceparent(self) -> str | None:
-        """The span's name for others (W3C), None if OpenTelemetry is disabled."""
+        """The span's name for other programs (W3C); None if OpenTelemetry is disabled."""
         named = self._otel.get_span_context()
         return f"00-{named.trace_id:032x}-{named.span_id:016x}-{int(named.trace_flags):02x}" if named.is_valid else None
 
     def replied(self, reply: Reply, costs: Costs | None) -> None:
-        """Note the agent's reply: whether it is a refusal, its usage and cost, and what its trace tells."""
+        """Record the agent's reply: whether it is a refusal, its usage and cost, and the contents of its trace."""
         self._otel.set_attributes(_usage(reply.usage))
         if reply.refused:
             self._otel.set_attribute("longspan.refused", True)
@@ -223,7 +223,7 @@ class _Span:
 
     @contextmanager
     def model_call(self, model: str) -> Iterator[Used]:
-        """Surround a call of a model, PROVIDER/MODEL."""
+        """Surround a call to a model, PROVIDER/MODEL."""
         self._has_calls = True
         attributes = {"gen_ai.operation.name": "chat"} | _model(model) | self._attributes
         otel = self._tracer.start_span(f"chat {attributes['gen_ai.request.model']}", self._below, SpanKind.CLIENT, attributes)
@@ -234,7 +234,7 @@ class _Span:
             otel.end()
 
     def _note(self, trace: Mapping[str, Any]) -> None:
-        """Add a span for each step that a trace tells. It does not tell when they were: a search comes first, the others last."""
+        """Add a span for each step in a trace. Steps have no times, so a search comes first and the others last."""
         now = time.time_ns()
         for operation, memories, at in (("search_memory", trace.get("read"), self._started), ("upsert_memory", trace.get("written"), now)):
             if isinstance(memories, Sequence) and memories:
@@ -258,7 +258,7 @@ class _Span:
 
 @contextmanager
 def _failing(otel: OtelSpan, captures: bool) -> Iterator[None]:
-    """Mark a span as failed if the block raises. What was raised may quote a message."""
+    """Mark a span as failed if the block raises. The message is left out unless `captures`, because it may quote the conversation."""
     try:
         yield
     except BaseException as error:
@@ -268,7 +268,7 @@ def _failing(otel: OtelSpan, captures: bool) -> Iterator[None]:
 
 
 def _model(name: str) -> Attributes:
-    """Return the attributes of a model, PROVIDER/MODEL."""
+    """Return the attributes that describe a model, PROVIDER/MODEL."""
     provider, slash, model = name.partition("/")
     if not slash:
         return {"gen_ai.request.model": name}
@@ -287,13 +287,13 @@ def _usage(usage: Usage | None) -> Attributes:
 
 
 def _as_message(role: str, text: str) -> str:
-    """Return a message in the form of the conventions, as JSON."""
+    """Return a message as JSON in the form of the conventions."""
     message: Attributes = {"role": role, "parts": [{"type": "text", "content": _clean(text, MAX_TEXT)}]}
     return json.dumps([message | ({"finish_reason": "stop"} if role == "assistant" else {})])
 
 
 def _records(memories: Sequence[Any]) -> str:
-    """Return memories in the form of the conventions, as JSON."""
+    """Return memories as JSON in the form of the conventions."""
     shown = [memory for memory in memories[:MAX_ITEMS] if isinstance(memory, Mapping)]
     return json.dumps([{"id": str(each.get("id"))[:120], "content": str(each.get("text", ""))[:1000]} for each in shown])
 
