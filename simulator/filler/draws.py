@@ -1,4 +1,4 @@
-"""Seeded draws for filler, and words filled into forms."""
+"""Seeded draws for filler, and templates filled with words."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ Item = TypeVar("Item")
 DATA: Final = Path(__file__).parents[1] / "data"
 
 ARTICLE: Final = re.compile(r"[Aa](?<!\w.)(?= (?![Uu]ni|[Uu]s[aeu]|[Uu]t[eio]|[Uu]ku|[Ee]u|[Oo]ne\b|[Uu]re|[Uu]ra|[Ee]we)[aeiouAEIOU])")
-"""The letter comes first, since that is searched for far faster than a boundary between words."""
+"""Matches an article to change. The letter comes first, because searching for it is far faster than for a boundary between words."""
 
 
 @final
 class Draws:
-    """Draws from named lists. Nothing is drawn from a list again before all of it was drawn."""
+    """Draws from named lists. No item is drawn again before the whole list has been drawn."""
 
     def __init__(self, seed: str) -> None:
         self.random = Random(seed)
         self._decks: dict[str, list[Any]] = {}
 
     def of(self, name: str, items: Callable[[], Sequence[Item]]) -> Item:
-        """Draw from the list called `name`, whose `items` are asked for when all were drawn. They must always be the same."""
+        """Draw from the list called `name`. `items` returns the list, and is called whenever all items have been drawn. It must always
+        return the same."""
         deck = self._decks.get(name)
         if not deck:
             deck = self._decks[name] = self.shuffled(items())
@@ -46,7 +47,7 @@ class Draws:
         return chosen
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return what `random.sample(items, len(items))` returns, in half the time: lists are long, and the longest has 28,553 items."""
+        """Return the result of `random.sample(items, len(items))` in half the time. Lists are long: the longest has 28,553 items."""
         bits = self.random.getrandbits
         pool, found = list(items), []
         for left in range(len(pool), 0, -1):
@@ -60,7 +61,7 @@ class Draws:
 
 
 def filled(form: str, slots: Mapping[str, str]) -> str:
-    """Fill slots such as {thing} into a form; "a" becomes "an" where a vowel follows, and the first letter is a capital."""
+    """Fill slots such as {thing} in a form. Change "a" to "an" before a vowel, and capitalise the first letter."""
     text = ARTICLE.sub(_with_n, form.format_map(slots))
     return text[:1].upper() + text[1:]
 

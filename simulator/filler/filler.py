@@ -1,9 +1,9 @@
-"""Filler: distraction that belongs to no test, to a given number of tokens (GoodAI, section 3.1 and figure 4).
+"""Filler: distraction that belongs to no test, made to a given number of tokens (GoodAI, section 3.1 and figure 4).
 
-A message either lists questions with their answers and asks for the answers as a JSON list, as in the paper, or chats: remarks,
-news, and small tasks. The reply is known. Both are built from lines that end in a newline, and from a closing remark. In both
-encodings such lines have the same tokens alone as in sequence, so that each is counted once and a message's tokens are the sum of
-its lines'. That holds because no line starts with a space or a slash.
+A message either lists questions with their answers and asks for the answers as a JSON list, as in the paper, or chats: remarks, news, and
+small tasks. The reply is known. Both kinds are built from lines that end in a newline, and from a closing remark. In both encodings such a
+line has the same tokens alone as in a sequence, so that each is counted once and a message's tokens are the sum over its lines. This holds
+because no line starts with a space or a slash.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ __all__ = ["Distraction", "Filler", "Pair", "Source"]
 REQUEST: Final = "Here are questions, each with its answer. Give me all the answers in order, as a JSON list of strings.\n"
 SHORT_REQUEST: Final = "Just the answers as a JSON list:\n"
 BRIEF: Final = 150
-"""Tokens below which a message has no opening, or the short request; also the minimum that is left for the next message."""
+"""A message with fewer tokens has no opening, or the short request. At least as many tokens are left for the next message."""
 MAX_ENTRY_TOKENS: Final = 120
-"""Maximum tokens of a pair or a line of chat with its reply; longer ones are skipped."""
+"""The maximum number of tokens of a question with its answer, or of a line of chat with its reply. Longer ones are skipped."""
 MAX_CLOSING_TOKENS: Final = 12
-"""Maximum tokens of the closing remark, if the entries in the pool allow it."""
+"""The maximum number of tokens of the closing remark, if the entries in the pool allow it."""
 MAX_SKIPPED: Final = 10_000
-"""Maximum consecutive pairs that are too long."""
+"""The maximum number of consecutive entries that are too long."""
 POOL_SIZE: Final = 32
-"""Entries in the pool to choose from."""
+"""The number of entries in the pool to choose from."""
 CACHED: Final = 4096
-"""Lines whose tokens are remembered: small sources come round again."""
+"""The number of lines whose token counts are remembered: entries of small sources recur."""
 CHATS: Final = 2
-"""One long message in so many chats, if the source has lines of chat; of brief ones, all but one in so many."""
+"""If the source has lines of chat, one in this many long messages is a chat; of brief messages, all but one in this many."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 Pair = tuple[str, str]
-"""A question and its answer, or a line of chat and what it is answered, "" if nothing. Each is one line, stripped."""
+"""A question and its answer, or a line of chat and its reply ("" if it has none). Each is one line, stripped."""
 
 
 class Source(Protocol):
-    """A source of filler. `pairs` and `chat` yield the same each time."""
+    """A source of filler. `pairs` and `chat` yield the same items each time."""
 
     def pairs(self) -> Iterator[Pair]:
         """Yield questions with their answers, without end."""
         ...
 
     def chat(self) -> Iterator[Pair]:
-        """Yield lines of chat with what they are answered, without end, or nothing at all."""
+        """Yield lines of chat with their replies, without end, or nothing at all."""
         ...
 
     def reseeded(self, seed: str) -> Source:
@@ -71,7 +71,7 @@ class Distraction:
 
 
 class _Entry(NamedTuple):
-    """A line of a message and its line of the reply, both with their newline (the latter may be empty), with their tokens."""
+    """A line of a message and its line of the reply, with their tokens. Both include their newline; the line of the reply may be empty."""
 
     text: str
     reply: str
@@ -87,8 +87,8 @@ class _Entry(NamedTuple):
 class Filler:
     """Makes filler from a source. The same source and the same calls in the same order give the same filler.
 
-    `max_tokens` is the maximum of a message and its reply together, at least 100. Raises ValueError if it is smaller, and
-    InputError if the source has only long questions.
+    `max_tokens` is the maximum for a message and its reply together, at least 100. Raises ValueError if it is smaller, and InputError if
+    the source has only long questions.
     """
 
     def __init__(self, source: Source, tokenizer: Tokenizer, *, max_tokens: int = 2000) -> None:
@@ -98,7 +98,7 @@ class Filler:
         self._tokenizer = tokenizer
         self._count = lru_cache(CACHED)(tokenizer.count)
         self._max_tokens = max_tokens
-        self._number = 0  # messages so far, which select the remarks
+        self._number = 0  # messages so far, to select the remarks
         self._pairs = _Pool(self._listed(source.pairs()))
         self._chat = _Pool(self._chatted(source.chat()))
         said = _remarks(tokenizer.name)
@@ -106,14 +106,15 @@ class Filler:
         self._asides, self._replies, self._closings, self._endings = said.asides, said.replies, said.closings, said.endings
 
     def reseeded(self, seed: str) -> Filler:
-        """Return a filler of its own from the same kind of source: what it makes depends on `seed` alone."""
+        """Return a separate filler with the same kind of source. Its output depends on `seed` alone."""
         return Filler(self._source.reseeded(seed), self._tokenizer, max_tokens=self._max_tokens)
 
     def make(self, gap: int) -> Distraction:
         """Make filler whose message and reply have `gap` tokens together.
 
-        For a gap above `max_tokens` it has fewer, and the caller asks again. What is left then is at least BRIEF, if `max_tokens`
-        is at least twice that. A gap too small for a question or a line of chat gets a remark of at least 4 tokens.
+        If the gap exceeds `max_tokens`, the filler has fewer tokens and the caller asks again. The rest of the gap is then at least BRIEF,
+        provided that `max_tokens` is at least twice that. A gap too small for a question or a line of chat gets a remark of at least 4
+        tokens.
 
         Raises ValueError for a gap below 1.
         """
@@ -126,9 +127,10 @@ class Filler:
         return forms[0](target) or forms[1](target) or self._aside(target)
 
     def ask(self, max_tokens: int = 60) -> Distraction:
-        """Make filler that the agent answers: a message of at most `max_tokens` tokens (and of those of any filler), with the ideal reply.
+        """Make filler that the agent answers: a message of at most `max_tokens` tokens (and no more than any other filler), with the ideal
+        reply.
 
-        If they are too few for a question, it is a remark. Raises ValueError for `max_tokens` below 1.
+        If this is too few for a question, the message is a remark. Raises ValueError for `max_tokens` below 1.
         """
         if max_tokens < 1:
             raise ValueError(f"max_tokens must be >= 1, got {max_tokens}")
@@ -145,11 +147,11 @@ class Filler:
         return self._list(SHORT_REQUEST, entries, self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
 
     def remark(self, tokens: int, number: int) -> str:
-        """Return small talk that asks nothing, of at most `tokens` tokens, or else of the fewest possible. It depends on `number` alone."""
+        """Return small talk without a question, of at most `tokens` tokens, or else the shortest possible. It depends on `number` alone."""
         return self._asides.compose(tokens, number).text
 
     def share(self, gap: int) -> int:
-        """Return the tokens of a gap that one message fills."""
+        """Return how many tokens of a gap one message fills."""
         if gap <= self._max_tokens:
             return gap
         if gap < self._max_tokens + BRIEF:
@@ -171,7 +173,7 @@ class Filler:
         raise InputError(f"the filler's source has no question of at most {MAX_ENTRY_TOKENS} tokens with its answer; use another source")
 
     def _make_list(self, target: int) -> Distraction | None:
-        """Make a list of questions with answers, if one fits in `target` tokens."""
+        """Make a list of questions with answers, if one fits into `target` tokens."""
         request = REQUEST if target >= BRIEF else SHORT_REQUEST
         left = target - self._requests[request] - self._brackets
         last = self._pairs.take(lambda entry: max(entry.tokens, self._without_comma(entry).tokens) <= left - self._closings.least)
@@ -182,7 +184,7 @@ class Filler:
         return self._list(request, [*entries, last], self._closings.compose(left, self._number))
 
     def _without_comma(self, entry: _Entry) -> _Entry:
-        """The last pair of a list."""
+        """Return the last pair of a list, without its comma."""
         return self._entry(entry.text, entry.reply.removesuffix(",\n") + "\n")
 
     def _list(self, request: str, entries: Sequence[_Entry], closing: _Remark) -> Distraction:
@@ -203,7 +205,7 @@ class Filler:
                 yield entry
 
     def _make_chat(self, target: int) -> Distraction | None:
-        """Make a message of lines of chat, if the source has them and one fits in `target` tokens."""
+        """Make a message from lines of chat, if the source has any and one fits into `target` tokens."""
         opening = self._openings[self._number % len(self._openings)] if target >= BRIEF else _Remark("", 0)
         reply = self._replies.single(MAX_CLOSING_TOKENS, self._number)
         left = target - opening.tokens - reply.tokens
@@ -226,7 +228,7 @@ class Filler:
     # Remarks.
 
     def _aside(self, tokens: int) -> Distraction:
-        """Make a remark without a question that has `tokens` tokens with its reply, or the fewest possible."""
+        """Make a remark without a question that has `tokens` tokens together with its reply, or the fewest possible."""
         reply = self._replies.single(max(self._replies.least, min(tokens // 3, tokens - self._asides.least)), self._number)
         return self._remark(max(self._asides.least, tokens - reply.tokens), reply)
 
@@ -253,7 +255,8 @@ class _Pool:
         return None
 
     def fill(self, room: int, least: int) -> tuple[list[_Entry], int]:
-        """Take entries that leave `least` to MAX_CLOSING_TOKENS tokens of `room`, or as few as possible. Return what is left too."""
+        """Take entries until between `least` and MAX_CLOSING_TOKENS tokens of `room` are left, or as few as possible. Also return how many
+        are left."""
         entries = []
         while room >= MAX_ENTRY_TOKENS + MAX_CLOSING_TOKENS:
             entry = next(self._entries)
@@ -279,7 +282,7 @@ class _Remark(NamedTuple):
 
 @final
 class _Sentences:
-    """Sentences of remarks. `least` is the number of tokens of the shortest."""
+    """Sentences for remarks. `least` is the number of tokens of the shortest."""
 
     def __init__(self, sentences: Iterable[str], count: Callable[[str], int]) -> None:
         self._first = [_Remark(sentence, count(sentence)) for sentence in sentences]
@@ -291,14 +294,15 @@ class _Sentences:
         self.least = min(remark.tokens for remark in self._first)
 
     def single(self, max_tokens: int, turn: int) -> _Remark:
-        """Return one sentence of at most `max_tokens` tokens, or the shortest. `turn` selects one."""
+        """Return one sentence of at most `max_tokens` tokens, selected by `turn`, or the shortest."""
         fit = [remark for remark in self._first if remark.tokens <= max(max_tokens, self.least)]
         return fit[turn % len(fit)]
 
     def compose(self, tokens: int, turn: int) -> _Remark:
         """Return distinct sentences of `tokens` tokens together: one if possible, else several.
 
-        If none fit exactly, they have as many tokens as possible below that, but at least one sentence. `turn` selects one.
+        If none fit exactly, they have as many tokens as possible below that, but there is at least one sentence. `turn` selects among the
+        candidates.
         """
         if exact := self._exact.get(tokens):
             return exact[turn % len(exact)]
@@ -336,7 +340,7 @@ def _subset(costs: Sequence[int], low: int, high: int) -> tuple[int, ...]:
 
 @final
 class _Remarks(NamedTuple):
-    """What every filler says besides what is in its source, counted."""
+    """Everything that filler says besides the entries of its source, with token counts."""
 
     requests: dict[str, int]
     brackets: int

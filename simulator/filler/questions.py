@@ -1,6 +1,6 @@
 """Questions about the real world, with their answers: relations of WordNet, geography, dates, sums and units.
 
-Each kind of question draws what fills its forms, which are in data/questions.json.
+Each kind of question draws words for its forms in data/questions.json.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from longspan.simulator.filler.wordnet import wordnet
 __all__ = ["KINDS", "Slots", "member_of", "roman", "words_of"]
 
 Slots = dict[str, str]
-"""What fills the slots of a form. A question's answer is among them, as "answer"."""
+"""The words for the slots of a form, including the question's answer as "answer"."""
 
 CHOICES: Final = 6
 
 
 def member_of(draw: Draws, group: str) -> tuple[str, str]:
-    """Draw something of a group, and what kind it is."""
+    """Draw a member of a group, and the member's kind."""
     return draw.of(f"members of {group}", lambda: [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names])
 
 
@@ -33,7 +33,7 @@ def _foreign(draw: Draws, group: str, number: int) -> list[str]:
 
 
 def _any_member(draw: Draws) -> tuple[str, str, str]:
-    """Draw something of any group, with its kind and its group."""
+    """Draw a member of any group, with its kind and its group."""
     kinds = wordnet().kinds
     return draw.of("everything", lambda: [(name, kind, group) for group in kinds for kind, names in kinds[group].items() for name in names])
 
@@ -79,7 +79,7 @@ def has_part(draw: Draws) -> Slots:
 
 
 def _unrelated(draw: Draws, *words: str) -> list[str]:
-    """Draw what people are, which is part of nothing and made of nothing."""
+    """Draw two kinds of people and an adjective, without these words. None of them can be a part or a material of anything."""
     return [word for word in _foreign_to_things(draw) if word not in words]
 
 
@@ -340,7 +340,7 @@ def longest(draw: Draws) -> Slots:
 
 
 def words_of(draw: Draws, number: int) -> list[str]:
-    """Draw different words of letters only."""
+    """Draw different words that consist of letters only."""
     return draw.some("words", _words, number)
 
 

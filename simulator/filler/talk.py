@@ -1,7 +1,7 @@
 """The built-in source of filler: facts about the real world, small tasks, and talk about people who are in no test.
 
-Its forms are in data/questions.json and data/talk.json; adding to them changes what seeds mean. Nothing is said about the user, whom
-tests are about, and nobody in it has the name of anybody in a test: see tests/simulator/test_filler.py.
+Its forms are in data/questions.json and data/talk.json; adding to them changes what seeds mean. Nothing is said about the user, because
+tests are about the user. Nobody here shares a name with anybody in a test: see tests/simulator/test_filler.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Talk", "line_of", "nearby"]
 NEAR: Final = 0.12
 """The share of questions that are near the topics of tests: other people's colours, names, jokes, errands."""
 ASKING: Final = 0.4
-"""The share of lines of chat that are a task or a question, and are answered."""
+"""The share of lines of chat that ask for something, a task or an answer, and get a reply."""
 
 STORIES: Final = 0.12
 """The share of lines of chat that are a short story."""
@@ -119,7 +119,7 @@ def _number(draw: Draws, name: str) -> str:
 
 @cache
 def _list(name: str) -> list[str]:
-    """What fills a slot."""
+    """Return the words that can fill a slot."""
     facts = wordnet()
     if name in read("talk")["kinds"]:
         group, kinds = read("talk")["kinds"][name]

@@ -1,4 +1,4 @@
-"""Small tasks with ready replies: what anyone might ask for in passing, and a program can do."""
+"""Small tasks with ready replies, such as anyone might ask for in passing, and simple enough for a program to solve."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longspan.simulator.filler.questions import member_of, words_of
 __all__ = ["TASKS"]
 
 Task = tuple[str, str]
-"""What is asked, and the reply. Each is one line."""
+"""A task and its reply. Each is one line."""
 
 VOWELS: Final = "aeiou"
 

@@ -64,7 +64,7 @@ def _pairs(path: Path) -> list[Pair]:
 
 
 def _read(path: Path) -> Any:
-    """The file's JSON."""
+    """Return the content of the JSON file."""
     try:
         return json.loads(read_packed(path, MAX_BYTES, REMEDY).decode("utf-8-sig"))
     except json.JSONDecodeError as error:
@@ -78,7 +78,7 @@ def _read(path: Path) -> Any:
 
 
 def _pair(entry: Any, place: str) -> Pair:
-    """A question and its answer."""
+    """Return an entry's question and answer."""
     if not isinstance(entry, dict):
         raise InputError(f"{place}: not an object: {REMEDY}")
     answer = entry.get("AnswerValue")
@@ -88,7 +88,7 @@ def _pair(entry: Any, place: str) -> Pair:
 
 
 def _text(value: Any, missing: str) -> str:
-    """`value` as one line, without control characters and lone surrogates."""
+    """Return `value` as one line, without control characters and lone surrogates."""
     text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", value).split()) if isinstance(value, str) else ""
     if not text:
         raise InputError(f"{missing}: {REMEDY}")
