@@ -1,4 +1,4 @@
-"""Data that a model writes for a scenario beforehand. Nothing is written while a run is played or graded."""
+"""Data written by a model for a scenario beforehand. Nothing is written while a run is played or graded."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from longspan.simulator.suite.plugins import load
 __all__ = ["WRITERS", "Asks", "Writer", "Written", "settings_of", "write", "writer"]
 
 WRITERS: Final = "longspan.writers"
-"""The entry-point group of writers: a scenario's name to a `Writer`."""
+"""The entry-point group of writers. It maps a scenario's name to a `Writer`."""
 
 
 class Asks(Protocol):
     """A model whose answers are stored and reused."""
 
     async def ask_all(self, queries: Sequence[Query[Answered]]) -> list[Answered | str]:
-        """Return the answer to each query, or the reason why there is none. They are asked concurrently."""
+        """Return the answer to each query, or the reason why there is none. The queries are sent concurrently."""
         ...
 
 
 @final
 class Written(NamedTuple):
-    """The JSON content of files by name, and notes on what was written again or left out."""
+    """The JSON content of files by name, and notes about parts that were written again or left out."""
 
     files: Mapping[str, Any]
     notes: Sequence[str]
@@ -48,9 +48,9 @@ class Writer(Protocol):
     Settings: type[BaseModel]
 
     async def write(self, settings: Any, asks: Asks, log: Callable[[str], None]) -> Written:
-        """Have the model write everything, and check it. `log` gets lines about the progress.
+        """Have the model write all the data, and check them. `log` receives lines about the progress.
 
-        Raises InputError if too little of it passes the checks.
+        Raises InputError if too little of the data passes the checks.
         """
         ...
 
@@ -72,10 +72,11 @@ def settings_of(writer: Writer, given: Mapping[str, Any]) -> BaseModel:
 async def write(
     writer: Writer, settings: BaseModel, spec: str, out: Path, *, max_cost: float = inf, log: Callable[[str], None] = lambda line: None
 ) -> tuple[list[Path], Sequence[str]]:
-    """Have the model of a spec write a scenario's data into `out`. Return the files, and notes on what was written again or left out.
+    """Have the model of a spec write a scenario's data into `out`. Return the files, and notes about parts that were written again or left
+    out.
 
-    The model's answers are kept in `out`, so that the same command continues after an interruption. Raises InputError for invalid
-    input, and StoppedError if more than `max_cost` dollars could be spent.
+    The model's answers are kept in `out`, so that the same command continues after an interruption. Raises InputError for invalid input,
+    and StoppedError if more than `max_cost` dollars could be spent.
     """
     check_model(spec, max_cost, role="writer")
     store = AnswerStore.create(out)

@@ -1,7 +1,7 @@
-"""Exports the user's side of runs as datasets, for people who play it elsewhere.
+"""Exports the user's side of runs as datasets, for people who play them elsewhere.
 
-What a dynamic test says depends on the agent, so it is left out and its places are filled, as if it had said nothing: runs of the
-same suite, span and seed give the same dataset, whatever the agent.
+The messages of a dynamic test depend on the agent. They are left out and their places filled, as if the test had said nothing, so that runs
+of the same suite, span and seed give the same dataset for every agent.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Row = dict[str, Any]
 
 
 def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
-    """Write the datasets of runs to the new folder `out`, each in a folder of its own. Return the runs that have none, and why.
+    """Write the datasets of runs to the new folder `out`, each in a folder of its own. Return the runs that have no dataset, and why.
 
-    docs/comparing.md describes the files. The folder is created atomically. Raises InputError if it exists or cannot be written, or
-    if no run has a dataset.
+    docs/comparing.md describes the files. The folder is created atomically. Raises InputError if it exists or cannot be written, or if no
+    run has a dataset.
     """
     unusable: list[Unusable] = []
     called: Counter[str] = Counter()
@@ -54,7 +54,7 @@ def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
             called[run.name] += 1
             name = run.name if called[run.name] == 1 else f"{run.name}-{called[run.name]}"
             (folder / name).mkdir()
-            for file, content in files.items():  # in JSON, an escaped lone surrogate is what it was
+            for file, content in files.items():  # an escaped lone surrogate stays as it is in JSON
                 (folder / name / file).write_text(content, "utf-8", errors="backslashreplace", newline="\n")
         if len(unusable) == len(runs):
             raise InputError(f"nothing can be exported: {unusable[0].why}")
@@ -113,7 +113,7 @@ def _about(manifest: Manifest) -> Row:
 
 
 def _left_out(test: PlayedTest) -> str | None:
-    """Return why a test is left out, or None if it is not."""
+    """Return the reason why a test is left out, or None if it is kept."""
     if test.definition.outline:
         return "dynamic: what it says depends on the agent"
     return f"failed: {test.error}" if test.status == "scenario_error" else None
@@ -121,7 +121,7 @@ def _left_out(test: PlayedTest) -> str | None:
 
 @final
 class _Place(NamedTuple):
-    """A place that a left out test leaves: what fills it, and its charged position."""
+    """A place left by a test that is left out: its filler, and its charged position."""
 
     filler: Distraction
     dealt: int
@@ -131,7 +131,8 @@ class _Place(NamedTuple):
 def _messages(manifest: Manifest, id: str, played: OwnTurns) -> Iterator[Row]:
     """Yield the rows of a conversation's messages, with filler in the places of its dynamic tests.
 
-    Raises JournalError if the journal is not that of such a conversation, and InputError for what the user has not allowed (see `gate`).
+    Raises JournalError if the journal does not fit the conversation, and InputError for anything that the user has not allowed (see
+    `gate`).
     """
     filled = _places(manifest, id, played)
     for turn in played.turns:
@@ -174,7 +175,7 @@ def _places(manifest: Manifest, id: str, played: OwnTurns) -> dict[int, _Place]:
             if message.kind == "filler" and message.text != filling.text:
                 made = manifest.versions.get("longspan")
                 raise JournalError(f"turn {message.turn} is not what this version fills a place with; export it with longspan {made}")
-            dealt = _dealt(message) if number == 0 else dealt  # a segment is charged as a whole, whatever is said of it
+            dealt = _dealt(message) if number == 0 else dealt  # a segment is charged in full, however much of it is said
             found[message.turn] = _Place(filling, dealt, told)
             dealt += filling.text_tokens + (filling.reply_tokens if told else CHARGE)
     return found
@@ -192,7 +193,7 @@ def _outline(test: PlayedTest, messages: Sequence[events.Message]) -> list[Segme
 
 
 def _expected(id: str, trunk: str | None, test: PlayedTest, turns: Sequence[Turn]) -> Row:
-    """Return a test's row: its turns, what its grader knows, and the ideal replies to its questions."""
+    """Return a test's row: its turns, the facts for its grader, and the ideal replies to its questions."""
     opened = test.definition
     messages = [turn.message for turn in turns if turn.message.test == test.id and turn.message.kind in ("line", "question")]
     pairs = zip(messages, opened.lines, strict=False)

@@ -1,4 +1,4 @@
-"""Imports recorded conversations as runs. Importers are imported by entry point."""
+"""Imports recorded conversations as runs. Importers are found by entry point."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from longspan.simulator.suite.suite import Suite, load_suite, make_test
 __all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "import_run", "opening"]
 
 IMPORTERS: Final = "longspan.imports"
-"""The entry-point group of importers: name to `Importer`."""
+"""The entry-point group of importers. It maps a name to an `Importer`."""
 
 UNSEEDED: Final = "0" * 64
 """The nonce of a run without a commitment."""
@@ -47,7 +47,7 @@ class ImportOptions:
     rules: Literal["longspan", "paper"] = "longspan"
 
     def suite(self, scenarios: Iterable[str]) -> Suite:
-        """Return the suite that grades tests of `scenarios`, which has an entry for each test."""
+        """Return the suite for grading tests of `scenarios`, with an entry for each test."""
         counts = Counter(sorted(scenarios))
         adjustable = [name for name in counts if self.rules == "paper" and "rules" in scenario_class(name).model_fields]
         return load_suite("ltm").changed([f"{name}.rules=paper" for name in adjustable], [], list(counts), max(counts.values()))
@@ -56,9 +56,9 @@ class ImportOptions:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """One conversation: the `events` of its journal from `begin`, in tokens of `tokenizer`, and the `suite` that grades its tests.
+    """One conversation: the `events` of its journal from `begin`, in tokens of `tokenizer`, and the `suite` for grading its tests.
 
-    `left_out` says why defined tests are not in it, `notes` what could not be imported unchanged.
+    `left_out` says why some defined tests are missing, `notes` what could not be imported unchanged.
     """
 
     suite: Suite
@@ -72,8 +72,8 @@ class Imported:
 def opening(suite: Suite, scenario: str, id: str, script: Script | None, facts: Mapping[str, Any] | None = None) -> events.Open:
     """Return the `open` event of the suite's test `id` of `scenario`, at position 0.
 
-    It has the script that was played or, without one, the `facts`, which are None if nothing is known of what was expected. Raises
-    InputError for an invalid script.
+    It contains the script that was played or, without one, the `facts`; None if the expected answers are unknown. Raises InputError for an
+    invalid script.
     """
     scenario_ = make_scenario(scenario, suite.scenarios[scenario])
     common: dict[str, Any] = {"skills": list(scenario_.skills), "uninterrupted": scenario_.uninterrupted, "position": 0}
@@ -173,5 +173,5 @@ def _planned(event: events.Open) -> PlannedTest:
 
 
 def _text(path: Path) -> str:
-    """A path as text, with invalid Unicode replaced."""
+    """Return a path as a string, with invalid Unicode replaced."""
     return str(path).encode("utf-8", "replace").decode()

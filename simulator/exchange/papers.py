@@ -1,4 +1,4 @@
-"""Papers whose published figures can be recomputed from their data. Found by entry point."""
+"""Papers whose published figures can be recomputed from their data. They are found by entry point."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longspan.simulator.suite.plugins import load
 __all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "needs_paths", "paper"]
 
 PAPERS = "longspan.papers"
-"""The entry-point group of papers: name to `Paper`."""
+"""The entry-point group of papers. It maps a name to a `Paper`."""
 
 Rules = Literal["paper", "longspan"]
-"""Whose rules grade: the paper's, or longspan's own where they are stricter."""
+"""Whose rules grade: the paper's rules, or longspan's own where they are stricter."""
 
 
 class _Frozen(BaseModel):
@@ -26,7 +26,7 @@ class _Frozen(BaseModel):
 
 @final
 class Cell(_Frozen):
-    """One figure, computed from `n` items, and the published one (None if not published)."""
+    """One figure, computed from `n` items, and the published figure (None if not published)."""
 
     paper: str
     table: str
@@ -46,7 +46,7 @@ class Reproduction(_Frozen):
 
 
 class Paper(Protocol):
-    """Recomputes a paper's figures. With an attribute `needs_paths` of False it takes no files."""
+    """Recomputes a paper's figures. A paper with a `needs_paths` of False takes no files."""
 
     def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
         """Recompute the figures from the files and folders in `paths`. Raises InputError if they cannot be read."""
@@ -54,7 +54,7 @@ class Paper(Protocol):
 
 
 def needs_paths(paper: Paper) -> bool:
-    """Whether a paper's figures are computed from files."""
+    """Return whether a paper's figures are computed from files."""
     return bool(getattr(paper, "needs_paths", True))
 
 

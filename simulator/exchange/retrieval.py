@@ -1,6 +1,6 @@
-"""Embedders and rerankers that find documents. Found by entry point.
+"""Embedders and rerankers that find documents. They are found by entry point.
 
-Scores that cost money are kept in the user's cache, so that a run that is resumed or replayed finds the same documents for free.
+Scores that cost money are kept in the user's cache, so that resuming or replaying a run finds the same documents for free.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["EMBEDDERS", "RERANKERS", "Embeds", "Reranks", "nearness", "relevance"]
 
 EMBEDDERS: Final = "longspan.embedders"
-"""The entry-point group of embedders: from the kind in a name such as openai/MODEL to a function of the whole name."""
+"""The entry-point group of embedders. It maps the first part of a name such as openai/MODEL to a function that takes the whole name."""
 
 RERANKERS: Final = "longspan.rerankers"
-"""The same for rerankers, such as cohere/MODEL."""
+"""The entry-point group of rerankers, such as cohere/MODEL."""
 
 Value = TypeVar("Value")
 Scores = list[list[float]]
@@ -40,13 +40,13 @@ class Vectors(Protocol):
 
 
 class Embeds(Protocol):
-    """Computes vectors of texts, which are close if the texts are about the same. `model` is None if it is free."""
+    """Computes vectors for texts; texts on the same subject get nearby vectors. `model` is None if it is free."""
 
     @property
     def model(self) -> str | None: ...
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text; there is at least one. Raises AgentError."""
+        """Return a vector for each text. At least one text is given. Raises AgentError."""
         ...
 
 
@@ -59,7 +59,7 @@ class Reranks(Protocol):
 
 
 def nearness(embedder: str, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> Scores:
-    """Return the cosine of each query's vector with each document's, which is the mean over the document's pieces.
+    """Return the cosine similarity of each query to each document. A document's vector is the mean over its pieces.
 
     Blocks, even inside Trio. Cached scores need no API key. Raises InputError if the embedder does not exist or fails.
     """
@@ -74,7 +74,7 @@ def nearness(embedder: str, queries: Sequence[str], documents: Sequence[Sequence
 
 
 def relevance(reranker: str, queries: Sequence[str], documents: Sequence[str]) -> Scores:
-    """Return the reranker's score of each document for each query; otherwise as `nearness`."""
+    """Return the reranker's score of each document for each query; otherwise like `nearness`."""
 
     def asked(query: str) -> Callable[[], tuple[Scores, bool]]:
         return lambda: ([_run_in_thread(f"reranker {reranker}", _load(RERANKERS, "reranker", reranker).rerank, query, documents)], True)
@@ -123,7 +123,7 @@ def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tupl
 
 
 def _are_scores(content: Any, rows: int, columns: int) -> bool:
-    """Whether a file's content is a matrix of finite numbers of this shape."""
+    """Return whether a file's content is a matrix of finite numbers of this shape."""
     if not isinstance(content, list) or len(content) != rows or not all(isinstance(row, list) and len(row) == columns for row in content):
         return False
     return all(is_finite(value) for row in content for value in row)
