@@ -1,1 +1,1 @@
-"""Judging: models and people decide what rules cannot, and how far they agree is measured."""
+"""Judging: models and people decide where rules cannot, and their agreement is measured."""

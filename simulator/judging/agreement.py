@@ -94,7 +94,7 @@ def icc_one_way(scores: Sequence[Sequence[float]]) -> float | None:
 
 
 def lower(some: Sequence[float], others: Sequence[float]) -> float | None:
-    """Return the p-value of a one-tailed Welch test (unequal variances) that the mean of `some` is lower than that of `others`.
+    """Return the p-value of a one-tailed Welch test (unequal variances) that the mean of `some` is lower than the mean of `others`.
 
     Returns None if one side has fewer than two values, or if neither varies.
     """

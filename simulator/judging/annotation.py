@@ -1,4 +1,4 @@
-"""Human judgements of summaries, claim by claim, and how far they agree with the grader and with each other."""
+"""Human judgements of summaries, claim by claim, and their agreement with the grader and with each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Frozen(BaseModel):
 
 @final
 class Annotation(_Frozen):
-    """A person's judgement of a claim: how far it is covered, and by which bullet, counted from 1, or None if by none."""
+    """A person's judgement of a claim: how far it is covered, and the bullet that covers it, counted from 1, or None."""
 
     test: str
     claim: str
@@ -47,8 +47,8 @@ class Annotation(_Frozen):
 class Agreement(NamedTuple):
     """The agreement of two raters on `n` claims.
 
-    `correlation` is Pearson's of the coverage, or None if one rater's is constant. `same` is the share of claims with the same
-    coverage. `linked` is the number of claims that both found covered, `links` the share of these with the same bullet.
+    `correlation` is Pearson's correlation of the coverage, or None if one rater's coverage is constant. `same` is the share of claims with
+    the same coverage. `linked` is the number of claims that both raters found covered, `links` the share of these with the same bullet.
     """
 
     n: int
@@ -59,13 +59,13 @@ class Agreement(NamedTuple):
 
 
 Ratings = Mapping[tuple[str, str], tuple[float, int | None]]
-"""A rater's coverage and bullet by test and claim."""
+"""A rater's coverage and bullet for each claim, by test and claim."""
 
 
 def sheets(run: RunFolder) -> dict[str, Sheet]:
     """Return the sheets of a run's played tests, by test.
 
-    Raises InputError if none of its scenarios has sheets, JournalError if one cannot be made of what the journal says.
+    Raises InputError if none of the run's scenarios has sheets, and JournalError if the journal does not allow a sheet to be made.
     """
     scenarios = {name: scenario for name, scenario in scenarios_of(run.manifest).items() if isinstance(scenario, Sheets)}
     if not scenarios:
@@ -113,7 +113,7 @@ def annotations_by(run: RunFolder) -> dict[str, dict[tuple[str, str], Annotation
 
 
 def agreements(run: RunFolder) -> Table:
-    """Return a table of how far each person agrees with the current grades and with each other."""
+    """Return a table of each person's agreement with the current grades and with the other people."""
     ratings: dict[str, Ratings] = {GRADER: _graded(grade_run(run))}
     ratings |= {
         by: {claim: (LEVELS[annotation.coverage], annotation.bullet) for claim, annotation in by_claim.items()}

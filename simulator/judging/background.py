@@ -1,4 +1,5 @@
-"""Judging in the background: what rules cannot decide is asked as soon as a test ends, while the next tests play."""
+"""Judging in the background: as soon as a test ends, the judge is asked about everything that rules cannot decide, while the next tests
+play."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Judging:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # Queries that were sent are paid for, so wait for their answers unless the run is being cancelled.
+        # Queries that were sent have been paid for, so wait for their answers unless the run is being cancelled.
         await self._stack.aclose()
         if error is None and self._failure is not None:
             raise self._failure
@@ -49,7 +50,7 @@ class Judging:
             self._nursery.start_soon(self._judge_test, conversation, change)
 
     async def _judge_test(self, conversation: str, played: PlayedTest) -> None:
-        """Ask a test's queries, grade it again, and repeat until there are no new ones or the run is stopped.
+        """Ask a test's queries, grade it again, and repeat until there are no new queries or the run is stopped.
 
         An error is raised on exit.
         """
@@ -68,7 +69,7 @@ class Judging:
     async def _ask(self, query: Query[Any], answers: dict[str, dict[str, Any] | str]) -> None:
         try:
             answer = await self._model.ask(query)
-        except LongspanError as error:  # the cost limit is reached, or the disk is full
+        except LongspanError as error:  # such as an exceeded cost limit or a full disk
             self._failure = error
         else:
             answers[query.about] = answer if isinstance(answer, str) else answer.model_dump(mode="json")
@@ -77,7 +78,7 @@ class Judging:
 async def judge_run(gradebook: Gradebook, model: CachedModel) -> None:
     """Have a model answer all queries of a run's graders. Queries that it has already answered are not sent again.
 
-    Raises StoppedError if a cost limit could be exceeded, JournalError if answers cannot be stored.
+    Raises StoppedError if a cost limit could be exceeded, and JournalError if answers cannot be stored.
     """
     async with Judging(model, GradingWorker(gradebook)) as judging:
         for conversation, transcript in gradebook.transcripts.items():

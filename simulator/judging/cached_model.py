@@ -25,14 +25,14 @@ from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent,
 __all__ = ["CachedModel", "check_model", "object_in"]
 
 _NO_TIME: Final = datetime(2000, 1, 1)
-"""The message's time, which prompts do not use."""
+"""A placeholder for the message's time, which prompts do not use."""
 
 
 @final
 class CachedModel:
-    """The model of a spec. Its answers are kept in `store`, so that the same content is asked once, even by a later process.
+    """The model of a spec. Its answers are kept in `store`, so that the same content is asked only once, even by a later process.
 
-    Failed answers are not kept and are asked again. After a cost limit or an error of the store, nothing more is asked.
+    Failed answers are not kept and are asked for again. After a cost limit or an error of the store, nothing more is asked.
     """
 
     def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None) -> None:
@@ -45,7 +45,7 @@ class CachedModel:
         self._failure: LongspanError | None = None
 
     def by(self, query: Query[Any]) -> str:
-        """Return who answers a query, for the journal: the spec and the version of the prompt."""
+        """Return the name of whoever answers a query, for the journal: the spec and the version of the prompt."""
         return f"{self.spec}, prompt {query.version}"
 
     async def ask(self, query: Query[Answered]) -> Answered | str:
@@ -124,7 +124,7 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
 
 
 def object_in(text: str) -> dict[str, Any] | None:
-    """Return the last JSON object in a text, or None."""
+    """Return the last JSON object in `text`, or None."""
     objects = [match.value for match in find_json(readable(text)) if isinstance(match.value, dict)]
     return objects[-1] if objects else None
 

@@ -30,10 +30,11 @@ async def calibrate(
     max_cost: float = inf,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Calibration, Path]:
-    """Ask a judge about the labelled items of files by the rubric `name`, and write the calibration below `out`. Return it with its path.
+    """Ask a judge about the labelled items in files, with the rubric `name`, and write the calibration below `out`. Return it with its
+    path.
 
-    Earlier answers are reused. Raises InputError for invalid input, StoppedError if more than `max_cost` dollars could be spent,
-    and JournalError if answers cannot be stored.
+    Earlier answers are reused. Raises InputError for invalid input, StoppedError if more than `max_cost` dollars could be spent, and
+    JournalError if answers cannot be stored.
     """
     chosen = rubric(name)
     items = read_labels(labels, chosen)
@@ -61,7 +62,7 @@ async def calibrate(
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Return the SHA-256, in hexadecimal, of a file, or of those of several."""
+    """Return the SHA-256, in hexadecimal, of a file, or of the hashes of several files."""
     each = [digest(path) for path in paths]
     return each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
 

@@ -1,4 +1,5 @@
-"""A judge compared with people: agreement, and bias by length. Calibrations are kept with the runs, whose reports mention them."""
+"""A judge compared with people: agreement, and bias by length. Calibrations are kept with the runs, and reports of the runs mention
+them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ FOLDER: Final = "calibrations"
 NAME: Final = "calibration.json"
 
 MAX_BYTES: Final = 1 << 20
-"""The largest calibration that is read: one has about 1,000 bytes."""
+"""The largest calibration that is read, in bytes. A typical one has about 1,000."""
 
 LENGTH_GROUPS: Final = 3
 """The number of equal groups of items by length."""
@@ -61,7 +62,7 @@ class _Frozen(BaseModel):
 
 @final
 class LengthGroup(_Frozen):
-    """Items in a range of lengths in words, and how much higher the judge scores them than people on average."""
+    """Items in a range of lengths in words, and how much higher the judge scores them than people do, on average."""
 
     shortest: int
     longest: int
@@ -73,11 +74,11 @@ class LengthGroup(_Frozen):
 class Calibration(_Frozen):
     """The comparison of a judge with people. A value is None if it cannot be computed.
 
-    `failed` is the number of items without a value of the judge, which count in nothing else. `agreement` is the share of items
-    where the judge gives the label (the mean of several labels to the nearest step), `near` the share within one step. `kappa`
-    has quadratic weights. `bias` is how much higher the judge scores on average, with its 95% interval, and `length_correlation`
-    the correlation of that difference with the length in words. `people` is the reliability of the mean of several annotators:
-    ICC(2,k) if the same ones labelled every item, else ICC(1,k).
+    `failed` is the number of items that the judge gave no value; they are left out of all other figures. `agreement` is the share of items
+    where the judge gives the label (the mean of several labels, rounded to the nearest step), and `near` the share within one step. `kappa`
+    has quadratic weights. `bias` is how much higher the judge scores on average, with its 95% interval, and `length_correlation` is the
+    correlation of this difference with the length in words. `people` is the reliability of the mean of several annotators: ICC(2,k) if the
+    same annotators labelled every item, otherwise ICC(1,k).
     """
 
     format: Literal[1] = 1
@@ -118,7 +119,7 @@ class Calibration(_Frozen):
 
 
 def read_labels(paths: Sequence[Path], rubric_: Rubric) -> list[Labelled]:
-    """Read the items of files, in order. Rows about the same item are several labels of it.
+    """Read the items in files, in order. Several rows about the same item are several labels of it.
 
     Raises InputError for missing columns, a label outside the rubric's scale, or an annotator who labels an item twice.
     """
@@ -143,7 +144,7 @@ def _labelled(rows: Sequence[Row]) -> Labelled:
 
 
 def _reliability(items: Sequence[Labelled]) -> float | None:
-    """Return the reliability of the annotators' mean, or None if items have one label or different numbers of labels."""
+    """Return the reliability of the annotators' mean, or None if items have a single label or different numbers of labels."""
     if len({len(item.labels) for item in items}) != 1:
         return None
     names = sorted(items[0].annotators)
@@ -157,7 +158,7 @@ def _reliability(items: Sequence[Labelled]) -> float | None:
 
 
 def measure(items: Sequence[tuple[Labelled, float | None]], rubric_: Rubric) -> Calibration:
-    """Compare the values of a judge (None if it failed) with the labels. The fields that name the judge and the labels are empty."""
+    """Compare a judge's values (None if it failed) with the labels. The fields that name the judge and the labels are left empty."""
     pairs = [Compared(item.label, value, _words(item.row, rubric_)) for item, value in items if value is not None]
     labels, values = [pair.label for pair in pairs], [pair.value for pair in pairs]
     differences = [pair.value - pair.label for pair in pairs]
@@ -211,9 +212,9 @@ def _length_groups(pairs: Sequence[Compared]) -> Iterable[LengthGroup]:
 
 
 def calibration_notes(run: RunFolder) -> list[str]:
-    """Return a sentence for each judge and prompt that answered in a run: its calibration, or that there is none.
+    """Return a sentence for each judge and prompt that answered in a run: its calibration, or a note that there is none.
 
-    There are also those that cannot be used, and why.
+    Further sentences name calibrations that cannot be used, and why.
     """
     judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore.of(run).entries() if isinstance(entry.get("by"), str))
     if not judges:
@@ -230,7 +231,8 @@ def calibration_notes(run: RunFolder) -> list[str]:
 
 
 def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
-    """Return the calibrations in a folder of runs, by name, and why others cannot be used. Those of other versions are skipped.
+    """Return the calibrations in a folder of runs, by name, and the reasons why others cannot be used. Calibrations made by other versions
+    are skipped.
 
     Raises JournalError if one of their folders is a link.
     """

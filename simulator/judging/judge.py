@@ -1,4 +1,4 @@
-"""The judge: a model that decides what rules cannot. Never the agent under test."""
+"""The judge: a model that decides where rules cannot. Never the agent under test."""
 
 from __future__ import annotations
 

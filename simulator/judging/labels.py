@@ -15,15 +15,15 @@ from longspan.simulator.files.reading import parse_json, read_packed
 __all__ = ["Row", "read_rows"]
 
 MAX_BYTES: Final = 1 << 28
-"""Maximum bytes of an uncompressed file."""
+"""The maximum size of an uncompressed file in bytes."""
 
 MAX_CHARACTERS: Final = 10_000_000
-"""Maximum characters of a CSV value. The csv module's default is too short for a long reply."""
+"""The maximum number of characters in a CSV value. The csv module's default is too low for a long reply."""
 
 
 @final
 class Row(dict[str, Any]):
-    """A row by column. `where` is its file and line, for errors."""
+    """A row, as a mapping from columns to values. `where` is its file and line, for errors."""
 
     where: str = ""
 
@@ -41,7 +41,7 @@ class Row(dict[str, Any]):
         return number
 
     def text(self, column: str) -> str:
-        """Return the text in a column. Raises InputError for anything else."""
+        """Return the string in a column. Raises InputError for anything else."""
         value = self[column]
         if not isinstance(value, str):
             raise InputError(f"{self.where}: {column} must be text; got {value!r:.60}")

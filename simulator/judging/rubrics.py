@@ -1,4 +1,4 @@
-"""Rubrics: the judge's question about a labelled item, and the number that its answer stands for. Found by entry point."""
+"""Rubrics: the judge's question about a labelled item, and the number that its answer stands for. They are found by entry point."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from longspan.simulator.suite.plugins import load
 __all__ = ["RUBRICS", "STATEMENT", "ReadsRows", "Rubric", "rubric"]
 
 RUBRICS: Final = "longspan.rubrics"
-"""The entry-point group of rubrics: name to `Rubric`."""
+"""The entry-point group of rubrics. It maps a name to a `Rubric`."""
 
 
 class Rubric(Protocol):
-    """Turns the `columns` of a row into a query. `measured` is the column whose length may bias a judge, `scale` the lowest and the
-    highest value of an answer, and `step` the distance between two values."""
+    """Turns the `columns` of a row into a query. `measured` is the column whose length may bias a judge, `scale` the lowest and the highest
+    value of an answer, and `step` the distance between two values."""
 
     @property
     def columns(self) -> Sequence[str]: ...
@@ -40,16 +40,16 @@ class Rubric(Protocol):
 
 @runtime_checkable
 class ReadsRows(Protocol):
-    """A rubric that reads labels in other forms than rows with its columns, too, such as answers that were released with verdicts."""
+    """A rubric that can also read labels in other forms than rows with its columns, such as answers released together with verdicts."""
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
-        """Return the rows of files, with the rubric's columns, `label` and maybe `annotator`. Raises InputError."""
+        """Return the rows in files, with the rubric's columns, `label` and possibly `annotator`. Raises InputError."""
         ...
 
 
 @final
 class _Statement:
-    """Whether a statement is true of a text: the judge's question in the suite ltm."""
+    """Whether a statement is true according to the text: the judge's question in the suite ltm."""
 
     columns = ("statement", "text")
     measured = "text"

@@ -25,8 +25,8 @@ class Sheet(BaseModel):
 
 @runtime_checkable
 class Sheets(Protocol):
-    """A scenario whose tests people can judge. The items of its grades are named after claims, with the numbers `coverage` and, if a
-    bullet covers the claim, `bullet`."""
+    """A scenario whose tests people can judge. The items of its grades are named after claims, and have the number `coverage` and, if a
+    bullet covers the claim, the number `bullet`."""
 
     def sheet(self, facts: Mapping[str, Any], record: Record) -> Sheet:
         """Return the sheet of a played test."""
