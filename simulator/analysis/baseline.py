@@ -1,4 +1,5 @@
-"""Whether runs are worse than a baseline: a one-sided test over whole conversations, paired by seed, with a sentence."""
+"""Tests whether runs are worse than a baseline: a one-sided test over whole conversations, paired by seed, with the verdict as a
+sentence."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from longspan.simulator.results.graded_runs import Graded, Unusable, load, witho
 __all__ = ["LEAST", "Fall", "ScenarioFall", "detectable_fall", "fall", "load_fall"]
 
 LEAST: Final = 5
-"""The fewest paired conversations with which a fall can be shown: a permutation test of n has no one-sided p below 1 / 2**n."""
+"""The fewest paired conversations that can show a fall: a permutation test of n has no one-sided p below 1 / 2**n."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
 
 
 class ScenarioFall(NamedTuple):
-    """A scenario's mean scores, from 0 to 1, in the tests that both have. `name` has the span if there are several."""
+    """A scenario's mean scores, from 0 to 1, in the tests that both sides have. `name` includes the span if there are several."""
 
     name: str
     old: float
@@ -34,12 +35,12 @@ class ScenarioFall(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """How far scores have fallen below a baseline, as shares of full marks, in the tests that both have.
+    """How far scores have fallen below a baseline, as shares of full marks, in the tests that both sides have.
 
-    `p`: the probability of such a fall, or a greater one, if the true one were `margin`. `detectable`: the true fall that would be shown
-    in four of five cases, None if that cannot be estimated. Tests without a score count as 0; `unscored` is how many there are.
-    `conversations`: how many are independent; if `recorded`, they are recorded histories, each of which counts once however often it is
-    played. `measured`: what the scores measure. `warnings`: what else differs, and what was left out.
+    `p`: the probability of a fall at least this large if the true fall were `margin`. `detectable`: the true fall that would be shown in
+    four of five cases, or None if it cannot be estimated. Tests without a score count as 0; `unscored` is their number. `conversations`:
+    the number of independent conversations. If `recorded`, they are recorded histories, and each counts once however often it is played.
+    `measured`: the quantity that the scores measure. `warnings`: other differences, and anything that was left out.
     """
 
     old: float
@@ -57,14 +58,14 @@ class Fall:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the fall is shown to exceed the margin; undecided where there are too few conversations to show anything."""
+        """Whether the fall is shown to exceed the margin; undecided if there are too few conversations to show anything."""
         if self.conversations < LEAST:
             return "undecided"
         return "worse" if self.p < ALPHA else "not worse"
 
     @property
     def sentence(self) -> str:
-        """The verdict, and what it rests on."""
+        """The verdict and the evidence for it."""
         beyond = f"by more than {self.margin:.1%} of full marks " if self.margin else ""
         unit = ("history", "histories") if self.recorded else ("conversation", "conversations")
         paired = f"{self.conversations} paired {unit[self.conversations != 1]}"
@@ -84,7 +85,7 @@ class Fall:
 
     @property
     def _remedy(self) -> str:
-        """What would make it decided."""
+        """How to obtain a decision."""
         more = LEAST - self.conversations
         if self.recorded:
             data = f"data with {more} more histor{'ies' if more > 1 else 'y'}"
@@ -98,17 +99,17 @@ class Fall:
 
 
 def load_fall(new: Sequence[Path], old: Sequence[Path], margin: float = 0.0) -> Fall:
-    """Compare runs in folders with those of a baseline. Raises InputError."""
+    """Compare runs in folders with a baseline's runs. Raises InputError."""
     runs, unusable = load(new)
     before, unusable_before = load(old)
     return fall(runs, before, margin, [*unusable, *unusable_before])
 
 
 def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unusable: Sequence[Unusable] = ()) -> Fall:
-    """Compare runs of one agent with a baseline's, which may be those of another.
+    """Compare runs of one agent with a baseline's runs, which may be of another agent.
 
-    `margin`: the fall that is tolerated, as a share of full marks. Raises InputError if either has several agents, or if they do not
-    play the same tests.
+    `margin`: the fall to tolerate, as a share of full marks. Raises InputError if either side has several agents, or if the two sides do
+    not play the same tests.
     """
     for runs, name in ((new, "the new runs"), (old, "the baseline")):
         if len(agents := sorted({run.agent for run in runs})) > 1:
@@ -145,7 +146,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
 
 
 def detectable_fall(apart: Sequence[Difference], margin: float, scenarios: int) -> float | None:
-    """Return the true fall that would be shown with a probability of POWER, by the permutation test of so many conversations."""
+    """Return the true fall that a permutation test of this many conversations would show with a probability of POWER."""
     parts = by_conversation(apart)
     if len(parts) < LEAST:
         return None

@@ -1,4 +1,4 @@
-"""How a run's settings differ from the usual ones of its suite, in words."""
+"""Describes how a run's settings differ from the defaults of its suite."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from longspan.simulator.suite.suite import Suite, load_suite
 __all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "data_of"]
 
 MAX_CHARS: Final = 60
-"""Characters shown of a value."""
+"""The number of characters shown of a value."""
 
 SHOWN_SHA256: Final = 12
-"""Characters shown of a SHA-256."""
+"""The number of characters shown of a SHA-256."""
 
 OPTIONS: Final = (
     "placement",
@@ -34,18 +34,19 @@ OPTIONS: Final = (
     "twins",
     "lesion",
 )
-"""Settings that are named with their value where they are not the default."""
+"""Settings that are named with their value if it is not the default."""
 
 
 def chosen_scenarios(manifest: Manifest) -> list[str]:
-    """The scenarios of a run, if they are not all of its suite's and no others."""
+    """Return the scenarios of a run, unless they are exactly the scenarios of its suite."""
     usual = _usual(manifest.suite.name)
     scenarios = list(manifest.suite.scenarios)
     return scenarios if usual is not None and set(scenarios) != set(usual.scenarios) else []
 
 
 def changed_options(manifest: Manifest, *, tests: bool = True) -> list[str]:
-    """What was changed on the command line, apart from suite, span, seed, agent and scenarios, and without `tests` from their number."""
+    """Return the options changed on the command line, except suite, span, seed, agent and scenarios. Without `tests`, leave out changes to
+    the number of tests as well."""
     found = ["isolated"] if manifest.isolated else []
     found += ["imported"] if manifest.imported is not None else []
     defaults = RunSettings.model_fields
@@ -57,18 +58,19 @@ def changed_options(manifest: Manifest, *, tests: bool = True) -> list[str]:
 
 
 def changed_tests(manifest: Manifest) -> bool:
-    """Whether there are more or fewer tests of each scenario than usual in a suite that comes with longspan."""
+    """Return whether a suite that comes with longspan is played with more or fewer tests of each scenario than usual."""
     usual = _usual(manifest.suite.name)
     return usual is not None and manifest.suite.tests != usual.tests
 
 
 def changed_parameters(manifest: Manifest) -> list[str]:
-    """The parameters of scenarios that were changed, data with its SHA-256; of a suite that does not come with longspan the data alone."""
+    """Return the scenarios' parameters that were changed, with the SHA-256 of data. For a suite that does not come with longspan, return
+    data alone."""
     return list(_changed(manifest, _usual(manifest.suite.name)))
 
 
 def data_of(manifest: Manifest) -> list[str]:
-    """What a run's tests are made of: each parameter with the name of the file or folder, and its SHA-256."""
+    """Return the data behind a run's tests: each parameter with the name of the file or folder, and its SHA-256."""
     return [f"{parameter} {_named(manifest.named(parameter), sha256)}" for parameter, sha256 in manifest.data.items()]
 
 
@@ -94,7 +96,7 @@ def _short(value: Any) -> str:
 
 @cache
 def _usual(name: str) -> Suite | None:
-    """The suite that comes with longspan; None if there is none of that name."""
+    """Return the suite of this name that comes with longspan; None if there is none."""
     try:
         return load_suite(name) if name in suites() else None
     except InputError:

@@ -20,14 +20,14 @@ OFF: Final = ("false", "0", "no", "off", "f", "n")
 """The strings that pydantic reads as false."""
 
 MAX_NAME: Final = 200
-"""Characters of a group's name."""
+"""The maximum number of characters in a group's name."""
 
 DEFINITIONS: Final = "the set of definitions"
 FITTING: Final = "the list of scenarios that fit into the span"
 
 
 def check_comparable(runs: Sequence[Graded]) -> None:
-    """Raise InputError if runs play different suites, scenarios or parameters, since their scores are of different tests.
+    """Raise InputError if runs play different suites, scenarios or parameters, since their scores then belong to different tests.
 
     The parameter `rules` does not change the tests; `differences` reports it.
     """
@@ -50,9 +50,9 @@ def check_comparable(runs: Sequence[Graded]) -> None:
 
 
 def comparable(runs: Sequence[Graded]) -> dict[str, list[Graded]]:
-    """Group runs by what they play, so that the runs of each group can be compared, and name each group by what sets it apart.
+    """Group runs that play the same tests, so that the runs of each group can be compared. Name each group by what sets it apart.
 
-    Groups are in the order of their suites' names, the largest first.
+    Groups are ordered by the names of their suites, with the largest first.
     """
     groups: dict[str, list[Graded]] = {}
     for run in runs:
@@ -64,7 +64,7 @@ def comparable(runs: Sequence[Graded]) -> dict[str, list[Graded]]:
 
 
 def other_data(runs: Sequence[Graded]) -> list[str]:
-    """Return a sentence for each name that data has in several runs although it says something else."""
+    """Return a sentence for each data name that stands for different data in different runs."""
     found: dict[tuple[str, str, str], dict[str, str]] = {}
     for run in runs:
         for parameter, sha256 in run.manifest.data.items():
@@ -79,12 +79,12 @@ def other_data(runs: Sequence[Graded]) -> list[str]:
 
 
 def played(manifest: Manifest) -> str:
-    """A key that is equal for runs that play the same suite, scenarios and parameters, so that they can be compared."""
+    """Return a key that is equal for runs that play the same suite, scenarios and parameters, so that they can be compared."""
     return json.dumps([manifest.suite.name, _parameters(manifest), _reruns(manifest)], sort_keys=True, default=str)
 
 
 def _name(run: Graded) -> str:
-    """Say which tests a run plays."""
+    """Describe the tests that a run plays."""
     manifest = run.manifest
     changed = [*chosen_scenarios(manifest), *changed_parameters(manifest)]
     failed = [f"tests that had failed in {manifest.parent}"] if manifest.parent is not None else []
@@ -92,12 +92,12 @@ def _name(run: Graded) -> str:
 
 
 def _reruns(manifest: Manifest) -> list[str] | None:
-    """Return the tests of a run that plays those that failed in another."""
+    """Return the tests of a run that repeats the tests that failed in another run."""
     return None if manifest.parent is None else sorted(planned.id for _, planned in manifest.graded)
 
 
 def _differing_parameter(scenario: str, one: Manifest, other: Manifest) -> str:
-    """Describe the first parameter in which two runs' scenario differs."""
+    """Describe the first parameter of a scenario that differs between two runs."""
     mine, theirs = (_parameters(manifest)[scenario] for manifest in (one, other))
     name = next(name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name))
     mine_told, theirs_told = (_told(manifest, scenario, name) for manifest in (one, other))
@@ -105,23 +105,23 @@ def _differing_parameter(scenario: str, one: Manifest, other: Manifest) -> str:
 
 
 def _told(manifest: Manifest, scenario: str, parameter: str) -> str:
-    """Return a parameter's value for an error, data with its SHA-256."""
+    """Return a parameter's value for an error, with the SHA-256 of data."""
     value, sha256 = manifest.suite.scenarios[scenario].get(parameter), manifest.data.get(f"{scenario}.{parameter}")
     return f"{value!r:.60}" if sha256 is None else f"{value!r:.200} (SHA-256 {sha256[:SHOWN_SHA256]})"
 
 
 def test_key(run: Graded, test: str) -> Hashable:
-    """A key that is equal for the same test in two runs of a column: seed, name, definitions and version of longspan."""
+    """Return a key that is equal for the same test in two runs of a column: seed, name, definitions and version of longspan."""
     return key_in(run.manifest, test)
 
 
 def key_in(manifest: Manifest, test: str) -> Hashable:
-    """The `test_key` of a test in a run with this manifest."""
+    """Return the `test_key` of a test in a run with this manifest."""
     return (manifest.seed, test, manifest.definitions_sha256, manifest.versions.get("longspan"))
 
 
 def differences(runs: Sequence[Graded]) -> list[str]:
-    """Return a sentence for each difference of the runs, other than span, seed and agent, that may explain scores."""
+    """Return a sentence for each difference between the runs, other than span, seed and agent, that may explain their scores."""
     aspects: list[tuple[str, Callable[[Graded], str]]] = [
         ("placement", lambda run: run.manifest.placement),
         ("the set of grading rules", _rules),
@@ -142,7 +142,7 @@ def differences(runs: Sequence[Graded]) -> list[str]:
 
 
 def pooled(runs: Sequence[Graded]) -> list[str]:
-    """Return a sentence for each agent that has several runs of the same tests."""
+    """Return a sentence for each agent with several runs of the same tests."""
     counts = Counter((run.agent, run.column, run.manifest.seed, run.manifest.definitions_sha256, _version(run)) for run in runs)
     several: dict[tuple[str, Column], list[str]] = {}
     for (agent, column, seed, *_), count in sorted(counts.items(), key=str):
@@ -156,7 +156,7 @@ def pooled(runs: Sequence[Graded]) -> list[str]:
 
 
 def _differing(runs: Sequence[Graded], what: str, value: Callable[[Graded], str]) -> Iterable[str]:
-    """Yield a sentence for the columns within which the runs differ, or else one if columns differ from each other."""
+    """Yield a sentence for each column whose runs differ, or else one sentence if columns differ from each other."""
     columns: dict[Column, dict[str, list[str]]] = {}
     for run in runs:
         columns.setdefault(run.column, {}).setdefault(value(run), []).append(run.agent)
@@ -166,7 +166,7 @@ def _differing(runs: Sequence[Graded], what: str, value: Callable[[Graded], str]
             within.setdefault(_listed(agents), []).append(str(column))
     for text, where in within.items():
         yield f"{what} differs at {', '.join(where)}: {text}"
-    # What depends on the span always differs between spans.
+    # Values that depend on the span always differ between spans.
     if not within and what not in (DEFINITIONS, FITTING):
         between: dict[str, list[str]] = {}
         for column, agents in sorted(columns.items()):
@@ -180,7 +180,7 @@ def _listed(values: Mapping[str, Sequence[str]]) -> str:
 
 
 def _seeds(runs: Sequence[Graded]) -> list[str]:
-    """Describe columns in which agents played different seeds, since only tests of the same seed are paired."""
+    """Describe columns where agents played different seeds, since only tests of the same seed are paired."""
     columns: dict[Column, dict[str, set[int]]] = {}
     for run in runs:
         columns.setdefault(run.column, {}).setdefault(run.agent, set()).add(run.manifest.seed)
@@ -195,7 +195,7 @@ def _seeds(runs: Sequence[Graded]) -> list[str]:
 
 
 def _parameters(manifest: Manifest) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each scenario that determine its tests: what data says, not where it lies."""
+    """Return the parameters of each scenario that determine its tests. Data are identified by their content, not by their path."""
     return {
         name: {key: manifest.data.get(f"{name}.{key}", value) for key, value in given.items() if key != "rules"}
         for name, given in manifest.suite.scenarios.items()
@@ -218,6 +218,6 @@ def _filler(run: Graded) -> str:
 def _timestamps(run: Graded) -> str:
     try:
         given = AgentSpec.parse(run.manifest.agent).options.get("timestamps", "")
-    except InputError:  # an imported run's agent has the name in its file
+    except InputError:  # an imported run's agent has the name given in its file
         return "default"
     return "off" if given.lower() in OFF else "default"

@@ -1,4 +1,4 @@
-"""Contrasts: comparisons of two agents that are named beforehand, tested like pairs and corrected for how many there are."""
+"""Contrasts: comparisons of two agents that are stated beforehand. They are tested like pairs and corrected for their number."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "corrected", "e
 Correction = Literal["holm", "bonferroni", "none"]
 
 Verdict = Literal["higher", "lower", "not shown", "undecided"]
-"""What a contrast shows of its first agent. `undecided`: there are too few conversations to show anything."""
+"""The result of a contrast for its first agent. `undecided` means that there are too few conversations to show anything."""
 
 MAX: Final = 1_000
-"""The most contrasts of one file."""
+"""The most contrasts in one file."""
 
 
 class _Frozen(BaseModel):
@@ -38,10 +38,10 @@ class _Frozen(BaseModel):
 
 @final
 class Contrast(_Frozen):
-    """Two agents, the tests in which they are compared, by default all that both play, and what is tested.
+    """Two agents, the tests to compare them in (by default all that both play), and the question to test.
 
-    `sides`: 2 asks whether the agents differ, 1 whether the first scores more than the second. `margin`, a share of full marks, is for
-    one side: by how much more, or if it is negative, how much less is tolerated.
+    `sides`: 2 asks whether the agents differ, 1 whether the first scores more than the second. `margin` is a share of full marks, for one
+    side only: by how much more the first must score, or if negative, how much less is tolerated.
     """
 
     agents: Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -58,7 +58,7 @@ class Contrast(_Frozen):
         return self
 
     def wants(self, key: Key) -> bool:
-        """Return whether a test is among those in which the agents are compared. One that has no span is at any."""
+        """Return whether the agents are compared in a test. A test without a span belongs to every span."""
         return (
             key.suite in (self.suites or [key.suite])
             and (not self.spans or key.column.span in (0, *self.spans))
@@ -68,7 +68,7 @@ class Contrast(_Frozen):
 
 @final
 class Contrasts(_Frozen):
-    """Contrasts that are tested together: all p-values are corrected for their number, and compared with `alpha`."""
+    """Contrasts that are tested together: all p-values are corrected for the number of contrasts, and compared with `alpha`."""
 
     contrasts: Annotated[list[Contrast], Field(min_length=1, max_length=MAX)]
     correction: Correction = "holm"
@@ -79,9 +79,9 @@ class Contrasts(_Frozen):
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
     def settled(self, manifests: Iterable[Manifest], where: str) -> Contrasts:
-        """Return the contrasts with each agent as it is called in the manifests of the runs that are to be compared.
+        """Return the contrasts with each agent under its name in the manifests of the runs to be compared.
 
-        Raises InputError, which begins with `where`, for an agent, a suite, a span or a scenario that there is not.
+        Raises InputError with a message that begins with `where` for an agent, a suite, a span or a scenario that does not exist.
         """
         planned = list(manifests)
         known = [key for manifest in planned for key in keys(manifest).values()]
@@ -109,7 +109,8 @@ class Contrasts(_Frozen):
         return self.model_copy(update={"contrasts": found})
 
     def check_can_show(self, manifests: Iterable[Manifest], where: str) -> None:
-        """Raise InputError, which begins with `where`, for a contrast that could show nothing, whatever the runs' scores are."""
+        """Raise InputError with a message that begins with `where` for a contrast that could show nothing, whatever the runs' scores
+        are."""
         by_agent: dict[str, list[Manifest]] = {}
         for manifest in manifests:
             by_agent.setdefault(manifest.labelled, []).append(manifest)
@@ -133,11 +134,12 @@ class Contrasts(_Frozen):
 
 
 KEYS: Final = tuple(Contrasts.model_fields)
-"""The keys of a sweep's file that are about contrasts."""
+"""The keys of a sweep's file that concern contrasts."""
 
 
 def read_contrasts(content: Mapping[str, object], where: str) -> Contrasts | None:
-    """Return the contrasts among the keys of a sweep's file, None if it has none. Raises InputError, which begins with `where`."""
+    """Return the contrasts among the keys of a sweep's file; None if it has none. Raises InputError with a message that begins with
+    `where`."""
     given = {name: content[name] for name in KEYS if name in content}
     if not given:
         return None
@@ -153,12 +155,12 @@ def read_contrasts(content: Mapping[str, object], where: str) -> Contrasts | Non
 
 
 def least(contrast: Contrast, of: Contrasts) -> int:
-    """Return the fewest conversations with which a contrast can be shown even if no other one is."""
+    """Return the fewest conversations that can confirm a contrast, even if no other contrast is confirmed."""
     return least_conversations(1 if of.correction == "none" else len(of.contrasts), sides=contrast.sides, alpha=of.alpha)
 
 
 def corrected(ps: Sequence[float], of: Contrasts) -> list[float]:
-    """Return p-values corrected for the number of contrasts."""
+    """Return the p-values corrected for the number of contrasts."""
     match of.correction:
         case "holm":
             return holm(ps)
@@ -169,12 +171,13 @@ def corrected(ps: Sequence[float], of: Contrasts) -> list[float]:
 
 
 def _agent(name: str, manifests: Sequence[Manifest], where: str) -> str:
-    """Return the agent, with its label, that a name means: all of it, or its spec or its label if no other agent has that."""
+    """Return the agent, with its label, that a name stands for. The name may be complete, or just the spec or the label if it fits no other
+    agent."""
     called = {manifest.labelled: (manifest.agent, manifest.label) for manifest in manifests}
     if name in called:
         return name
     having = [labelled for labelled, names in called.items() if name in names]
-    # The environment may have set more options than the file names.
+    # The environment may have set options that the file does not name.
     having = having or [labelled for labelled, (spec, _) in called.items() if spec.startswith((f"{name}?", f"{name}&"))]
     if len(having) == 1:
         return having[0]
@@ -186,7 +189,7 @@ def _agent(name: str, manifests: Sequence[Manifest], where: str) -> str:
 
 
 def _shared(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> set[object]:
-    """Return the units of the tests that both agents are to play."""
+    """Return the units of the tests that both agents will play."""
     planned = [by_agent.get(agent, ()) for agent in contrast.agents]
     units = Units(manifest for manifests in planned for manifest in manifests)
     mine, theirs = ({key for manifest in manifests for key in keys(manifest).values() if contrast.wants(key)} for manifests in planned)
@@ -199,10 +202,11 @@ def _shared(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> s
 @final
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What a contrast came to. Scores are shares of full marks in the tests that both agents have had; what has no score counts as 0.
+    """The result of a contrast. Scores are shares of full marks in the tests that both agents have had; a test without a score counts as 0.
 
-    `difference`: the first agent's less the second's, None without a test in common. `interval`: at the level `level`, None where all
-    conversations differ by the same. `p` is corrected in `corrected`. `needed`: conversations with which something can be shown.
+    `difference`: the first agent's score minus the second's, or None without a test in common. `interval`: the interval at the level
+    `level`, or None if all conversations differ by the same amount. `corrected` is `p` after the correction. `needed`: the number of
+    conversations that can show something.
     """
 
     contrast: Contrast
@@ -221,8 +225,7 @@ class Tested:
 
 
 def evaluate(contrasts: Contrasts, runs: Sequence[Graded]) -> list[Tested]:
-    """Test contrasts, as they are `settled`, by whole conversations that are paired by seed. Raises InputError for other data under the
-    same name."""
+    """Test `settled` contrasts by whole conversations, paired by seed. Raises InputError if one name stands for different data."""
     if unlike := other_data(runs):
         raise InputError(f"{unlike[0]}: name only runs of one of them")
     by_agent: dict[str, list[Graded]] = {}

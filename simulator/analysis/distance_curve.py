@@ -22,30 +22,30 @@ Scale = Literal["linear", "logarithmic"]
 
 MIN_TESTS: Final = 6
 MIN_DISTANCES: Final = 3
-"""The fewest tests, and different distances, that a curve is drawn through."""
+"""The fewest tests, and the fewest different distances, that a curve is fitted to."""
 
 MAX_BINS: Final = 64
-"""Distances that are told apart. More are gathered in bins with as many tests each."""
+"""The most distances that are kept apart. More are gathered into bins with equal numbers of tests."""
 
 RESAMPLES: Final = 500
-"""Samples of the bootstrap."""
+"""The number of bootstrap samples."""
 
 STEPS: Final = 60
 """The most steps of Newton's method; about ten suffice."""
 
 PLACES: Final = 41
-"""Distances at which the curve is evaluated."""
+"""The number of distances where the curve is evaluated."""
 
 HALF: Final = 0.5
 """The score whose distance is estimated."""
 
 ADDED: Final = 1.0
-"""Observations of one half that are added, spread over all."""
+"""The number of observations of one half that are added, spread over all questions."""
 
 
 @final
 class Estimate(NamedTuple):
-    """A value and its 95% interval, which is as wide as the value if nothing could be resampled."""
+    """A value and its 95% interval. If nothing could be resampled, both ends of the interval equal the value."""
 
     value: float
     low: float
@@ -55,11 +55,11 @@ class Estimate(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class DistanceCurve:
-    """The score to be expected at each of `distances`, in tokens from the nearest seen to the furthest, with pointwise 95% intervals.
+    """The expected score at each of `distances`, in tokens from the nearest seen to the furthest, with pointwise 95% intervals.
 
-    `half`: the distance at which the falling curve is at one half: 0 if it is below at all distances seen, infinite if above at all.
-    `fall`: the score at the nearest distance less that at the furthest. `by`: what was resampled, None if there is no interval.
-    `chance`: the mean score of guessing.
+    `half`: the distance where the falling curve crosses one half: 0 if it is below at all distances seen, infinite if it is above at all.
+    `fall`: the score at the nearest distance minus the score at the furthest. `by`: the units that were resampled, or None if there is no
+    interval. `chance`: the mean score of guessing.
     """
 
     scale: Scale
@@ -83,7 +83,7 @@ class DistanceCurve:
 
     @property
     def half_text(self) -> str:
-        """Where it falls to one half."""
+        """The distance where the curve falls to one half, in words."""
         if self.half.value in (0, inf):
             return f"{'above' if self.half.value else 'below'} one half at all distances seen"
         low = f"{self.half.low:,.0f}" if self.half.low else f"less than {self.distances[0]:,.0f}"
@@ -96,15 +96,16 @@ def _between(estimate: Estimate) -> str:
 
 
 def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve | None:
-    """Fit a curve to graded questions; None with too few of them, or too few different distances. Undecided ones are left out.
+    """Fit a curve to graded questions. Undecided questions are left out. Return None if there are too few tests or too few different
+    distances.
 
-    Scores in [0, 1] are fitted by fractional logistic regression (Papke and Wooldridge, 1996), in distance or in its logarithm,
-    whichever is likelier. Each test counts as one, however many questions it has. One observation of one half is added, spread
-    over all, so that the curve stays finite where distance tells all scores apart.
+    Scores in [0, 1] are fitted by fractional logistic regression (Papke and Wooldridge, 1996), in distance or in its logarithm, whichever
+    is likelier. Each test counts as one, however many questions it has. One observation of one half is added, spread over all questions, so
+    that the curve stays finite where distance separates the scores completely.
 
-    The intervals are bootstrapped, with the choice of the scale made anew: from whole conversations if there are several, but never
-    narrower than from tests. n - 1 of n units are drawn, and percentiles are widened as by Student's t, as in `interval`. The interval
-    of `half` ends at distances that were seen, since nothing is known between them.
+    The intervals are bootstrapped, and the scale is chosen anew for each sample. Whole conversations are resampled if there are several,
+    but the intervals are never narrower than if tests were. Each sample draws n - 1 of n units, and percentiles are widened as by Student's
+    t, as in `interval`. The interval of `half` ends at distances that were seen, since nothing is known between them.
     """
     import numpy as np
 
@@ -122,7 +123,7 @@ def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve |
     grid = np.linspace(distance.min(), distance.max(), PLACES)
 
     def units(of: Array) -> tuple[Array, Array]:
-        """The sums of weights and of weighted scores of each unit (rows) in each bin (columns)."""
+        """Return the sums of weights and of weighted scores of each unit (rows) in each bin (columns)."""
         sums = np.zeros((2, of[-1] + 1, len(places)))
         np.add.at(sums[0], (of, bins), weight)
         np.add.at(sums[1], (of, bins), score)
@@ -162,7 +163,7 @@ def _outward(half: Estimate, places: Array) -> Estimate:
 
 
 def _numbers(names: Sequence[str]) -> Array:
-    """Return the number of each name's group. Equal names follow each other."""
+    """Number the groups of equal names. Equal names must follow each other."""
     import numpy as np
 
     new = [number > 0 and name != names[number - 1] for number, name in enumerate(names)]
@@ -170,7 +171,7 @@ def _numbers(names: Sequence[str]) -> Array:
 
 
 def _resamplings(tests: Array, conversations: Array) -> list[Array]:
-    """The units to resample: tests, and conversations if several of them hold several tests."""
+    """Return the units to resample: tests, and also conversations if several of them hold several tests."""
     several = 0 < conversations[-1] < tests[-1]
     return [tests, conversations] if several else [tests]
 
@@ -186,26 +187,27 @@ def _binned(distance: Array, weight: Array) -> tuple[Array, Array]:
 
 
 class _Curves(NamedTuple):
-    """For each sample a row of `figures`: the scores at the grid, the distance of one half, and the fall."""
+    """A row of `figures` for each sample: the scores on the grid, the distance of one half, and the fall."""
 
     figures: Array
     logarithmic: Array
 
 
 def _resampled(places: Array, weight: Array, score: Array, grid: Array, seed: int) -> tuple[list[float], list[float]]:
-    """Return the lower and the upper ends of the intervals of all figures."""
+    """Return the lower and upper ends of the intervals of all figures."""
     import numpy as np
 
     units = len(weight)
     drawn = np.random.default_rng(seed).multinomial(units - 1, [1 / units] * units, size=RESAMPLES).astype(float)
     figures = np.sort(_curves(places, drawn @ weight, drawn @ score, grid).figures, axis=0)
     tail = NormalDist().cdf(-student(units - 1))
-    at = round(tail * (RESAMPLES - 1))  # not interpolated: half distances may be infinite
+    at = round(tail * (RESAMPLES - 1))  # not interpolated, because half distances may be infinite
     return figures[at].tolist(), figures[-1 - at].tolist()
 
 
 def _curves(places: Array, weight: Array, score: Array, grid: Array) -> _Curves:
-    """Fit a curve to each sample, a row of sums of weights and of weighted scores in the bins. Of two scales the likelier is taken."""
+    """Fit a curve to each sample. A sample is a row of sums of weights and of weighted scores in the bins. The likelier of the two scales
+    is taken."""
     import numpy as np
 
     linear, logarithmic = (_figures(places, weight, score, grid, log) for log in (False, True))
@@ -214,7 +216,7 @@ def _curves(places: Array, weight: Array, score: Array, grid: Array) -> _Curves:
 
 
 def _figures(places: Array, weight: Array, score: Array, grid: Array, log: bool) -> tuple[Array, Array]:
-    """Return the figures and the likelihood of each sample's fit in one scale."""
+    """Return the figures and the likelihood of each sample's fit on one scale."""
     import numpy as np
 
     scaled, ends = (np.log1p(places), np.log1p(grid)) if log else (places, grid)
@@ -229,7 +231,7 @@ def _figures(places: Array, weight: Array, score: Array, grid: Array, log: bool)
 
 
 def _fit(x: Array, weight: Array, score: Array) -> tuple[Array, Array, Array]:
-    """Maximise each sample's fractional likelihood: its level and slope, and the likelihood."""
+    """Maximise each sample's fractional likelihood. Return levels, slopes and likelihoods."""
     import numpy as np
 
     total = weight.sum(axis=1, keepdims=True)
@@ -240,9 +242,9 @@ def _fit(x: Array, weight: Array, score: Array) -> tuple[Array, Array, Array]:
 
 
 def _climb(x: Array, weight: Array, score: Array, level: Array, slope: Array) -> tuple[Array, Array, Array]:
-    """Maximise likelihoods by Newton's method from a beginning.
+    """Maximise likelihoods by Newton's method from given starting values.
 
-    scipy.optimize takes longer to import than all samples together take here.
+    Importing scipy.optimize would take longer than all samples together take here.
     """
     import numpy as np
 
@@ -259,7 +261,7 @@ def _climb(x: Array, weight: Array, score: Array, level: Array, slope: Array) ->
         a, b, c = bend.sum(axis=1), bend @ x, bend @ (x * x)
         determinant = a * c - b * b + 1e-12
         by_level, by_slope = (c * up - b * tilt) / determinant, (a * tilt - b * up) / determinant
-        for _ in range(20):  # the likelihood is concave: a step that is too long is halved
+        for _ in range(20):  # the likelihood is concave, so a step that is too long is halved
             now = likelihood(level + by_level, slope + by_slope)
             if not (far := now < reached - 1e-12).any():
                 break

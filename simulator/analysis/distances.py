@@ -1,4 +1,4 @@
-"""What questions need, how far back it lies, and spans: as every agent is dealt them, and with this agent's own replies."""
+"""The needles of questions, their distances, and spans: both as dealt to every agent, and with this agent's own replies."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ __all__ = [
 ]
 
 NARROW: Final = 0.2
-"""Of the span: a scenario whose evidence distances lie within so little of it is seen only at some distances."""
+"""A scenario whose evidence distances all lie within this share of the span is seen only at some distances."""
 
 MAX_TOKENS: Final = 10**12
-"""The largest distance. A forged journal may hold any number."""
+"""The largest credible distance. A forged journal may hold any number."""
 
 NAMED: Final = 3
-"""Tests that are named in a sentence; the others are counted."""
+"""The number of tests that a sentence names; the others are counted."""
 
 
 @final
 class Need(NamedTuple):
-    """What a right answer to the question of a `turn` cannot do without: a needle, or one of several that tell the same (`pairs`)."""
+    """Evidence that a right answer to the question of a `turn` cannot do without: one needle, or any one of several that say the same
+    (`pairs`)."""
 
     turn: int
     pairs: Sequence[Evidence]
 
     @property
     def nearest(self) -> Evidence:
-        """The needle that is reached first on the way back from the question."""
+        """The needle that comes first on the way back from the question."""
         return min(self.pairs, key=lambda pair: pair.tokens)
 
 
@@ -55,8 +56,9 @@ class Need(NamedTuple):
 class PlacedQuestion(NamedTuple):
     """A question, by its turn, and its evidence distance in tokens: how far back a memory must reach for a right answer.
 
-    That is to the furthest `needle`, by its turn, that is needed; of several of which one suffices, the nearest counts. `tokens` counts
-    the agent's replies as they are, `dealt` at what every agent is charged for one (as said in results of 0.2, which charged nothing).
+    This is the distance to the furthest `needle`, by its turn, that is needed. Where one of several needles is enough, the nearest counts.
+    `tokens` counts the agent's replies at their actual length, `dealt` at the length charged to every agent (at the actual length in
+    results of 0.2, which charged nothing).
     """
 
     turn: int
@@ -67,10 +69,10 @@ class PlacedQuestion(NamedTuple):
 
 @final
 class Point(NamedTuple):
-    """A graded question, by its turn: its evidence distance in tokens as said, the `share` of the span as dealt, and its score, None if
+    """A graded question, by its turn: its evidence distance in tokens as said, its `share` of the span as dealt, and its score, None if
     undecided.
 
-    `share` is 0 for a test that has no span, or nothing to fill it with.
+    `share` is 0 for a test without a span, or without filler for it.
     """
 
     test: str
@@ -95,7 +97,7 @@ class Point(NamedTuple):
 
 @final
 class Range(NamedTuple):
-    """The median, the lowest and the highest of some values."""
+    """The median, the minimum and the maximum of some values."""
 
     median: float
     low: float
@@ -103,7 +105,7 @@ class Range(NamedTuple):
 
 
 def asked(test: TestResult) -> list[PlacedQuestion]:
-    """Return the questions of a test that need a needle, in the order in which they were asked."""
+    """Return the questions of a test that need a needle, in the order they were asked."""
     furthest: dict[int, Evidence] = {}
     for need in needs(test):
         pair = need.nearest
@@ -113,7 +115,7 @@ def asked(test: TestResult) -> list[PlacedQuestion]:
 
 
 def needs(test: TestResult) -> list[Need]:
-    """Return what right answers to a test's questions cannot do without."""
+    """Return the evidence that right answers to a test's questions cannot do without."""
     found: dict[tuple[int, str, int], list[Evidence]] = {}
     for place, pair in enumerate(test.evidence):
         if pair.needed:
@@ -132,8 +134,8 @@ def _limited(tokens: int) -> int:
 
 
 def points(tests: Iterable[TestResult], span: int) -> list[Point]:
-    """Return the graded questions of tests: each with the mean score of its items if the test's items name their turns, else the
-    last question of each test with the test's score. A test that asked nothing that needs a needle has none."""
+    """Return the graded questions of tests. If a test's items name their turns, each question has the mean score of its items; otherwise
+    the test's last question has the test's score. A test whose questions need no needle has none."""
     return [point for test in tests for point in _points(test, span)]
 
 
@@ -155,7 +157,7 @@ def _points(test: TestResult, span: int) -> Iterator[Point]:
 
 
 def _graded(test: TestResult, questions: Collection[int]) -> dict[int, float | None]:
-    """Return the scores of those questions, by turn, that the test's items name: None if one of a question's items is undecided."""
+    """Return the scores of the questions that the test's items name, by turn: None if one of a question's items is undecided."""
     items: dict[int, list[float | None]] = {}
     for item in test.items if test.correction is None else ():
         if item.turn is not None and item.turn in questions:
@@ -165,7 +167,7 @@ def _graded(test: TestResult, questions: Collection[int]) -> dict[int, float | N
 
 
 def question_scores(test: TestResult) -> dict[int, float | None]:
-    """Return the score of each question that needs a needle, by its turn: that of its items, or else the test's."""
+    """Return the score of each question that needs a needle, by its turn: the score of its items, or else of the test."""
     questions = {need.turn for need in needs(test)}
     return dict.fromkeys(questions, test.score) | _graded(test, questions)
 
@@ -175,7 +177,8 @@ def question_scores(test: TestResult) -> dict[int, float | None]:
 
 @final
 class Distances(NamedTuple):
-    """The evidence distances of all questions of some tests: in tokens as said, and as shares of the span as dealt; None without any."""
+    """The evidence distances of all questions of some tests: in tokens as said, and as shares of the span as dealt; None if there are
+    none."""
 
     tokens: Range | None
     shares: Range | None
@@ -193,7 +196,7 @@ class Distances(NamedTuple):
 
     @property
     def of_span(self) -> str:
-        """The same of the shares, such as "60% (5–94)"."""
+        """The median and the range of the shares, such as "60% (5–94)"."""
         return _text(self.shares, lambda share: f"{100 * share:.0f}", "%")
 
 
@@ -211,7 +214,7 @@ def _text(found: Range | None, figure: Callable[[float], str], unit: str) -> str
 
 
 def short(tokens: float) -> str:
-    """A number of tokens in at most four characters up to 999 million: 812, 1.2k, 31k, 451k, 1.4M."""
+    """Format a number of tokens in at most four characters up to 999 million: 812, 1.2k, 31k, 451k, 1.4M."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if tokens >= 0.9995 * size:
             return f"{tokens / size:.{tokens < 9.95 * size:d}f}{letter}"
@@ -222,7 +225,7 @@ def short(tokens: float) -> str:
 
 
 def spans_kept(result: Result) -> str | None:
-    """One sentence: whether all tests kept the span as dealt, or which did not. None if no test has a span."""
+    """Say in one sentence whether all tests kept the span as dealt, or which tests did not. None if no test has a span."""
     tests = [test for test in result.tests if test.exempt != "alone"]
     if not tests:
         return None
@@ -242,7 +245,7 @@ def _names(tests: Sequence[TestResult]) -> str:
 
 
 def spans_said(result: Result) -> str | None:
-    """One sentence: what the tests' spans were dealt as, and what they came to with this agent's own replies, at the median.
+    """Say in one sentence how long the tests' spans were as dealt, and how long with this agent's own replies, at the median.
 
     None if no test with a span asked a question.
     """
@@ -258,9 +261,9 @@ def spans_said(result: Result) -> str | None:
 
 
 def narrow(found: Iterable[Point]) -> str | None:
-    """One sentence: which scenarios are seen only at some distances, within `NARROW` of the span; None if none is.
+    """Say in one sentence which scenarios are seen only at some distances, within `NARROW` of the span; None if there are none.
 
-    Such a scenario's difficulty cannot be told from its distance.
+    In such a scenario, difficulty cannot be told apart from distance.
     """
     shares: dict[str, list[float]] = {}
     for point in found:

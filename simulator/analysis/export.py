@@ -26,11 +26,11 @@ Write = Callable[[Graded, Rows], None]
 
 
 def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
-    """Write runs to the new folder `out` in their order, and return those that are left out because of damaged journals.
+    """Write runs to the new folder `out` in their order, and return the runs that are left out because of damaged journals.
 
-    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. If `out` is named like a file
-    of the format, the tests are that file, and the turns one beside it, whose name ends in `-turns`. All is created atomically.
-    Raises InputError if it exists or cannot be written, or if a package is missing.
+    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. If `out` is named like a file of
+    the format, the tests go to that file, and the turns to one beside it whose name ends in `-turns`. Everything is created atomically.
+    Raises InputError if `out` exists or cannot be written, or if a package is missing.
     """
     unusable: list[Unusable] = []
     called = names(runs)
@@ -106,6 +106,6 @@ def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
 
 
 def _clean(rows: Iterable[Row], columns: Mapping[str, type]) -> Iterator[Row]:
-    """Yield rows with every column in order, and with texts that can be encoded."""
+    """Yield rows with every column in order, and with strings that can be encoded."""
     for row in rows:
         yield {name: text(value) if isinstance(value := row.get(name), str) else value for name in columns}

@@ -18,8 +18,8 @@ DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
 
 @final
 class Group(NamedTuple):
-    """A group of tests, or of graded questions: the mean score, where those without a score count as 0 (`low`) or as 1 (`high`), and
-    the population standard deviation, which is None if one has no score."""
+    """A group of tests or graded questions: the mean score, where those without a score count as 0 (`low`) or as 1 (`high`), and the
+    population standard deviation, or None if one has no score."""
 
     low: float
     high: float
@@ -64,7 +64,7 @@ def group(tests: Sequence[Scored]) -> Group:
 
 
 def grouped(tests: Iterable[Scored], belongs: Callable[[Scored], Sequence[str]]) -> dict[str, Group]:
-    """Return the groups of tests or graded questions, by the names that `belongs` returns, in order."""
+    """Return groups of tests or graded questions, by the names that `belongs` returns, in order."""
     tests_by_name: dict[str, list[Scored]] = {}
     for test in tests:
         for name in belongs(test):

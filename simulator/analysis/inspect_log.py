@@ -22,7 +22,7 @@ __all__ = ["logs"]
 SCORER: Final = "longspan"
 
 RUN_COLUMNS: Final = ("run", "suite", "span", "isolated", "placement", "seed", "agent")
-"""Columns that are the same for all tests of a run, which the log has once."""
+"""Columns with the same value for all tests of a run. The log has them once."""
 
 MESSAGE_COLUMNS: Final = ("turn", "sent_at", "kind", "test", "needle", "needs", "start", "tokens")
 REPLY_COLUMNS: Final = ("reply_tokens", "latency_s", "repeated", "refused", "trace")
@@ -42,7 +42,7 @@ def logs(folder: Path) -> Callable[[Graded, Rows], None]:
         counts[run.name] += 1
         number = "" if counts[run.name] == 1 else f"-{counts[run.name]}"
         path, content = folder / f"{run.name}{number}.eval", converter.log(run, rows)
-        with ThreadPoolExecutor(1) as thread:  # where an asyncio loop runs, as in a notebook, it would change asyncio for good
+        with ThreadPoolExecutor(1) as thread:  # otherwise it would change asyncio for good if a loop is running, as in a notebook
             thread.submit(log.write_eval_log, content, path, format="eval").result()
 
     return write
@@ -120,7 +120,7 @@ class _Converter:
         )
 
     def _sample(self, run: Graded, test: TestResult, row: Row, played: Mapping[str, OwnTurns], turns: Mapping[tuple[str, int], Row]) -> Any:
-        """Return a test's sample: its own turns, the needles that it needs, of a history as well, and the turns that prove its grade."""
+        """Return a test's sample: its own turns, the needles that it needs, including a history's, and the turns that prove its grade."""
         id = run.conversations[test.id]
         conversation = played[id]
         test_turns = [turn for turn in conversation.turns if turn.message.test == test.id]
@@ -223,7 +223,7 @@ class _Converter:
 
 
 def _json(value: Any) -> Any:
-    """Return JSON with lone surrogates escaped in its texts."""
+    """Return JSON with lone surrogates in its strings escaped."""
     match value:
         case str():
             return text(value)
@@ -236,7 +236,8 @@ def _json(value: Any) -> Any:
 
 
 def _times(run: Graded) -> tuple[str, str]:
-    """Return when a run began and last wrote a journal, in ISO 8601, by file dates, because times in a journal are virtual."""
+    """Return the times, in ISO 8601, when a run began and when it last wrote a journal. They come from file dates, because times in a
+    journal are virtual."""
     manifest = run.folder.path / "manifest.json"
     written = [manifest, *(path for path in map(run.folder.journal, run.manifest.conversations) if path.exists())]
     dates = [datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds") for path in written]

@@ -1,4 +1,5 @@
-"""Interference: scores by evidence distance, by how many similar facts lay between, and by how often what was asked for had changed."""
+"""Interference: scores by evidence distance, by the number of similar facts in between, and by how often the fact in question had
+changed."""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["CAUSES", "Cause", "Effect", "Interference", "Level", "Planted", "interference", "planted", "planted_text"]
 
 Cause = Literal["similar", "updates"]
-"""The names of the numbers that scenarios plant (`Scenario.numbers`): similar facts, and changes of what is asked for."""
+"""The names of the numbers that scenarios plant (`Scenario.numbers`): similar facts, and changes of the fact in question."""
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 NAMES: Final[Mapping[Cause, tuple[str, str]]] = {"similar": ("similar fact", "similar facts"), "updates": ("update", "updates")}
 NAMED: Final = 4
-"""Scenarios that are named in a sentence; the others are counted."""
+"""The number of scenarios that a sentence names; the others are counted."""
 
 
 @final
 class Level(NamedTuple):
-    """Tests with the same number of similar facts or of updates. `score` is the mean over scenarios, of tests without a score as 0;
-    its interval is None if a scenario has only one test."""
+    """Tests with the same number of similar facts or of updates. `score` is the mean over scenarios, where tests without a score count as
+    0. Its interval is None if a scenario has only one test."""
 
     number: float
     score: float
@@ -43,10 +44,10 @@ class Level(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """An agent's scores by a number that was planted, in the `scenarios` that were played at several numbers, the same ones each.
+    """An agent's scores by a planted number, in the `scenarios` that were all played at the same several numbers.
 
-    `left_out`: scenarios that were played at several other numbers. `fall`: the score at the smallest number less
-    that at the largest; as wide as its value if an interval is unknown.
+    `left_out`: scenarios that were played at several other numbers. `fall`: the score at the smallest number minus the score at the
+    largest. If an interval is unknown, both of its ends equal the value.
     """
 
     cause: Cause
@@ -73,8 +74,8 @@ class Effect:
 @final
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """What disturbs an agent's memory: the curve of its scores by distance, None with too few questions, and the effects of what was
-    planted, for the numbers that differ between its tests."""
+    """Disturbances of an agent's memory: the curve of its scores by distance, None with too few questions, and the effects of planted
+    numbers that differ between its tests."""
 
     distance: DistanceCurve | None
     effects: Mapping[Cause, Effect]
@@ -100,7 +101,8 @@ class _Played(NamedTuple):
 
 
 def interference(runs: Sequence[Graded]) -> dict[str, Interference]:
-    """Return what disturbs each agent, by its name, over all of its runs. Their parameters may differ, and usually do."""
+    """Return the disturbances of each agent's memory, by its name, over all of its runs. The runs' parameters may differ, and usually
+    do."""
     tests: dict[str, list[_Played]] = {}
     for run in runs:
         tests.setdefault(run.agent, []).extend(_Played(run.manifest, test) for test in run.result.tests if test.counts)
@@ -108,12 +110,12 @@ def interference(runs: Sequence[Graded]) -> dict[str, Interference]:
 
 
 def planted(manifest: Manifest, result: Result) -> list[Planted]:
-    """Return a run's tests by scenario and by what was planted in them."""
+    """Return a run's tests grouped by scenario and planted numbers."""
     return _planted([_Played(manifest, test) for test in result.tests if test.counts], result.span)
 
 
 def planted_text(numbers: Mapping[str, float]) -> str:
-    """What was planted in a test, in words, such as "8 similar facts, 2 updates"."""
+    """Describe the numbers planted in a test, such as "8 similar facts, 2 updates"."""
     parts = [f"{numbers[name]:g} {NAMES[name][numbers[name] != 1]}" for name in CAUSES if name in numbers]
     return ", ".join(parts)
 
@@ -125,7 +127,7 @@ def _interference(runs: Sequence[Graded], tests: Sequence[_Played]) -> Interfere
 
 
 def _effect(cause: Cause, tests: Sequence[_Played]) -> Effect | None:
-    """Return the effect of a number; None if no scenario was played at several."""
+    """Return the effect of a number; None if no scenario was played at several numbers."""
     by_scenario: dict[str, dict[float, list[_Played]]] = {}
     for each in tests:
         if cause in each.test.numbers:
@@ -157,9 +159,10 @@ def _level(number: float, tests: Sequence[_Played]) -> Level:
 
 
 def _fall(first: Level, last: Level) -> Estimate:
-    """Return the difference of two levels, with the interval that theirs make together if they are independent (Newcombe, 1998).
+    """Return the difference between two levels, with an interval made from theirs as if they were independent (Newcombe, 1998).
 
-    Runs of the same seed are not, for they share their tests: the interval is then wider than need be."""
+    Runs of the same seed are not independent, because they share their tests. The interval is then wider than it need be.
+    """
     value = first.score - last.score
     if first.interval is None or last.interval is None:
         return Estimate(value, value, value)

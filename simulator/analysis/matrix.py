@@ -1,4 +1,4 @@
-"""Tests by agents: what each agent scored in each test of the same conversations."""
+"""Tests by agents: each agent's score in each test of the same conversations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Scored", "TestMatrix", "natural", "test_matrices"]
 
 @final
 class Scored(NamedTuple):
-    """What an agent scored in a test: the mean over its `runs`, where one without a score counts as 0 (`low`) or as 1 (`high`)."""
+    """An agent's score in a test: the mean over its `runs`, where a run without a score counts as 0 (`low`) or as 1 (`high`)."""
 
     low: float
     high: float
@@ -26,7 +26,7 @@ class Scored(NamedTuple):
 
 @final
 class TestMatrix(NamedTuple):
-    """The tests of a column and a seed: what each agent scored, by scenario, test and agent. `note`: what tells it from others."""
+    """The tests of a column and a seed: each agent's scores, by scenario, test and agent. `note` tells the matrix apart from others."""
 
     column: Column
     seed: int
@@ -43,7 +43,8 @@ class TestMatrix(NamedTuple):
 
 
 def test_matrices(runs: Sequence[Graded]) -> list[TestMatrix]:
-    """Return a matrix for each column and seed, in order. Tests of other definitions, or of another version, have their own."""
+    """Return a matrix for each column and seed, in order. Tests with other definitions, or from another version, have a matrix of their
+    own."""
     groups: dict[Hashable, list[Graded]] = {}
     for run in sorted(runs, key=lambda run: (not run.column.isolated, run.column.span, run.manifest.seed)):
         groups.setdefault((run.column, test_key(run, "")), []).append(run)
@@ -55,7 +56,7 @@ def test_matrices(runs: Sequence[Graded]) -> list[TestMatrix]:
 
 
 def natural(text: str) -> list[tuple[int, str]]:
-    """A key that sorts names by the numbers in them: `seed2` before `seed10`."""
+    """Return a key that sorts names by the numbers in them: `seed2` before `seed10`."""
     return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,18})", text)]
 
 

@@ -1,4 +1,4 @@
-"""The same tests of two agents, paired: whole conversations by seed, and recorded histories by what they tell."""
+"""The same tests of two agents, paired: whole conversations by seed, and recorded histories by their content."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Paired", "paired"]
 
 @final
 class Paired(NamedTuple):
-    """A test that two agents have both had, once or several times each. `scenario` has the span and the tests that are played if there
-    are several; `conversation` is the unit that it belongs to (see `units`)."""
+    """A test that two agents have both had, once or several times each. `scenario` includes the span and the tests played if there are
+    several; `conversation` is the unit that the test belongs to (see `units`)."""
 
     scenario: str
     conversation: Hashable
@@ -32,18 +32,18 @@ class Paired(NamedTuple):
 
     @property
     def scores(self) -> tuple[float, float]:
-        """The mean scores of both; what has no score counts as 0."""
+        """The mean scores of both agents; a result without a score counts as 0."""
         return fmean(test.lowest for test in self.one), fmean(test.lowest for test in self.other)
 
     @property
     def difference(self) -> Difference:
-        """By how much the first agent's score is higher."""
+        """The first agent's score minus the second's."""
         one, other = self.scores
         return Difference(self.scenario, self.conversation, one - other)
 
 
 def paired(one: Iterable[Graded], other: Iterable[Graded], wanted: Callable[[Key], bool] = lambda key: True) -> list[Paired]:
-    """Pair the tests that count of two agents' runs, those that are `wanted`."""
+    """Pair the tests of two agents' runs that count and are `wanted`."""
     runs = [*one], [*other]
     mine, theirs = map(by_key, runs)
     units = Units(run.manifest for side in runs for run in side)

@@ -94,7 +94,7 @@ TURNS: Final[dict[str, type]] = {
 
 @final
 class OwnTurns(NamedTuple):
-    """A conversation's own turns in order, and its tests by id. The last turn has no reply if the conversation was interrupted there."""
+    """A conversation's own turns in order, and its tests by id. If the conversation was interrupted, its last turn may have no reply."""
 
     turns: list[Turn]
     tests: dict[str, PlayedTest]
@@ -110,7 +110,7 @@ class Rows(NamedTuple):
 
 
 def conversations(run: RunFolder) -> dict[str, OwnTurns]:
-    """Return a run's conversations by id. One that was not begun has no turns. Raises JournalError for a damaged journal."""
+    """Return a run's conversations by id. A conversation that has not begun has no turns. Raises JournalError for a damaged journal."""
     turns: dict[str, list[Turn]] = {id: [] for id in run.manifest.conversations}
 
     def on_change(id: str, transcript: Transcript, change: Change) -> None:
@@ -183,7 +183,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
 
 
 def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
-    """Return a turn's row. Without a reply, its columns are missing."""
+    """Return a turn's row. A turn without a reply lacks the columns of the reply."""
     message, reply = turn.message, turn.reply
     test = next((test for test in run.result.tests if test.id == message.test), None)
     question = next((each for each in asked(test) if each.turn == message.turn), None) if test is not None else None
@@ -221,5 +221,5 @@ def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
 
 
 def text(value: str) -> str:
-    """Escape lone surrogates, so that the text can be encoded."""
+    """Escape lone surrogates, so that the string can be encoded."""
     return value.encode("utf-8", "backslashreplace").decode()

@@ -9,14 +9,14 @@ from typing import IO, Any, Final
 __all__ = ["write_csv"]
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""The first characters of texts that a spreadsheet reads as formulas."""
+"""The first characters of strings that a spreadsheet reads as formulas."""
 
 
 def write_csv(file: IO[str], columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, head: bool = True) -> None:
     """Write rows as RFC 4180 CSV, with a header of `columns` if `head`. Missing values and None are empty cells.
 
-    A text that a spreadsheet would read as a formula gets a leading apostrophe, since agents write such texts too; other formats
-    leave texts unchanged. Numbers are rounded to six decimals. Booleans are true and false.
+    A string that a spreadsheet would read as a formula gets a leading apostrophe, since agents may write such strings; other formats leave
+    strings unchanged. Numbers are rounded to six decimals. Booleans are true and false.
     """
     writer = csv.writer(file)
     if head:

@@ -1,4 +1,5 @@
-"""What a sweep's contrasts were, and when they were stated: a journal in its folder, so that a later change is told."""
+"""A record of a sweep's contrasts and of when they were stated. It is a journal in the sweep's folder, so that later changes are
+noticed."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ NAME: Final = "contrasts.jsonl"
 
 @final
 class Statement(BaseModel):
-    """What was stated at a time: the contrasts, their agents as in the runs' manifests, and how many runs were to be played.
+    """A statement at a point in time: the contrasts, with the names of agents in the runs' manifests, and how many runs were planned.
 
-    `sha256` is the contrasts', `design` that of the names of the runs' folders. `begun` and `finished`: how many of the runs were, then.
-    `references`: BibTeX of what is played.
+    `sha256` is the hash of the contrasts, `design` the hash of the names of the runs' folders. `begun` and `finished` count the runs that
+    had begun or finished by then. `references`: BibTeX for everything that is played.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,17 +42,17 @@ class Statement(BaseModel):
 
     @property
     def beforehand(self) -> bool:
-        """Whether no run had begun."""
+        """Whether the statement was made before any run began."""
         return not self.begun
 
 
 def designed(names: Collection[str]) -> str:
-    """Return a hash of the runs that a sweep is to play, by the names of their folders."""
+    """Return a hash of the runs that a sweep will play, by the names of their folders."""
     return hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()
 
 
 def state(out: Path, statement: Statement) -> bool:
-    """Journal a statement in a sweep's folder, unless it says what the last one does. Return whether it is new.
+    """Journal a statement in a sweep's folder, unless it repeats the last one. Return whether it is new.
 
     Raises InputError or JournalError for a journal that cannot be read or written.
     """
@@ -75,7 +76,7 @@ def statements(out: Path) -> list[Statement]:
 
 
 def told(known: Collection[Statement]) -> list[str]:
-    """Say in sentences when contrasts were stated, and what was changed later. The last statement counts."""
+    """Say in sentences when contrasts were stated, and which changes were made later. The last statement counts."""
     sentences = []
     before: Statement | None = None
     for each in known:

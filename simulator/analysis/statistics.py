@@ -47,44 +47,44 @@ LEVEL: Final = 0.95
 
 ALPHA: Final = 0.05
 POWER: Final = 0.8
-"""For `more_conversations`: the significance level, and the probability of reaching it with that many conversations."""
+"""For `more_conversations`: the significance level, and the probability of reaching it with the estimated number of conversations."""
 
 ADVISED: Final = 8
-"""How many conversations are recommended to compare two agents: with the fewest that can show anything, only a difference that has the
-same sign in each is shown."""
+"""How many conversations are recommended to compare two agents. The fewest that can show anything only show a difference that has the same
+sign in each."""
 
 PRIOR: Final = 3
-"""The degrees of freedom given to the assumption that tests are all or nothing and equally hard. They keep the interval of tests that
-happen to be alike from collapsing; with three, scenarios of very different rates are covered in 95% of cases (simulated)."""
+"""The degrees of freedom given to the assumption that tests are all or nothing and equally hard. They keep the interval from collapsing
+when tests happen to be alike; with three, scenarios of very different rates are covered in 95% of cases (simulated)."""
 
 FLOOR: Final = 0.45
-"""The least width of an interval over conversations, as a share of that over tests, since a few conversations may be alike by chance.
-With less, two conversations cover too few cases, and with more, three of them too many (simulated)."""
+"""The least width of an interval over conversations, as a share of the interval over tests, since a few conversations may be alike by
+chance. With less, intervals over two conversations cover too few cases; with more, intervals over three cover too many (simulated)."""
 
 SEVERAL: Final = 6
-"""Conversations from which on the interval of an effect has the width that Student's t gives it. With fewer, it covers 95% of cases or more
-without (simulated)."""
+"""With this many conversations, the interval of an effect has the width given by Student's t. With fewer, it covers 95% of cases or more
+without that width (simulated)."""
 
 SIGNS: Final = 20_000
-"""Maximum sign patterns of a permutation test, which is exact if there are no more than that."""
+"""The maximum number of sign patterns in a permutation test. The test is exact if there are no more than that."""
 
 SAMPLES: Final = 2_000
-"""Samples by which the power of the permutation test is found, to about one in a hundred."""
+"""The number of samples used to find the power of the permutation test, to about one in a hundred."""
 
 STEPS: Final = 20
-"""Halvings by which the ends of `limits` are found: to a millionth."""
+"""The number of halvings used to find the ends of `limits`, to a millionth."""
 
 TIE: Final = 1e-6
-"""The weight of what decides between sign patterns with the same difference of totals (see `paired_p`)."""
+"""The weight of the statistic that decides between sign patterns with the same difference of totals (see `paired_p`)."""
 
 
 def total(scores: Mapping[str, Sequence[float]]) -> float:
-    """The sum over the scenarios of the mean of their tests, each score in [0, 1] (GoodAI, section 4)."""
+    """Return the sum over scenarios of the mean score of their tests, each in [0, 1] (GoodAI, section 4)."""
     return fsum(fmean(tests) for tests in scores.values())
 
 
 def spread(scores: Mapping[str, Sequence[float]]) -> float:
-    """The sum over the scenarios of the population standard deviation of their tests (GoodAI, section 4)."""
+    """Return the sum over scenarios of the population standard deviation of their tests (GoodAI, section 4)."""
     return fsum(pstdev(tests) for tests in scores.values())
 
 
@@ -103,14 +103,14 @@ class Observed(NamedTuple):
 
 @final
 class Interval(NamedTuple):
-    """A 95% interval of the expected score, over such conversations or over such tests in this one. It is never empty."""
+    """A 95% interval of the expected score, over similar conversations or over similar tests in this one. It is never empty."""
 
     low: float
     high: float
     by: Literal["conversations", "tests"]
 
     def ends(self, digits: int = 2, unit: float = 1) -> tuple[str, str]:
-        """Both ends as text, with so many digits after the point, or with as many as tell them apart."""
+        """Return both ends as strings, with this many digits after the point, or with as many as tell them apart."""
         low, high = self.low / unit, self.high / unit
         return next(pair for more in range(digits, 20) if (pair := (f"{low:.{more}f}", f"{high:.{more}f}"))[0] != pair[1])
 
@@ -118,7 +118,7 @@ class Interval(NamedTuple):
 def interval(tests: Sequence[Observed]) -> Interval | None:
     """Return the interval of the `total` of tests, or None if a scenario has only one test.
 
-    Tests without a score widen it: they count as 0 in its lower end and as 1 in its upper one. See `intervals` for the method.
+    Tests without a score widen it: they count as 0 at its lower end and as 1 at its upper end. See `intervals` for the method.
     """
     if not tests or min(Counter(test.scenario for test in tests).values()) < 2:
         return None
@@ -132,23 +132,23 @@ def interval(tests: Sequence[Observed]) -> Interval | None:
 def intervals(
     scenarios: Sequence[str], conversations: Sequence[str], scores: Floats
 ) -> tuple[Floats, Floats, Literal["conversations", "tests"]]:
-    """Return the lower and upper ends of the intervals of many `total`s of the same tests, shape (...), and what they are over.
+    """Return the lower and upper ends of the intervals of many `total`s of the same tests, shape (...), and the units that they are over.
 
-    `scenarios` and `conversations` are those of the tests, at least two tests of each scenario; `scores` has shape (..., tests).
+    `scenarios` and `conversations` label the tests; each scenario has at least two. `scores` has shape (..., tests).
 
-    It is Wilson's interval (1927) of the mean share of full marks, with as many tests as would be as informative if all of them
-    were independent and equally hard: their number divided by the design effect (Kish, 1965; for intervals near 0 and 1, Franco,
-    Little, Louis and Slud, 2019). The design effect compares a variance of the total with that of such tests. Within a conversation
-    it is the variance of tests within their scenarios. Two or more conversations with the same scenarios are wholes, since an early
-    error may affect the rest of a conversation: it is the variance between them, with the quantile of Student's t, but at most that
-    of conversations that are right or wrong as wholes.
+    This is Wilson's interval (1927) of the mean share of full marks. Its number of tests is the number of independent and equally hard
+    tests that would be as informative: the actual number divided by the design effect (Kish, 1965; for intervals near 0 and 1, Franco,
+    Little, Louis and Slud, 2019). The design effect is the ratio between a variance of the total and the variance under such tests. Within
+    one conversation, it uses the variance of tests within their scenarios. Two or more conversations with the same scenarios are treated as
+    wholes, since an early error may affect the rest of a conversation. The variance between them is then used, with the quantile of
+    Student's t, but at most the variance of conversations that are right or wrong as wholes.
     """
     import numpy as np
 
     kinds, wholes = _labels(scenarios), _labels(conversations)
     sizes = np.bincount(kinds)
     share = (_sums(scores, kinds) / sizes).mean(axis=-1)
-    number = len(sizes) ** 2 / (1 / sizes).sum()  # of tests; if scenarios differ in it, as many as would be as informative
+    number = len(sizes) ** 2 / (1 / sizes).sum()  # of tests; if scenarios differ in size, the number that would be as informative
     alike = share * (1 - share) / (number - 1)
     parts = scores / (sizes[kinds] * len(sizes))
     freedom = len(kinds) - len(sizes)
@@ -168,7 +168,7 @@ def intervals(
 
 
 def _labels(names: Iterable[Hashable]) -> Labels:
-    """Number the names from 0 in the order in which they first appear."""
+    """Number the names from 0 in order of first appearance."""
     import numpy as np
 
     numbers: dict[Hashable, int] = {}
@@ -176,7 +176,7 @@ def _labels(names: Iterable[Hashable]) -> Labels:
 
 
 def _scenario_sets(scenarios: Sequence[str], conversations: Sequence[Hashable]) -> Labels:
-    """Return a label of the set of scenarios of each conversation, in the order in which conversations first appear."""
+    """Label each conversation by its set of scenarios, with conversations in order of first appearance."""
     sets: dict[Hashable, set[str]] = defaultdict(set)
     for scenario, conversation in zip(scenarios, conversations, strict=True):
         sets[conversation].add(scenario)
@@ -184,7 +184,7 @@ def _scenario_sets(scenarios: Sequence[str], conversations: Sequence[Hashable]) 
 
 
 def _sums(values: Floats, labels: Labels) -> Floats:
-    """Sum values, shape (..., n), by their labels from 0 to m - 1, each of which is in use; the shape is then (..., m)."""
+    """Sum values, shape (..., n), by their labels. The labels run from 0 to m - 1 and are all in use; the result has shape (..., m)."""
     import numpy as np
 
     order = np.argsort(labels, kind="stable")
@@ -194,9 +194,10 @@ def _sums(values: Floats, labels: Labels) -> Floats:
 
 
 def _variance(parts: Floats, units: Labels, groups: Labels) -> Any:
-    """Return the variance, shape (...), of the sum of parts, shape (..., n), from how the sums of units differ within their groups.
+    """Return the variance, shape (...), of the sum of parts, shape (..., n), from the differences between the sums of units within their
+    groups.
 
-    `units` has the label of each part's unit, `groups` that of each unit's group. Each group needs two units or more.
+    `units` labels the unit of each part, `groups` the group of each unit. Each group needs two units or more.
     """
     import numpy as np
 
@@ -206,7 +207,7 @@ def _variance(parts: Floats, units: Labels, groups: Labels) -> Any:
 
 
 def _ratio(variance: Any, alike: Any) -> Any:
-    """Return a design effect, which is 1 if all scores are 0 or all are 1."""
+    """Return a design effect, or 1 if all scores are 0 or all are 1."""
     import numpy as np
 
     return np.divide(variance, alike, out=np.ones_like(alike), where=alike > 1e-12)
@@ -215,7 +216,7 @@ def _ratio(variance: Any, alike: Any) -> Any:
 def student(freedom: int, level: float = LEVEL) -> float:
     """Return the two-sided quantile of Student's t at a level for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 
-    Equal to scipy.special.stdtrit, but every report needs it, and importing scipy takes about as long as a conversation of 2k.
+    Equal to scipy.special.stdtrit. But every report needs it, and importing scipy takes about as long as a conversation of 2k.
     """
     import numpy as np
 
@@ -235,8 +236,7 @@ def student(freedom: int, level: float = LEVEL) -> float:
 
 @final
 class Difference(NamedTuple):
-    """By how much one agent's score of a test is higher than another's, in [-1, 1]. `conversation` names the pair of conversations in
-    which they had the test."""
+    """One agent's score of a test minus another's, in [-1, 1]. `conversation` names the pair of conversations where they had the test."""
 
     scenario: str
     conversation: Hashable
@@ -244,13 +244,13 @@ class Difference(NamedTuple):
 
 
 def by_test(differences: Sequence[Difference]) -> list[float]:
-    """Return what each pair of tests contributes to the difference of two totals."""
+    """Return the contribution of each pair of tests to the difference of two totals."""
     sizes = Counter(each.scenario for each in differences)
     return [each.value / sizes[each.scenario] for each in differences]
 
 
 def by_conversation(differences: Sequence[Difference]) -> list[float]:
-    """Return what each pair of conversations contributes to the difference of two totals."""
+    """Return the contribution of each pair of conversations to the difference of two totals."""
     return _by_conversation(differences, by_test(differences))
 
 
@@ -262,25 +262,25 @@ def _by_conversation(differences: Sequence[Difference], parts: Sequence[float]) 
 
 
 def paired_p(differences: Sequence[Difference]) -> float:
-    """Return the two-sided p-value of a paired permutation test, which swaps the two agents' results of whole conversations.
+    """Return the two-sided p-value of a paired permutation test that swaps the two agents' results of whole conversations.
 
-    Scores have few values, so that totals often tie in a conversation, which then would not count. So a second statistic decides
-    between patterns with the same difference of totals (as Streitberg and Röhmel, 1990, do for ranks): the difference in which a
-    scenario counts the more, the less the agents differ in it. The p-value stays exact. It is 1 if the totals are equal.
+    Scores have few values, so that totals often tie in a conversation, and the conversation then would not count. So a second statistic
+    decides between patterns with the same difference of totals (as Streitberg and Röhmel, 1990, do for ranks): a difference that gives more
+    weight to scenarios where the agents differ less. The p-value stays exact. It is 1 if the totals are equal.
     """
     parts = _parted(differences)
     return permutation_p(parts) if parts else 1.0
 
 
 def fall_p(falls: Sequence[Difference], margin: float = 0.0) -> float:
-    """Return the one-sided p-value of a fall by `margin` of full marks at most, by the test of `paired_p`. It is 1 if the fall is exactly
-    that."""
+    """Return the one-sided p-value of the hypothesis that the fall is at most `margin` of full marks, by the test of `paired_p`. It is 1 if
+    the fall is exactly `margin`."""
     parts = _parted([each._replace(value=each.value - margin) for each in falls])
     return permutation_p(parts, one_sided=True) if parts else 1.0
 
 
 def _parted(differences: Sequence[Difference]) -> list[float]:
-    """Return what conversations contribute to a paired permutation test, nothing if the totals are equal."""
+    """Return the contributions of conversations to a paired permutation test; none if the totals are equal."""
     parts = by_conversation(differences)
     if abs(fsum(parts)) < 1e-9:
         return []
@@ -292,12 +292,12 @@ def _parted(differences: Sequence[Difference]) -> list[float]:
 
 
 def permutation_p(parts: Sequence[float], *, one_sided: bool = False, seed: int = 0) -> float:
-    """Return the p-value of a permutation test, which flips the signs of `parts`. It is 1 if all are 0. `one_sided`: only sums that are as
-    high count, not those as low.
+    """Return the p-value of a permutation test that flips the signs of `parts`. It is 1 if all are 0. With `one_sided`, only sums that are
+    as high count, not sums that are as low.
 
     Exact for up to fourteen parts other than 0. Beyond that it is the share of random sign patterns, including the observed one.
-    scipy.stats.permutation_test gives the same result in 7 to 18 times the time, after an import of about a second. For all pairs
-    of twenty agents with 33 tests each, that is 10 seconds of CPU time instead of 1.5.
+    scipy.stats.permutation_test gives the same result in 7 to 18 times the time, after an import of about a second. For all pairs of twenty
+    agents with 33 tests each, that is 10 seconds of CPU time instead of 1.5.
     """
     import numpy as np
 
@@ -325,9 +325,10 @@ def _blocks(rows: int, width: int) -> Iterable[int]:
 def shown_in_four_of_five(conversations: int) -> float:
     """Return the fall, in standard deviations of the conversations, that `fall_p` shows at ALPHA with a probability of POWER.
 
-    Differences of conversations are taken to be normal. The standard deviation is that of as many other conversations, a pilot's: since it
-    may be too small by chance, the fall is greater than one would need who knew the true one. Of conversations few enough for an exact
-    test it is found with that very test, whose p-values are few; of more, whose test is hardly another than Student's, by that.
+    Differences between conversations are assumed to be normal. Their standard deviation is estimated from a pilot of as many other
+    conversations. The estimate may be too low by chance, so the fall is larger than it would be if the true value were known. For few
+    conversations, the fall is found with the exact test, whose p-values are few. For more, the test hardly differs from Student's, so that
+    is used instead.
     """
     import numpy as np
 
@@ -338,10 +339,10 @@ def shown_in_four_of_five(conversations: int) -> float:
 
 
 def _least_shown(conversations: int, random: Generator) -> Floats:
-    """Return, for each of some samples, the least fall that the test shows, in true standard deviations; infinite if it shows none.
+    """Return, for each sample, the least fall that the test shows, in true standard deviations; infinite if it shows none.
 
     A pattern of signs has a sum as high as the observed one if the mean of the conversations that it flips is not positive. So each sample
-    has a least fall that is shown: less than ALPHA of all patterns may flip conversations whose mean is below it.
+    has a least fall that is shown: fewer than ALPHA of all patterns may flip conversations whose mean is below it.
     """
     import numpy as np
 
@@ -363,11 +364,11 @@ def _least_shown(conversations: int, random: Generator) -> Floats:
 
 
 def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:
-    """Return the lowest and the highest mean difference that the one-sided permutation tests of conversations do not reject at the level
-    `tail` each: an interval at the level 1 - 2 `tail`. -1 and 1 are its ends where conversations are too few to reject anything.
+    """Return the lowest and the highest mean difference that the one-sided permutation tests of conversations do not reject, each at the
+    level `tail`: an interval at the level 1 - 2 `tail`. Its ends are -1 and 1 where there are too few conversations to reject anything.
 
-    It is a share of full marks, the mean over the scenarios. None if all conversations differ by the same, since they then tell nothing of
-    how others would.
+    The difference is a share of full marks, the mean over the scenarios. None if all conversations differ by the same amount, since this
+    says nothing about how much others would differ.
     """
     import numpy as np
 
@@ -381,7 +382,7 @@ def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float
         return permutation_p([float(part) for part in sign * (parts - margin * shares)], one_sided=True) < tail
 
     def end(sign: int) -> float:
-        """The furthest margin from 0 on the side of `-sign` that is not rejected, found by halving."""
+        """Return the furthest margin from 0 on the side of `-sign` that is not rejected, found by halving."""
         inside, outside = float(parts.sum() / shares.sum()), -float(sign)
         if not rejects(outside, sign):
             return outside
@@ -394,8 +395,8 @@ def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Correct the p-values of simultaneous tests by Holm's method (1979), in the same order. The probability of any false positive
-    at a level is at most that level."""
+    """Correct the p-values of simultaneous tests by Holm's method (1979), in the same order. The probability of any false positive at a
+    level is at most the level."""
     corrected = [0.0] * len(ps)
     highest = 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
@@ -405,7 +406,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def least_conversations(pairs: int, *, sides: int = 2, alpha: float = ALPHA) -> int:
-    """Return the fewest conversations with which one of so many pairs of agents can be significant: 6 for one pair.
+    """Return the fewest conversations that can make one of this many pairs of agents significant: 6 for one pair.
 
     A permutation test of n conversations has no p below `least_p`, and the smallest p is multiplied by the number of pairs.
     """
@@ -413,16 +414,16 @@ def least_conversations(pairs: int, *, sides: int = 2, alpha: float = ALPHA) -> 
 
 
 def least_p(conversations: int, sides: int) -> float:
-    """Return the lowest p-value that a permutation test of so many conversations can have: one-sided 1 / 2**n, two-sided twice that."""
+    """Return the lowest p-value possible in a permutation test of this many conversations: one-sided 1 / 2**n, two-sided twice as much."""
     return min(1.0, sides * 0.5**conversations)
 
 
 def more_conversations(differences: Sequence[Difference], pairs: int = 1) -> int | None:
-    """Return how many more conversations would show the difference of two agents in four of five cases, or None if they are equal.
+    """Return how many more conversations would show the difference of two agents in four of five cases, or None if the agents are equal.
 
     The level is 5% for all `pairs` together. The number is computed from the difference of the totals and its variance, both of them
-    estimates, by the normal approximation with Guenther's correction (1981) for Student's t. The variance is that between the
-    conversations, but not less than that of the tests, which is all that a single conversation tells.
+    estimates, by the normal approximation with Guenther's correction (1981) for Student's t. The variance is the variance between
+    conversations, but at least the variance of tests, since a single conversation tells nothing else.
     """
     parts = by_conversation(differences)
     difference, count = fsum(parts), len(parts)
@@ -435,7 +436,7 @@ def more_conversations(differences: Sequence[Difference], pairs: int = 1) -> int
 
 
 def _variance_of(differences: Sequence[Difference]) -> float:
-    """Return the variance of the difference of two totals. Scenarios with a single test are pooled; of a single test it is 0."""
+    """Return the variance of the difference of two totals. Scenarios with a single test are pooled; for a single test the variance is 0."""
     import numpy as np
 
     parts = np.array(by_test(differences))
@@ -454,11 +455,12 @@ def _variance_of(differences: Sequence[Difference]) -> float:
 
 
 def effect_interval(differences: Sequence[Difference]) -> Interval:
-    """Return the interval of the mean difference of tests' scores with and without what an experiment takes away, in [-1, 1].
+    """Return the interval of the mean difference between tests' scores with and without the part that an experiment takes away, in [-1, 1].
 
-    Over tests it is `paired_interval`. Of two or more conversations, of which one has several tests, it is over conversations if that is
-    wider: their variance is that of their sums about the mean (a ratio estimate; Cochran, 1977), with the quantile of Student's t. Of fewer
-    than SEVERAL it ends where that of their means does, as if each were one test: t would say nothing.
+    Over tests it is `paired_interval`. If there are two or more conversations and one has several tests, it is over conversations if that
+    is wider. Their variance is the variance of their sums about the mean (a ratio estimate; Cochran, 1977), with the quantile of Student's
+    t. With fewer than SEVERAL conversations, t would say nothing, so the interval ends where the interval of the conversations' means ends,
+    as if each conversation were one test.
     """
     values = [each.value for each in differences]
     low, high = paired_interval(values)

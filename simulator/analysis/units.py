@@ -1,7 +1,7 @@
-"""What is independent: a conversation, or a recorded history however often it is played.
+"""The units that are independent: a conversation, or a recorded history however often it is played.
 
-Seeds make other conversations, and what one of them tells says nothing of the next. A recorded history is the same from every seed, so
-that to play it again tells how much an agent varies, and nothing of other histories. Whatever counts conversations counts units.
+Different seeds make different conversations, and one says nothing about the next. A recorded history is the same for every seed: playing it
+again shows how much an agent varies, but nothing about other histories. All code that counts conversations counts units.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated"]
 @final
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What makes a test the same in several runs: equal where they play the same tests in the same column, from the same seed unless the
-    test is of a recorded history.
+    """The identity of a test across runs. Keys are equal if the runs play the same tests in the same column, with the same seed unless the
+    test is about a recorded history.
 
-    `played`: the suite, scenarios and parameters of its run (see `comparable.played`). `conversation`: where it is played; tests that
-    branch from one conversation are taken for tests of that. `recorded`: the recorded history that it is about, None if the seed makes
-    it.
+    `played`: the suite, scenarios and parameters of the run (see `comparable.played`). `conversation`: where the test is played; tests that
+    branch off one conversation count as tests of that conversation. `recorded`: the recorded history that it is about, or None if the seed
+    makes it.
     """
 
     suite: str
@@ -44,7 +44,7 @@ class Key:
 
 @final
 class Units:
-    """The units of the tests of some runs: conversations, joined where a recorded history is played in several of them."""
+    """The units of some runs' tests: conversations, joined where several of them play the same recorded history."""
 
     def __init__(self, manifests: Iterable[Manifest]) -> None:
         self._above: dict[Hashable, Hashable] = {}
@@ -53,7 +53,7 @@ class Units:
             if key.recorded is not None:
                 self._add(key.recorded)
                 self._above[self._top(key.conversation)] = self._top(key.recorded)
-        # whatever the order of the runs, they have the same names
+        # Sorted, so that names do not depend on the order of the runs.
         self._names: dict[Hashable, str] = {}
         for number, member in enumerate(sorted(self._above, key=repr)):
             self._names.setdefault(self._top(member), f"{number:06}")
@@ -86,8 +86,8 @@ def keys(manifest: Manifest) -> dict[str, Key]:
 
 
 def _recorded(manifest: Manifest, planned: PlannedTest) -> str | None:
-    """Return what tells recorded histories apart. Of runs and of scenarios that do not say, it is the data, as far as that is told as
-    one."""
+    """Return the identity of the recorded history that a test is about. If the run or scenario does not record it, the data identify it, as
+    far as they are told as one history."""
     if planned.recorded is not None:
         return planned.recorded
     if manifest.definitions_sha256 is not None:
@@ -97,7 +97,7 @@ def _recorded(manifest: Manifest, planned: PlannedTest) -> str | None:
 
 
 def by_key(runs: Iterable[Graded]) -> dict[Key, list[TestResult]]:
-    """Return the results of the tests that count, one or several for each."""
+    """Return the results of the tests that count, one or several for each key."""
     return _by_key((run.manifest, run.result.tests) for run in runs)
 
 
@@ -127,8 +127,8 @@ def repeated(runs: Iterable[Graded]) -> list[str]:
 
 
 def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Observed]:
-    """Return tests of runs, those that count, with their units. Of a test that was played several times the mean counts: repetitions are
-    no other tests."""
+    """Return the tests of runs that count, with their units. If a test was played several times, the mean counts, because repetitions are
+    not separate tests."""
     played = list(runs)
     units = Units(manifest for manifest, _ in played)
     return [
@@ -138,7 +138,7 @@ def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Obse
 
 
 def placed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Point]:
-    """Return the graded questions of tests of runs, with units for conversations."""
+    """Return the graded questions of runs' tests, with units as their conversations."""
     played = list(runs)
     units = Units(manifest for manifest, _ in played)
     return [
