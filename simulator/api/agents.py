@@ -1,4 +1,4 @@
-"""What a program gives as agents: specs, and objects, functions and classes of its own."""
+"""Agents given by a program: specs, and objects, functions and classes of its own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from longspan.simulator.suite.agent_spec import AgentSpec
 __all__ = ["Agents", "AnyAgent", "agents_of", "one_by_one"]
 
 AnyAgent: TypeAlias = str | Agent | type | Callable[..., Any] | object
-"""A spec, an object with a method `reply`, a class of such objects, a function of a message's text, or one that makes any of these."""
+"""A spec, an object with a method `reply`, a class of such objects, a function that takes a message as a string, or a function that makes
+any of these."""
 
 Agents: TypeAlias = AnyAgent | Sequence[AnyAgent] | Mapping[str, AnyAgent]
-"""One agent, or several, or several with names of one's own."""
+"""One agent, or several, or several under names of your own."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
 
@@ -28,7 +29,7 @@ REMEDY: Final = "give a spec such as 'openai/gpt-4o', an object with a method re
 
 
 def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
-    """Return the specs of agents, and what was given, by name. Raises InputError for what cannot be an agent."""
+    """Return the specs of agents, and the objects that were given, by name. Raises InputError for anything that cannot be an agent."""
     if isinstance(agents, Mapping):
         named = dict(agents)
     else:
@@ -87,7 +88,7 @@ def _check_class(cls: type) -> None:
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """Return how many arguments a function must be given; one if that cannot be known, or if it takes any number."""
+    """Return how many arguments a function requires, or 1 if that cannot be known or it takes any number."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -98,9 +99,9 @@ def _parameters(function: Callable[..., Any]) -> int:
 
 
 def one_by_one(plans: Sequence[Plan], given: Mapping[str, Given]) -> list[Plan]:
-    """Return plans in which what is shared by conversations holds one at a time.
+    """Return the plans, changed so that agents shared by several conversations hold one at a time.
 
-    Raises InputError if it would carry what it remembers from one conversation into the next.
+    Raises InputError if an agent would carry its memory from one conversation into the next.
     """
     arranged = []
     for plan in plans:

@@ -1,4 +1,4 @@
-"""Assertions about an agent's memory, for tests."""
+"""Assertions about an agent's memory, for test suites."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longspan.simulator.base.errors import InputError
 __all__ = ["check", "failure"]
 
 SHOWN: Final = 3
-"""Tests that an assertion shows."""
+"""The number of tests that a failed assertion shows."""
 
 
 def check(
@@ -32,13 +32,13 @@ def check(
 ) -> Results:
     """Play a suite against an agent, and assert how much it remembers. Returns the results.
 
-    `suite` may have a span, as in "ltm@2k". `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
-    runs, at least five seeds, better eight; the fall is tested as by `longspan compare --fail-if-worse`, and may be `margin` of full marks.
-    `seeds`: 0 by default, or the baseline's. `out`: the folder for the runs, by default one for temporary files. The other parameters
-    are those of `longspan.run`.
+    `suite` may include a span, as in "ltm@2k". `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
+    runs, with at least five seeds and preferably eight. The fall is tested as by `longspan compare --fail-if-worse`, and may be up to
+    `margin` of full marks. `seeds`: 0 by default, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. The
+    other parameters are the same as for `longspan.run`.
 
-    Raises AssertionError, with the worst tests, if less is remembered, or if a comparison with the baseline cannot show anything;
-    InputError and AgentError as `longspan.run` does.
+    Raises AssertionError, with the worst tests, if the agent remembers less, or if a comparison with the baseline cannot show anything.
+    Raises InputError and AgentError as `longspan.run` does.
     """
     __tracebackhide__ = True
     if at_least is None and no_worse_than is None:
@@ -56,7 +56,7 @@ def check(
 
 
 def failure(test: ShownTest) -> str:
-    """Return what a developer needs of a test that lost points."""
+    """Describe a test that lost points, with everything that a developer needs to know."""
     return f"{test.id}, seed {test.seed}: {test.summary}"
 
 
@@ -67,6 +67,6 @@ def _told(results: Results, why: str, folder: Path) -> str:
 
 
 def _different(failed: Sequence[ShownTest]) -> list[ShownTest]:
-    """Return a few tests, of as many scenarios as possible."""
+    """Return a few tests, from as many scenarios as possible."""
     firsts = list({test.scenario: test for test in reversed(failed)}.values())[::-1]
     return [*firsts, *(test for test in failed if test not in firsts)][:SHOWN]

@@ -1,4 +1,4 @@
-"""A table of results: rows for Python, and a dataframe for whoever has a library for them."""
+"""A table of results: rows for Python, and a dataframe if a library for dataframes is installed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from longspan.simulator.base.terminal import visible
 __all__ = ["Frame"]
 
 SHOWN: Final = 20
-"""Rows that a notebook shows."""
+"""The number of rows that a notebook shows."""
 
 MOST_COLUMNS: Final = 15
-"""Columns up to which a table is shown as text."""
+"""The most columns that a table may have to be shown as text."""
 
 _PANDAS: Final = {str: "string", int: "Int64", float: "Float64", bool: "boolean"}
 
 
 @final
 class Frame(Sequence[Row]):
-    """A table: a sequence of rows, each a dict from column to value, None where there is none. `columns` are the columns with their
+    """A table: a sequence of rows, each a dict from column to value, with None for a missing value. `columns` maps the columns to their
     types: str, int, float or bool."""
 
     def __init__(self, columns: Mapping[str, type], rows: Sequence[Row]) -> None:

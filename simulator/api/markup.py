@@ -11,12 +11,12 @@ __all__ = ["framed", "preformatted", "table", "text"]
 
 
 def text(value: str) -> str:
-    """Return a text as HTML."""
+    """Return text as HTML."""
     return escape(visible(value))
 
 
 def preformatted(value: str) -> str:
-    """Return a text of several lines as HTML."""
+    """Return text of several lines as HTML."""
     return f"<pre style='white-space: pre-wrap'>{text(value)}</pre>"
 
 
@@ -28,6 +28,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "")
 
 
 def framed(page: str, height: int) -> str:
-    """Return a whole page as HTML to show in another, where it can do nothing but run its own scripts. `height` is in pixels."""
+    """Return HTML that embeds a whole page. The page can do nothing but run its own scripts. `height` is in pixels."""
     style = f"width: 100%; height: {height}px; border: 1px solid #8c959f"
     return f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" style="{style}"></iframe>'

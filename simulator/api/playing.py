@@ -1,6 +1,6 @@
 """Plays runs for a program: from plain code, under asyncio (in a notebook, for example) and under Trio.
 
-Under Trio, runs are played where they are awaited. Else Trio has a thread of its own.
+Under Trio, runs are played in the task that awaits them. Otherwise, Trio gets a thread of its own.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ __all__ = ["planned", "resume", "run", "run_async"]
 T = TypeVar("T")
 
 REFRESH: Final = 0.5
-"""Seconds between two pictures of the progress."""
+"""How many seconds to wait between two updates of the progress display."""
 
 OURS: Final = {"suites": "suite", "spans": "span", "agents": "agent", "seeds": "seeds"}
-"""Our parameters by the fields of a Grid that they set."""
+"""The names of our parameters, by the field of a Grid that each sets."""
 
 Spans = int | str | Iterable[int | str] | None
 
@@ -69,14 +69,14 @@ def run(
     """Play a suite against an agent and grade it: a run for each combination of spans, agents and seeds, all at the same time.
 
     `suite`: a name, a YAML file, or A+B; `span`: tokens, such as "32k", by default the suite's; "ltm@32k" is both. `agent`: a spec, an
-    object with a method `reply`, a class of such objects, a function `str -> str`, or one that takes nothing and makes any of these,
+    object with a method `reply`, a class of such objects, a function `str -> str`, or a function without arguments that makes any of these,
     sync or async; several in a list, or with names in a dict. `out`: the folder for the runs' folders. `max_cost` and `max_tokens`: the
-    most that all runs together may take, in dollars and in tokens. `replies`: a file in which models' replies are kept, and
-    looked up. `progress`: whether it is shown, by default on a terminal and in a
-    notebook. `trust`: allow code that a suite's file names. `settings`: as in a sweep's file, such as `tests` or `judge`.
+    most that all runs together may spend, in dollars and in tokens. `replies`: a file where models' replies are looked up and kept.
+    `progress`: whether to show it, by default on a terminal and in a notebook. `trust`: allow code that a suite's file names. `settings`:
+    as in a sweep's file, such as `tests` or `judge`.
 
-    Raises InputError before anything is written, AgentError or StoppedError if a run was interrupted: what was played is kept, and
-    `resume` continues it. Ctrl-C stops the runs after their current turns, and a second one at once; both raise KeyboardInterrupt.
+    Raises InputError before anything is written. Raises AgentError or StoppedError if a run was interrupted: finished turns are kept, and
+    `resume` continues the run. Ctrl-C stops the runs after their current turns, and a second Ctrl-C at once; both raise KeyboardInterrupt.
     """
     job = _job(suite, agent, span, seeds, Path(out), limit_of(max_cost, max_tokens), trust, settings, watcher(progress))
     job.replies = Path(replies) if replies is not None else None
@@ -97,7 +97,7 @@ async def run_async(
     trust: bool = False,
     **settings: Any,
 ) -> Results:
-    """As `run`, awaited under asyncio or Trio, several at once if you like. If it is cancelled, the runs are stopped and kept.
+    """Like `run`, but awaited under asyncio or Trio; several may be awaited at once. If it is cancelled, the runs are stopped and kept.
 
     An async function or object is awaited in your own loop.
     """
@@ -141,13 +141,13 @@ def planned(
     replies: str | Path | None = None,
     **settings: Any,
 ) -> list[Plan]:
-    """Return what `run` would play, without playing it. Raises InputError."""
+    """Return the plans that `run` would play, without playing them. Raises InputError."""
     job = _job(suite, agent, span, seeds, Path("runs"), UNLIMITED, False, settings, None)
     with holding(job.given), keeping(Path(replies) if replies is not None else None):
         return job.plans()
 
 
-# ---- what is to be played
+# ---- the runs to play
 
 
 @final
@@ -161,7 +161,7 @@ class _Brake:
         self._pulled = False
 
     def fit(self) -> None:
-        """Stop what is played in this Trio from now on, or now, if it was to stop before."""
+        """Stop runs that are played in this Trio loop from now on, or at once if the brake has been pulled already."""
         self._token = trio.lowlevel.current_trio_token()
         if self._pulled:
             self.scope.cancel()
@@ -175,10 +175,10 @@ class _Brake:
 
 
 class _Job:
-    """Runs to be played, with what was given as agents."""
+    """Runs to be played, with the agents given for them."""
 
     new = False
-    """Whether the runs' folders are made by `prepared`."""
+    """Whether `prepared` makes the runs' folders."""
 
     def __init__(self, given: Mapping[str, Given], shown: Watcher | None) -> None:
         self.given = dict(given)
@@ -256,7 +256,7 @@ def _job(
     settings: Mapping[str, Any],
     shown: Watcher | None,
 ) -> _New:
-    """Return the runs that are asked for. Raises InputError."""
+    """Return the requested runs. Raises InputError."""
     name, at, ending = str(suite).rpartition("@")
     if at and is_size(ending):
         if span is not None:
@@ -293,7 +293,7 @@ def _listed(values: Any) -> list[Any]:
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
 
-# ---- how it is waited for
+# ---- waiting for runs
 
 
 def _started(job: _Job, brake: _Brake) -> Future[list[Outcome]]:
@@ -338,7 +338,7 @@ def _wait_for(job: _Job) -> list[Outcome]:
 
 
 async def _await_for(job: _Job) -> list[Outcome]:
-    """Play runs while asyncio goes on."""
+    """Play runs while asyncio continues."""
     brake = _Brake()
     done = asyncio.wrap_future(_started(job, brake))
     try:
@@ -370,7 +370,7 @@ def _named(outcomes: Sequence[Outcome]) -> str:
 
 
 def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return longspan's error in a group, or else the group."""
+    """Return longspan's error in a group, or else the group itself."""
     found: BaseException | None = group.subgroup(LongspanError)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

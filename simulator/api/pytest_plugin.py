@@ -1,4 +1,4 @@
-"""The pytest plugin: a fixture, and with `--longspan` a test for each memory test. Everything heavy is imported when it is used."""
+"""The pytest plugin: a fixture, and with `--longspan` a test for each memory test. Heavy modules are imported only when used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the memory tests, so that they are selected like others."""
+    """Add the memory tests, so that they can be selected like others."""
     if config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import memory_tests
 
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let each memory test have taken what the agent took for it: the suite is played in the first."""
+    """Give each memory test the duration of the agent's replies in it, because the first test plays the whole suite."""
     report = yield
     if call.when == "call" and item.config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import MemoryTest
@@ -61,8 +61,8 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.fixture
 def longspan_check(tmp_path: Path, pytestconfig: pytest.Config) -> Callable[..., Results]:
-    """`longspan.check`, with its runs in the test's temporary folder, and with the agent of `--longspan-agent` and the file
-    of `--longspan-replies` if none is given."""
+    """`longspan.check`, with its runs in the test's temporary folder. The agent defaults to `--longspan-agent`, and the file of replies to
+    `--longspan-replies`."""
     from longspan.simulator.api.checking import check
 
     def checked(agent: Any = None, **settings: Any) -> Results:

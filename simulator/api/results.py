@@ -1,4 +1,4 @@
-"""What runs have come to, for Python: scores, tests, and pages."""
+"""Results of runs for Python: scores, tests, and pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from longspan.simulator.results.graded_runs import load as load_runs
 __all__ = ["Page", "Results", "load"]
 
 HEIGHT: Final = 720
-"""Pixels of a page in a notebook."""
+"""The height of a page in a notebook, in pixels."""
 
 SCORES: Final[dict[str, type]] = {
     "agent": str,
@@ -48,14 +48,14 @@ SCORES: Final[dict[str, type]] = {
 
 
 def load(*paths: str | Path) -> Results:
-    """Return the results of runs that have been played, each path a run's folder or a folder of runs. Raises InputError."""
+    """Return the results of runs that have been played. Each path is a run's folder or a folder of runs. Raises InputError."""
     runs, unusable = load_runs([Path(path) for path in paths])
     return Results(runs, unusable)
 
 
 @final
 class Page:
-    """An HTML page that stands alone: shown in notebooks, and written by `save`."""
+    """A self-contained HTML page. Notebooks show it, and `save` writes it to a file."""
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -76,7 +76,7 @@ class Page:
 
 @final
 class Results:
-    """The results of runs. Tables are read at once, conversations when they are asked for."""
+    """The results of runs. Tables are read at once, conversations only on request."""
 
     def __init__(self, runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> None:
         check_comparable(runs)
@@ -91,13 +91,13 @@ class Results:
 
     @property
     def left_out(self) -> list[str]:
-        """Why runs or scenarios are not among the results, a sentence for each."""
+        """Why runs or scenarios are left out of the results, a sentence for each."""
         fitting = dict.fromkeys(line for run in self._runs for line in run.manifest.left_out)
         return [*self._left_out, *fitting]
 
     @property
     def score(self) -> float | None:
-        """The mean score of the runs of one agent at one span, in points of `maximum`; None if a test has no score.
+        """The mean score of one agent's runs at one span, in points out of `maximum`; None if a test has no score.
 
         Raises InputError for several agents or spans.
         """
@@ -105,7 +105,7 @@ class Results:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The score with tests without a score as 0, and as 1."""
+        """The lowest and the highest possible score, if tests without a score count as 0 or as 1."""
         return self._cell[1].bounds
 
     @property
@@ -116,7 +116,7 @@ class Results:
 
     @property
     def measured(self) -> str:
-        """What the score measures, with remarks in brackets: "score", "token F1 (no judge)"."""
+        """The quantity that the score measures, with remarks in brackets: "score", "token F1 (no judge)"."""
         return "; ".join(dict.fromkeys(run.result.measured for run in self._runs))
 
     @property
@@ -131,7 +131,7 @@ class Results:
 
     @property
     def chance(self) -> float:
-        """The score of guessing without any memory."""
+        """The score from guessing without any memory."""
         return self._cell[1].chance
 
     @cached_property
@@ -147,16 +147,17 @@ class Results:
 
     @cached_property
     def experiments(self) -> Frame:
-        """A row for each test of a twin or a lesion, with its scores in the run and without."""
+        """A row for each test of a twin or a lesion, with its score in the run and its score in the experiment."""
         return Frame(EXPERIMENTS, list(experiment_rows(self._runs)))
 
     def failed(self) -> list[ShownTest]:
-        """Return the tests that lost points or have no score, the worst first."""
+        """Return the tests that lost points or have no score, worst first."""
         tests = [(run, test) for run in self._runs for test in run.result.tests if test.score != 1 and test.counts]
         return [self._shown(run, test.id) for run, test in sorted(tests, key=lambda each: each[1].lowest)]
 
     def show(self, test: str, *, seed: int | None = None, agent: str | None = None) -> ShownTest:
-        """Return a test as it was played, such as "jokes-2". `seed`, `agent`: those of its run, if several have it. Raises InputError."""
+        """Return a test as it was played, such as "jokes-2". `seed` and `agent` select its run, if several runs have it. Raises
+        InputError."""
         having = [run for run in self._runs if any(each.id == test for each in run.result.tests)]
         if not having:
             ids = sorted({each.id for run in self._runs for each in run.result.tests})
@@ -170,17 +171,17 @@ class Results:
         return self._shown(found[0], test)
 
     def report(self) -> Page:
-        """Return the report of a run, or of several their comparison, as a page."""
+        """Return the report of a single run, or the comparison of several, as a page."""
         if len(self._runs) > 1:
             return Page(as_html(compare(self._runs)))
         (run,) = self._runs
         return Page("".join(report_of(run.folder, run.result)))
 
     def compare(self, other: Results, *, margin: float = 0.0) -> Fall:
-        """Return whether these results are worse than `other`, by a one-sided test of whole conversations that are paired by seed.
+        """Return whether these results are worse than `other`, by a one-sided test of whole conversations paired by seed.
 
-        `margin`: the fall that is tolerated, as a share of full marks. `sentence` says what was found, `verdict` is "worse", "not worse",
-        or "undecided" where there are fewer than five pairs.
+        `margin`: the fall to tolerate, as a share of full marks. In the result, `sentence` describes the finding, and `verdict` is "worse",
+        "not worse", or "undecided" if there are fewer than five pairs.
         """
         return fall(self._runs, other._runs, margin)
 

@@ -21,12 +21,12 @@ from longspan.simulator.results.result import TestResult
 __all__ = ["SaidTurn", "ShownTest"]
 
 WIDTH: Final = 110
-"""Characters of a line of a test's text."""
+"""The width of a line of a test's text, in characters."""
 
 
 @final
 class SaidTurn(NamedTuple):
-    """One turn of a test: what the user said in it, what the agent replied (None if it did not), and the ideal reply, if it is known."""
+    """One turn of a test: the user's message, the agent's reply (None without one), and the ideal reply, if known."""
 
     turn: int
     text: str
@@ -36,7 +36,7 @@ class SaidTurn(NamedTuple):
 
 @final
 class ShownTest:
-    """A test of a run: its result, and its needles and questions with the replies. `str()` of it is the whole test."""
+    """A test in a run: its result, and its needles and questions with the replies. `str()` gives the whole test as text."""
 
     def __init__(self, run: Graded, result: TestResult, reading: Callable[[], Reading]) -> None:
         self._run = run
@@ -54,7 +54,7 @@ class ShownTest:
 
     @property
     def folder(self) -> Path:
-        """Its run's folder."""
+        """The folder of its run."""
         return self._run.folder.path
 
     @property
@@ -81,12 +81,12 @@ class ShownTest:
 
     @property
     def reason(self) -> str:
-        """Why it got its grade."""
+        """The reason for its grade."""
         return self._result.reason
 
     @property
     def needles(self) -> list[SaidTurn]:
-        """The turns that carry what its questions need."""
+        """The turns with the needles for its questions."""
         return [self._said(turn) for turn in self._test.needles]
 
     @property
@@ -101,7 +101,7 @@ class ShownTest:
 
     @property
     def seconds(self) -> float:
-        """What the agent took for its turns."""
+        """How many seconds the agent took for its turns."""
         conversation = self._test.conversation
         return seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
 

@@ -16,14 +16,14 @@ from longspan.simulator.running.runner import RunEvent
 __all__ = ["Watcher", "watcher"]
 
 FIGURES: Final = ("score", "left", "cost")
-"""What stands beside a run's bar."""
+"""The figures shown beside a run's bar."""
 
 MOST: Final = 30
-"""Runs whose bars are shown."""
+"""The most runs whose bars are shown."""
 
 
 class Watcher(Protocol):
-    """Shows how far runs are. All methods but `refresh` are called where the runs are played, `refresh` where they are waited for."""
+    """Shows the progress of runs. All methods except `refresh` are called where the runs are played, `refresh` where they are awaited."""
 
     def begin(self, plans: Sequence[Plan]) -> None:
         """Begin to watch runs."""
@@ -34,16 +34,16 @@ class Watcher(Protocol):
         ...
 
     def end(self) -> None:
-        """Stop."""
+        """Stop watching."""
         ...
 
     def refresh(self) -> None:
-        """Show how far they are now."""
+        """Show the present progress."""
         ...
 
 
 def watcher(wanted: bool | None) -> Watcher | None:
-    """Return what shows progress, if it is wanted, or None; by default in a notebook and on a terminal."""
+    """Return a watcher that shows progress, if wanted, or None. By default, progress is shown in a notebook and on a terminal."""
     if wanted is False:
         return None
     if _in_notebook():
@@ -75,12 +75,12 @@ class _Terminal:
             self._progress.__exit__(None, None, None)
 
     def refresh(self) -> None:
-        """Do nothing: it refreshes itself."""
+        """Do nothing: the table refreshes itself."""
 
 
 @final
 class _Notebook:
-    """A bar for each run, in the cell's output. Nothing takes the place of standard output, as the live table of a terminal does."""
+    """A bar for each run, in the cell's output. Unlike the live table on a terminal, it does not replace standard output."""
 
     def __init__(self) -> None:
         self._standings: Standings | None = None
@@ -97,7 +97,7 @@ class _Notebook:
         """Do nothing: the last `refresh` shows the end."""
 
     def refresh(self) -> None:
-        cell: Any = import_module("IPython.display")  # without types, where it is installed at all
+        cell: Any = import_module("IPython.display")  # typed as Any, because IPython need not be installed
         page = cell.HTML(self._bars())
         if self._handle is None:
             self._handle = cell.display(page, display_id=True)
