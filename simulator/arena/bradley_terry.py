@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings: the maximum likelihood ratings of the matches, whatever their order."""
+"""Bradley-Terry ratings: the maximum likelihood ratings of the matches, regardless of their order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["Fitted", "bradley_terry", "resampled"]
 
 RESAMPLES: Final = 200
-"""Bootstrap samples of the sources."""
+"""The number of bootstrap samples of the sources."""
 
 
 @final
 class Fitted(NamedTuple):
     """Ratings on Elo's scale with a mean of `start`, or None if the matches do not connect all systems.
 
-    `padded`: a draw was added for each pair that met, since a system that never lost or never won has no finite rating.
+    `padded` means that a draw was added for each pair that met, since a system that never lost or never won has no finite rating.
     """
 
     ratings: dict[str, float] | None
@@ -29,7 +29,7 @@ class Fitted(NamedTuple):
 
 
 def bradley_terry(matches: Iterable[Match], systems: Sequence[str], *, start: float = START) -> Fitted:
-    """Fit the ratings of the systems. A draw counts as half a win for each."""
+    """Fit the ratings of the systems. A draw counts as half a win for each side."""
     strengths, padded = _fit(_wins(matches, systems))
     if strengths is None:
         return Fitted(None, False)
@@ -37,10 +37,10 @@ def bradley_terry(matches: Iterable[Match], systems: Sequence[str], *, start: fl
 
 
 def resampled(matches: Sequence[Match], systems: Sequence[str], *, start: float = START, seed: int = 0) -> NDArray[np.float64] | None:
-    """Fit the ratings to bootstrap samples of the sources: an array of shape (resamples, systems).
+    """Fit the ratings to bootstrap samples of the sources. Return an array of shape (resamples, systems).
 
-    Samples that do not connect all systems are left out. Returns None if these are at least half of them, or if there are fewer
-    than two sources.
+    Samples that do not connect all systems are left out. Return None if these are at least half of the samples, or if there are fewer than
+    two sources.
     """
     import numpy as np
 
@@ -92,7 +92,7 @@ def _fit(wins: Any) -> tuple[Any, bool]:
     def curvature(strengths: Any) -> Any:
         ahead = strengths[:, None] - strengths[None, :]
         steep = (wins + wins.T) * (1 - np.tanh(ahead / 2) ** 2) / 4
-        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # the cost does not change if all strengths shift
+        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # singular without: shifting all strengths costs nothing
 
     strengths = minimize(cost, np.zeros(len(wins)), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-7}).x
     return strengths - strengths.mean(), padded

@@ -1,4 +1,4 @@
-"""Asks a judge about every pair of summaries of a source, in both orders, or about each summary and its source."""
+"""Asks a judge about every pair of a source's summaries, in both orders, or about each summary and its source."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["Contest"]
 
 @final
 class _UndecidedError(Exception):
-    """The judge did not decide; the message says why."""
+    """The judge did not decide. The message says why."""
 
 
 @final
 class Contest:
     """Asks a judge about summaries.
 
-    `facts` is the maximum number of key facts, `extraction` when they are named. `on_progress` is called after each comparison
-    or check with the number done and the total. If the judge fails to answer, only that comparison is undecided.
+    `facts` is the maximum number of key facts, `extraction` says when they are named. `on_progress` is called after each comparison or
+    check with the number done and the total. If the judge fails to answer, only that comparison is undecided.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Contest:
 
     @property
     def pairs(self) -> list[tuple[str, tuple[str, str]]]:
-        """Each source with each pair of systems that summarised it, in the order of the sources, then of the systems."""
+        """Each source with each pair of systems that summarised it, ordered by source, then by system."""
         return [
             (source, pair)
             for source, by_system in self._gathered.sources.items()
@@ -58,7 +58,7 @@ class Contest:
         ]
 
     async def compare(self) -> list[Comparison]:
-        """Compare every pair in both orders, since the order may influence what a judge finds important.
+        """Compare every pair in both orders, since the order may influence which facts the judge considers important.
 
         Raises StoppedError if a cost limit would be exceeded, and JournalError if answers cannot be stored.
         """
@@ -87,7 +87,7 @@ class Contest:
         return Comparison(source=source, systems=systems, facts=facts, sides=sides)
 
     async def _anew(self, system: str, first: str, second: str, sentences: Sequence[str]) -> Side:
-        """Return a side of a comparison with key facts of its own. A summary without sentences holds none of them."""
+        """Return one side of a comparison, with key facts named for this side alone. A summary without sentences contains none of them."""
         named = (await self._ask(anew(first, second, sentences, self._facts))).facts[: self._facts]
         if not named:
             raise _UndecidedError("the judge found no key facts")
@@ -95,7 +95,7 @@ class Contest:
         return Side(system=system, cited=cited, facts=[" ".join(fact.fact.split()) for fact in named])
 
     async def _cited(self, facts: Sequence[str], sentences: Sequence[str]) -> list[list[int] | None]:
-        """Return for each fact the sentences that it follows from. The judge is not asked about an empty summary."""
+        """Return, for each fact, the sentences that it follows from. The judge is not asked about an empty summary."""
         if not sentences:
             return [None] * len(facts)
         answer = await self._ask(alignment(facts, sentences))

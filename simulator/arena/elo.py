@@ -1,4 +1,4 @@
-"""Elo ratings of matches (CREAM, section 4.1.1), in one order and over many, since the ratings depend on the order."""
+"""Elo ratings of matches (CREAM, section 4.1.1), in one order and averaged over many, since the ratings depend on the order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["SCALE", "START", "K", "Match", "elo", "expected", "outcome", "over_o
 
 K: Final = 32.0
 START: Final = 1000.0
-"""The paper states neither K nor START; these are the usual values."""
+"""The paper does not state K and START; these are the usual values."""
 
 SCALE: Final = 400 / log(10)
-"""Rating points per unit of the log odds of winning."""
+"""The number of rating points per unit of the log odds of winning."""
 
 ROUNDING: Final = 1e-9
-"""Scores that differ by less are equal."""
+"""Scores that differ by less than this are equal."""
 
 
 @final
@@ -59,14 +59,15 @@ def elo(matches: Iterable[Match], systems: Sequence[str], *, k: float = K, start
 def over_orders(
     matches: Sequence[Match], systems: Sequence[str], *, orders: int, k: float = K, start: float = START, seed: int = 0
 ) -> NDArray[np.float64]:
-    """Return the ratings after the matches in random orders, an array of shape (orders, systems). The given order does not matter."""
+    """Return the ratings after the matches in random orders, an array of shape (orders, systems). The order of `matches` does not
+    matter."""
     import numpy as np
 
     index = {system: number for number, system in enumerate(systems)}
     played = sorted((index[match.first], index[match.second], match.points) for match in matches)
     pairs, points = np.array([match[:2] for match in played]).reshape(-1, 2), np.array([match[2] for match in played])
     random = np.random.default_rng(seed)
-    block = max(1, 16_000_000 // max(1, len(played)))  # orders that fit into memory at once
+    block = max(1, 16_000_000 // max(1, len(played)))  # as many orders as fit into memory at once
     blocks = [_played(pairs, points, len(systems), min(block, orders - done), k, start, random) for done in range(0, orders, block)]
     return np.concatenate(blocks)
 

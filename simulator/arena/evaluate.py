@@ -21,7 +21,7 @@ __all__ = ["check", "judge_and_rank"]
 
 
 def check(gathered: Gathered, rules: Rules, judge: str, max_cost: float = inf) -> None:
-    """Raise InputError if the judge is invalid, if its price is unknown but `max_cost` (dollars) is a limit, or if a source lacks the
+    """Raise InputError if the judge is invalid, if its price is unknown although `max_cost` (dollars) is a limit, or if a source lacks the
     document that the metric needs."""
     check_model(judge, max_cost)
     if rules.metric == "faithfulness":
@@ -39,10 +39,10 @@ async def judge_and_rank(
     max_cost: float = inf,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Judge all summaries and rank the systems. Answers that are in `store` are reused; new ones are added to it.
+    """Judge all summaries and rank the systems. Answers already in `store` are reused, and new ones are added to it.
 
-    Raises InputError as `check` does, StoppedError if more than `max_cost` dollars could be spent, and JournalError if answers
-    cannot be stored.
+    Raises InputError as `check` does, StoppedError if more than `max_cost` dollars could be spent, and JournalError if answers cannot be
+    stored.
     """
     check(gathered, rules, judge, max_cost)
     ledger = Ledger(limit_of(max_cost))

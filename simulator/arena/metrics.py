@@ -14,17 +14,18 @@ Cited = Sequence[Sequence[int] | None]
 
 
 def completeness(cited: Cited) -> float | None:
-    """The share of the key facts that a summary contains, or None without facts."""
+    """Return the share of the key facts that a summary contains, or None without facts."""
     return sum(sentences is not None for sentences in cited) / len(cited) if cited else None
 
 
 def conciseness(cited: Cited, sentences: int) -> float | None:
-    """The share of a summary's sentences that support a key fact, or None without sentences or facts."""
+    """Return the share of a summary's sentences that support a key fact, or None without sentences or facts."""
     if not sentences or not cited:
         return None
     return len({number for numbers in cited for number in numbers or ()}) / sentences
 
 
 def faithfulness(errors: Sequence[str | None]) -> float | None:
-    """The share of a summary's sentences without an error, or None without sentences. `errors`: the error of each sentence, or None."""
+    """Return the share of a summary's sentences without an error, or None without sentences. `errors` holds the error of each sentence, or
+    None."""
     return sum(error is None for error in errors) / len(errors) if errors else None

@@ -1,4 +1,4 @@
-"""The arena's page: one HTML file without scripts or external resources, with the facts that each summary has and lacks."""
+"""The arena's page: one HTML file without scripts or external resources. It shows the facts that each summary contains and lacks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ POLICY: Final = policy((), STYLES)
 """The Content-Security-Policy of the arena's pages."""
 
 MAX_SHOWN: Final = 300
-"""Maximum comparisons or checks on the page; the JSON file has all."""
+"""The most comparisons or checks shown on the page. The JSON file has all of them."""
 
 
 def write(folder: Path, result: Result) -> tuple[Path, Path]:
-    """Write a result and its page atomically, replacing those of the same metric and number of facts. Return their paths.
+    """Write a result and its page atomically. They replace an earlier result with the same metric and number of facts. Return their paths.
 
     Raises InputError if they cannot be written.
     """
@@ -39,7 +39,7 @@ def write(folder: Path, result: Result) -> tuple[Path, Path]:
 
 
 def as_html(result: Result) -> str:
-    """Render the page. Texts of summaries, files and the judge are escaped."""
+    """Render the page. All text from summaries, files and the judge is escaped."""
     standings, *others = tables(result)
     shown = [*result.comparisons[:MAX_SHOWN], *result.checks[:MAX_SHOWN]]
     return (

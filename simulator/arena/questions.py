@@ -1,7 +1,7 @@
 """The judge's questions: the key facts of two summaries, which of them a summary contains, and which sentences are faithful.
 
-Facts are named once for a pair, and each summary is compared with them; or, as in the paper, anew for each summary, in the
-question that also compares it with them (`anew`).
+Facts are named once for a pair, and each summary is then compared with them. In the paper, they are named anew for each summary, in the
+same question that compares the summary with them (`anew`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Aligned", "Alignment", "Anew", "Checked", "Facts", "Named", "Verdict
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 MAX_CHARACTERS: Final = 600
-"""Maximum characters of a key fact."""
+"""The maximum number of characters in a key fact."""
 
 
 def _distinct(facts: list[str]) -> list[str]:
-    """The facts as single lines, without duplicates."""
+    """Return the facts as single lines, without duplicates."""
     distinct: dict[str, str] = {}
     for line in (" ".join(fact.split()) for fact in facts):
         if line:
@@ -103,7 +103,7 @@ def alignment(facts: Sequence[str], sentences: Sequence[str]) -> Query[Alignment
 
 
 def anew(first: str, second: str, sentences: Sequence[str], limit: int) -> Query[Anew]:
-    """Ask for at most `limit` key facts of two summaries and for those that follow from these sentences of one (CREAM, A.2)."""
+    """Ask for at most `limit` key facts of two summaries, and for the ones that follow from these sentences of one summary (CREAM, A.2)."""
     text = f"{first.strip()}\n\n{second.strip()}"
     prompt = template(TEMPLATES, "anew").render(text=text, sentences=sentences, most=limit, fence=fence(text, *sentences))
     return Query(prompt=prompt, answer=_anew(len(sentences)), version="arena anew 1")

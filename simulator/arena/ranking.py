@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["cycles", "matches_of", "rank", "standings"]
 
 UNSTABLE: Final = 0.05
-"""The share of orders of matches, or resamples of sources, in which two neighbours may swap before the ranking counts as unstable."""
+"""A ranking is unstable if two neighbours swap in more than this share of the orders of matches, or of the resamples of sources."""
 
 Scores = Mapping[tuple[str, tuple[str, str]], Sequence[tuple[float, float]]]
-"""The scores of each decided comparison by source and pair."""
+"""The scores of each decided comparison, by source and pair."""
 
 
 def rank(
@@ -72,7 +72,7 @@ def _undecided(result: Result, pairs: Sequence[tuple[str, tuple[str, str]]], sco
 
 
 def _compared(result: Result) -> Scores:
-    """The scores of each pair in each of its comparisons, in the order of the systems."""
+    """Return the scores of each pair in each of its comparisons, in the order of the systems."""
     scores: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = defaultdict(list)
     index = {system: at for at, system in enumerate(result.systems)}
     for comparison in result.comparisons:
@@ -96,7 +96,7 @@ def _checked(pairs: Sequence[tuple[str, tuple[str, str]]], checks: Iterable[Chec
 
 
 def matches_of(rules: Rules, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[Paired]:
-    """Return the matches in the order of the rules. A pair without a decided comparison has none."""
+    """Return the matches in the order that the rules require. A pair without a decided comparison has no match."""
     by_source = [_paired(rules, source, pair, decided) for source, pair in pairs if (decided := scores.get((source, pair)))]
     matches = by_source
     if rules.match == "aggregate":
@@ -121,7 +121,7 @@ def _paired(rules: Rules, source: str | None, pair: tuple[str, str], scores: Seq
 
 
 def standings(rules: Rules, paired: Sequence[Paired], systems: Sequence[str]) -> tuple[list[Standing], list[str]]:
-    """Return the systems by their mean rating over random orders, the highest first, and warnings."""
+    """Return the systems by their mean rating over random orders, highest first, and warnings."""
     import numpy as np
 
     matches = [Match(*match.systems, match.points, match.source) for match in paired]
@@ -190,7 +190,7 @@ def _disconnected(disconnected: bool, matches: Sequence[Match]) -> list[str]:
 
 
 def _unstable(ranked: Sequence[Standing], ratings: NDArray[np.float64] | Any, what: str) -> list[str]:
-    """Warn of neighbours whose order is due to chance. `ratings` is an array of shape (samples, systems), in the order of `ranked`."""
+    """Warn about neighbours whose order is due to chance. `ratings` is an array of shape (samples, systems), in the order of `ranked`."""
     warnings = []
     for at, (upper, lower) in enumerate(pairwise(ranked)):
         share = float((ratings[:, at] < ratings[:, at + 1] - ROUNDING).mean())
@@ -202,7 +202,7 @@ def _unstable(ranked: Sequence[Standing], ratings: NDArray[np.float64] | Any, wh
 
 
 def _disagreements(ranked: Sequence[Standing]) -> list[str]:
-    """Warn of neighbours that other ratings rank differently."""
+    """Warn about neighbours that other ratings rank differently."""
     warnings = []
     for upper, lower in pairwise(ranked):
         if upper.mean - lower.mean <= ROUNDING:
@@ -220,7 +220,7 @@ def _disagreements(ranked: Sequence[Standing]) -> list[str]:
 
 
 def cycles(matches: Iterable[Paired]) -> list[list[str]]:
-    """Return cycles of systems: each won more points than the next in their matches, and the last more than the first. Cycles do not
+    """Return cycles of systems: each won more points than the next in their matches, and the last won more than the first. Cycles do not
     overlap."""
     points: dict[tuple[str, str], float] = defaultdict(float)
     for match in matches:

@@ -16,7 +16,7 @@ NOTE = (
 
 
 def tables(result: Result) -> list[Table]:
-    """The ranking, and the mean scores of each pair of systems against each other."""
+    """Return tables of the ranking, and of the mean scores of each pair of systems against each other."""
     return [_standings(result), _head_to_head(result)]
 
 
@@ -49,7 +49,7 @@ def _strength(each: Standing) -> str:
 
 
 def _head_to_head(result: Result) -> Table:
-    """The mean score of each row's system against each column's (Table 3 of the paper)."""
+    """Return the mean scores of each row's system against each column's (Table 3 of the paper)."""
     scores_by_pair: dict[tuple[str, str], list[float]] = defaultdict(list)
     for match in result.matches:
         for (system, other), score in zip((match.systems, match.systems[::-1]), match.scores, strict=True):

@@ -14,7 +14,7 @@ __all__ = ["Check", "Comparison", "Extraction", "Order", "Paired", "Result", "Ru
 Order = Literal["sources", "pairs", "random"]
 
 Extraction = Literal["pair", "summary"]
-"""When key facts are named: once for a pair in an order, or, as in the paper, anew for each of its summaries."""
+"""When key facts are named: once for a pair in an order or, as in the paper, anew for each of its summaries."""
 
 
 class _Frozen(BaseModel):
@@ -25,9 +25,9 @@ class _Frozen(BaseModel):
 class Rules(_Frozen):
     """The rules of an arena.
 
-    `facts` is the maximum number of key facts, `extraction` when they are named. `match`: one match per source, or one of the
-    mean scores. `draw`: the largest difference in score that is a draw. `order`: the order of the matches. `orders`: how many
-    random orders are averaged.
+    `facts` is the maximum number of key facts, `extraction` says when they are named. `match`: one match per source, or a single match of
+    the mean scores. `draw`: the largest difference in score that is a draw. `order`: the order of the matches. `orders`: the number of
+    random orders to average over.
     """
 
     metric: Metric
@@ -44,9 +44,9 @@ class Rules(_Frozen):
 
 @final
 class Side(_Frozen):
-    """The facts of a comparison in a system's summary: for each, the numbers of its sentences from 1, or None if it lacks the fact.
+    """The facts of a comparison in one system's summary: for each, the numbers of its sentences, from 1, or None if the summary lacks it.
 
-    `facts` are those that were named for this summary alone; if there are none, they are the comparison's.
+    `facts` are the facts named for this summary alone. If there are none, the comparison's facts apply.
     """
 
     system: str
@@ -56,8 +56,8 @@ class Side(_Frozen):
 
 @final
 class Comparison(_Frozen):
-    """Two summaries of a source, concatenated in the order of `systems`, and the key facts of both. If the judge did not decide,
-    `sides` is empty and `undecided` is the reason."""
+    """Two summaries of a source, concatenated in the order of `systems`, and the key facts of both. If the judge did not decide, `sides` is
+    empty and `undecided` gives the reason."""
 
     source: str
     systems: tuple[str, str]
@@ -68,7 +68,8 @@ class Comparison(_Frozen):
 
 @final
 class Check(_Frozen):
-    """A summary checked against its source: the error of each sentence, or None. `undecided` is the reason if the judge did not decide."""
+    """A summary checked against its source: the error of each sentence, or None. If the judge did not decide, `undecided` gives the
+    reason."""
 
     source: str
     system: str
@@ -78,8 +79,8 @@ class Check(_Frozen):
 
 @final
 class Paired(_Frozen):
-    """A match of two systems on a source, or over all (`source` None). A score is the mean of `of` comparisons; `points` are the first
-    system's."""
+    """A match of two systems on a source, or over all sources (`source` None). A score is the mean of `of` comparisons; `points` are the
+    first system's."""
 
     source: str | None
     systems: tuple[str, str]
@@ -115,7 +116,7 @@ class Standing(_Frozen):
 class Result(_Frozen):
     """An arena's result.
 
-    `sentences` are those of each summary by source and system. `standings` have the highest mean rating first. `warnings` say
+    `sentences` holds the sentences of each summary, by source and system. `standings` have the highest mean rating first. `warnings` say
     where the ranking is unreliable, `notes` what was left out.
     """
 
@@ -138,11 +139,11 @@ class Result(_Frozen):
 
     @property
     def undecided_reasons(self) -> list[str]:
-        """Why comparisons and checks were not decided; empty texts for those that were."""
+        """The reasons why comparisons and checks were not decided; empty strings for the decided ones."""
         return [*(comparison.undecided for comparison in self.comparisons), *(check.undecided for check in self.checks)]
 
     def score(self, comparison: Comparison, number: int) -> float | None:
-        """The completeness or conciseness of a comparison's side."""
+        """Return the completeness or conciseness of a comparison's side."""
         side = comparison.sides[number]
         if self.rules.metric == "completeness":
             return completeness(side.cited)
@@ -150,10 +151,10 @@ class Result(_Frozen):
 
 
 def scored(check: Check) -> float | None:
-    """The faithfulness of a checked summary, or None if undecided."""
+    """Return the faithfulness of a checked summary, or None if undecided."""
     return None if check.undecided else faithfulness(check.errors)
 
 
 def mean(values: list[float]) -> float:
-    """The mean, which does not depend on the order of the values."""
+    """Return the mean. It does not depend on the order of the values."""
     return fsum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Splits a summary into sentences, which a judge cites and conciseness counts (CREAM, appendix A.1)."""
+"""Splits a summary into sentences. The judge cites them, and conciseness counts them (CREAM, appendix A.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARK: Final = re.compile(r"(?:[-*+•–—‣◦▪·]|#{1,6}|\(?\d{1,3}[.)]|\
 """The start of a list item or a heading."""
 
 _END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+\s++|[。！？]++[”’」』）]*+\s*+")
-"""A possible end of a sentence. Possessive quantifiers keep the time linear in the text."""
+"""A possible end of a sentence. Possessive quantifiers keep the running time linear in the length of the text."""
 
 _OPENING: Final = "\"'“‘«([*_"
 
@@ -27,10 +27,10 @@ _INITIAL: Final = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences, each on one line.
+    """Split `text` into sentences, each on one line.
 
-    The end of a line ends a sentence. Markers of lists and headings are removed. A piece without letters and digits is dropped; a
-    piece without letters, such as the citation "[3]", belongs to the sentence before it on its line.
+    The end of a line ends a sentence. Markers of lists and headings are removed. A piece without letters and digits is dropped; a piece
+    without letters, such as the citation "[3]", belongs to the sentence before it on its line.
     """
     return [sentence for line in text.splitlines() for sentence in _of_line(_MARK.sub("", line.strip(), count=1))]
 
@@ -55,7 +55,7 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def _ends(line: str, start: int, end: re.Match[str]) -> bool:
-    """Whether a sentence that starts at `start` ends at `end`: not after an abbreviation, nor before a lower-case letter."""
+    """Return whether a sentence that starts at `start` ends at `end`: not after an abbreviation, nor before a lower-case letter."""
     after = line[end.end() : end.end() + 4].lstrip(_OPENING)[:1]
     if after.islower():
         return False

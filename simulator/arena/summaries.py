@@ -21,14 +21,14 @@ from longspan.simulator.grading.matching import some
 __all__ = ["Gathered", "Summary", "gather"]
 
 TASKS: Final = ("summary", "minutes")
-"""Tasks whose last reply is a summary."""
+"""Tasks where the last reply is a summary."""
 
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 @final
 class Summary(BaseModel):
-    """A line of a file: a `system`'s summary of a `source`. `document` is the source's text, which faithfulness needs; one line of a
+    """A line of a file: a `system`'s summary of a `source`. `document` is the source's text. Faithfulness needs it, but one line of a
     source is enough."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -52,7 +52,7 @@ class _Read(NamedTuple):
 class Gathered:
     """Summaries by source and system, both in order of first appearance. Each source has at least two.
 
-    `systems` are all systems. `notes` say what was left out or truncated.
+    `systems` lists all systems. `notes` list omissions and truncations.
     """
 
     sources: dict[str, dict[str, Summary]]
@@ -60,7 +60,7 @@ class Gathered:
     notes: list[str]
 
     def document(self, source: str, system: str) -> str | None:
-        """Return the text that a system summarised: from its own line, else from another line of the source, or None."""
+        """Return the document that a system summarised: from its own line, else from another line of the source, or None."""
         summaries = self.sources[source]
         documents = (summary.document for summary in (summaries[system], *summaries.values()))
         return next((document for document in documents if document is not None), None)
@@ -69,9 +69,9 @@ class Gathered:
 def gather(paths: Sequence[Path]) -> Gathered:
     """Read the summaries in JSON lines files, runs and folders of runs.
 
-    In a run, tests count whose facts name a `source` and, if they name a `task`, one of TASKS. The agent is the system, its reply
-    to the test's last question the summary, and the test's messages the document. Raises InputError if something cannot be read,
-    or if nothing can be compared.
+    In a run, a test counts if its facts name a `source` and, if they name a `task`, one of TASKS. The agent is the system, its reply to the
+    test's last question the summary, and the test's messages the document. Raises InputError if something cannot be read, or if nothing can
+    be compared.
     """
     files = [path for path in paths if not path.is_dir()]
     runs = list(dict.fromkeys(run for path in paths if path.is_dir() for run in _runs(path)))
@@ -131,7 +131,7 @@ def _runs(path: Path) -> Iterable[Path]:
 
 
 def _from_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[_Read]:
-    """Yield the summaries of runs. Runs of the same agent are distinguished by their folders."""
+    """Yield the summaries in runs. Runs of the same agent are distinguished by their folders."""
     runs = [RunFolder(path) for path in paths]
     agents = Counter(run.manifest.labelled for run in runs)
     for run in runs:
