@@ -117,7 +117,7 @@ class Result(_Frozen):
     """An arena's result.
 
     `sentences` holds the sentences of each summary, by source and system. `standings` have the highest mean rating first. `warnings` say
-    where the ranking is unreliable, `notes` what was left out.
+    where the ranking is unreliable, and `notes` list omissions.
     """
 
     format: Literal[1] = 1

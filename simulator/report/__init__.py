@@ -38,13 +38,14 @@ STYLES: Final = ("base.css", "pictures.css", "run.css", "result.css")
 DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
 
 MAX_TOLD: Final = 20_000_000
-"""Characters of told turns that a page has. Of longer histories it has what tests need: a browser could not open the rest."""
+"""The most characters of told turns on a page. If a history is longer, only the turns that tests need are kept: a browser could not open
+the rest."""
 
 DEFLATED_FROM: Final = 100_000
-"""Characters of turns from which on a page has its conversations deflated: the file is a third as long and opens faster."""
+"""From this many characters of turns, a page has its conversations deflated: the file is a third as long and opens faster."""
 
 BUFFERED_PIECES: Final = 500
-"""Pieces of the rendered template that are written together."""
+"""The number of pieces of the rendered template that are written together."""
 
 POLICY: Final = policy(SCRIPTS, STYLES)
 """The Content-Security-Policy of all reports."""
@@ -53,8 +54,8 @@ POLICY: Final = policy(SCRIPTS, STYLES)
 def write_report(run: RunFolder, result: Result, reading: Reading | None = None) -> Path:
     """Write `report.html` into a run's folder atomically and return its path.
 
-    The conversations come from `reading`, which is changed, or else from the folder's journals. A missing or incomplete journal is
-    shown as far as it goes. Raises JournalError if a journal is damaged, OSError if the file cannot be written.
+    The conversations come from `reading`, which is changed, or else from the folder's journals. A missing or incomplete journal is shown as
+    far as it goes. Raises JournalError if a journal is damaged, and OSError if the file cannot be written.
     """
     path = run.path / FILE_NAME
     write_text(path, report_of(run, result, reading))
@@ -62,7 +63,7 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
 
 
 def report_of(run: RunFolder, result: Result, reading: Reading | None = None, home: str | None = None) -> Iterator[str]:
-    """Yield the page in pieces. All files are read before the first one. `home`: the address of the list of runs, if there is one.
+    """Yield the page in pieces. All files are read before the first piece. `home` is the address of the list of runs, if there is one.
 
     Raises JournalError if a journal is damaged.
     """
@@ -122,12 +123,12 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         scripts=SCRIPTS,
         styles=STYLES,
     )
-    pieces.enable_buffering(BUFFERED_PIECES)  # otherwise each expression in the template is a write
+    pieces.enable_buffering(BUFFERED_PIECES)  # otherwise, each expression in the template would be written separately
     return pieces
 
 
 def _kept(conversations: Mapping[str, ConversationView], tests: Iterable[TestView]) -> dict[str, set[int]] | None:
-    """The turns of histories that a page has, by conversation and number; None if it has all of them."""
+    """Return the turns of histories that the page keeps, by conversation and number; None if it keeps all of them."""
     if sum(turn.size for conversation in conversations.values() for turn in conversation.turns if turn.told) <= MAX_TOLD:
         return None
     found: dict[str, set[int]] = {}
@@ -138,6 +139,6 @@ def _kept(conversations: Mapping[str, ConversationView], tests: Iterable[TestVie
 
 
 def _bounds(tests: Sequence[TestView]) -> tuple[float, float]:
-    """The lowest and highest possible mean score of `tests`: those without a score count as 0 or as 1."""
+    """Return the lowest and highest possible mean score of `tests`: tests without a score count as 0 or as 1."""
     results = [test.result for test in tests if test.result.counts] or [test.result for test in tests]
     return fmean(result.lowest for result in results), fmean(result.highest for result in results)

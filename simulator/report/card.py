@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["draw_card"]
 
 WIDTH: Final = 640
-"""Of the card, in points. All lengths are points; from the top."""
+"""The width of the card. All lengths are in points, and measured from the top."""
 
 MARGIN: Final = 24
 LEFT: Final = 156
 RIGHT: Final = 572
-"""Where the lanes end; they begin at `LEFT`."""
+"""The right end of the lanes. They begin at `LEFT`."""
 
 LANES: Final = 470
-"""The height of all lanes together at most; a lane has at most `LANE`."""
+"""The maximum height of all lanes together. A single lane has at most `LANE`."""
 
 LANE: Final = 13
 
 MAX_VECTOR_MARKS: Final = 3_000
-"""With more needles and questions, these are drawn as a bitmap."""
+"""If there are more needles and questions, they are drawn as a bitmap."""
 
 PAPER: Final = "#ffffff"
 SOFT: Final = "#555d66"
@@ -56,7 +56,7 @@ DARK: Final = {
     CHANCE: "#ff9c8f",
     **dict(zip(GRADES.values(), ("#8ec4f5", "#ffd76e", "#ff668a", "#a0a8b0"), strict=True)),
 }
-"""What each colour becomes where the reader's screen is dark: those of the report."""
+"""The colours that replace each colour on a dark screen. They are the colours of the report."""
 
 MEANINGS: Final[dict[Grade, str]] = {"full": "all points", "part": "more than chance", "low": "no more than chance", "none": "no score"}
 FILLS: Final[dict[Grade, Any]] = {"full": "full", "part": "left", "low": "none", "none": "none"}
@@ -66,7 +66,8 @@ DASHES: Final[dict[Grade, Any]] = {"full": "solid", "part": (0, (5, 1.5)), "low"
 @final
 @dataclass(frozen=True)
 class Card:
-    """What a card shows. `lanes` are by scenario; `ticks` are of the one conversation that they share, if they do."""
+    """The contents of a card. `lanes` are listed by scenario. `ticks` belong to the one conversation that the lanes share, if they share
+    one."""
 
     run: Graded
     interval: Interval | None
@@ -107,7 +108,7 @@ class Card:
 
 
 def draw_card(run: Graded, format: Format) -> bytes:
-    """The content of a file with the card of a run. An SVG follows the reader's choice of light and dark.
+    """Return the content of a file with a run's card. An SVG follows the reader's choice of light and dark.
 
     The same run gives the same bytes. Raises JournalError if a journal is damaged.
     """
@@ -117,7 +118,7 @@ def draw_card(run: Graded, format: Format) -> bytes:
 
 
 def _adaptive(svg: bytes, card: Card) -> bytes:
-    """A drawn SVG with a title, and with a style that replaces its colours where the screen is dark."""
+    """Return a drawn SVG with a title, and with a style that replaces its colours on a dark screen."""
     rules = "".join(
         f'[style*="{paint}: {light}"]{{{paint}:{dark}!important}}' for light, dark in DARK.items() for paint in ("fill", "stroke")
     )
@@ -184,7 +185,7 @@ def _bar(axes: Axes, at: float, shares: Sequence[float], interval: Interval | No
 
 
 def _places(card: Card, top: float) -> tuple[list[tuple[Lane, float]], dict[str, float], float]:
-    """Where each lane is drawn, where each scenario's name is, and where all of them end."""
+    """Return the position of each lane, the position of each scenario's name, and where the lanes end."""
     groups = {name: lanes for name, lanes in card.lanes.items() if lanes}
     pitch = min(float(LANE), LANES / max(1, sum(map(len, groups.values()))))
     at, places, names = top, [], {}

@@ -24,9 +24,10 @@ class Dot(NamedTuple):
 
 @final
 class Chart(NamedTuple):
-    """A figure, in shares of its width and height: its `dots`, the `line` and the `band` as points of SVG in percent.
+    """A figure, in shares of its width and height: its `dots`, and the `line` and the `band` as points of SVG in percent.
 
-    `half`: where the line falls to one half, with its interval as far as it lies in the figure; None if it does not.
+    `half` is the place where the line falls to one half, with as much of its interval as lies in the figure; None if the line does not fall
+    that far.
     """
 
     curve: DistanceCurve
@@ -38,7 +39,7 @@ class Chart(NamedTuple):
 
 
 def chart(points: Sequence[Point]) -> Chart | None:
-    """The figure of graded questions; None if there are too few for a curve."""
+    """Return the figure of graded questions; None if there are too few for a curve."""
     curve = distance_curve(points)
     if curve is None:
         return None

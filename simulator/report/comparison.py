@@ -38,15 +38,15 @@ CAPTIONS: Final[dict[FigureName, str]] = {
 SHARES: Final = " Scores are shares of full marks, which differ."
 
 Groups = Sequence[tuple[str, Mapping[str, Needles | Answers]]]
-"""Outcomes by span and by agent."""
+"""Outcomes, by span and agent."""
 
 MAX_TESTS: Final = 3_000
-"""Rows of the matrices of tests on a page."""
+"""The most rows that the matrices of tests may have on a page."""
 
 
 @final
 class Lost(NamedTuple):
-    """A table of outcomes: its id, what is counted, the outcomes of agents at each span, and the sums of all."""
+    """A table of outcomes: its id, the unit that is counted, the outcomes of agents at each span, and the totals."""
 
     id: str
     unit: str
@@ -57,8 +57,8 @@ class Lost(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Links:
-    """Where a page leads: to the report in a run's folder, to a test of two runs side by side, and to the list of runs; to None
-    where there is no such page."""
+    """The links of a page: to the report in a run's folder, to a test of two runs side by side, and to the list of runs. None where no such
+    page exists."""
 
     report: Callable[[Path], str | None] = lambda run: None
     side_by_side: Callable[[Path, Path, str], str | None] = lambda one, other, test: None
@@ -66,11 +66,11 @@ class Links:
 
 
 NOWHERE: Final = Links()
-"""The links of a page without any."""
+"""The links of a page that has none."""
 
 
 def links_from(folder: Path) -> Links:
-    """Links from a file in `folder` to the reports in the runs' folders, as far as there are some."""
+    """Return links from a file in `folder` to the reports in the runs' folders that have one."""
 
     def report(run: Path) -> str | None:
         path = run / "report.html"
@@ -95,7 +95,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         return f"{reports[run]}#test-{test}" if reports[run] is not None else None
 
     def side_by_side(scores: Mapping[str, Scored], test: str) -> str | None:
-        """The page of a test's best agents side by side."""
+        """Return the page that shows a test's best agents side by side."""
         runs = [scores[agent].runs[0] for agent in comparison.agents if agent in scores]
         return links.side_by_side(runs[0], runs[1], test) if len(runs) > 1 else None
 
@@ -130,7 +130,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
 
 
 def _chance(comparison: Comparison, column: Column) -> float:
-    """The score of guessing, as a share of full marks."""
+    """Return the score from guessing, as a share of full marks."""
     return max(cell.chance / cell.maximum for (_, place), cell in comparison.cells.items() if place == column)
 
 
@@ -145,7 +145,7 @@ def _lost(comparison: Comparison) -> list[Lost]:
 def _by_column(
     comparison: Comparison, lost: Mapping[tuple[str, Column], CellLost], counted: Callable[[CellLost], Needles | Answers | None]
 ) -> Groups:
-    """What was counted, for each agent at each span, with the spans' headings."""
+    """Return the counts for each agent at each span, with the spans' headings."""
     groups = [
         (
             str(column),

@@ -1,4 +1,4 @@
-"""A comparison as tables for people, at the terminal and in Markdown, and as one CSV file for programs."""
+"""A comparison as tables for people, on the terminal and in Markdown, and as one CSV file for programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMON_COLUMNS: Final = (
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
 )
-"""The columns of the CSV that no figure has alone; docs/comparing.md describes them."""
+"""The columns of the CSV that belong to no single figure; docs/comparing.md describes them."""
 
 
 P_NOTE: Final = "p is over whole conversations."
@@ -46,13 +46,14 @@ EVIDENCE_NOTE: Final = (
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """The tables for people, the most important first."""
+    """Return the tables for people, most important first."""
     scores = [_shares(comparison), _scores(comparison)] if comparison.mixed else [_scores(comparison)]
     return [table for table in [*scores, *comparison.said.leading, *scenario_tables(comparison), *more_tables(comparison)] if table.rows]
 
 
 def scenario_tables(comparison: Comparison) -> list[Table]:
-    """The mean scores by scenario, shaded: of all agents at the only span, or a table of scenarios by spans for each agent."""
+    """Return the mean scores by scenario, shaded: for all agents if there is only one span, otherwise a table of scenarios by spans for
+    each agent."""
     if len(comparison.columns) == 1:
         (column,) = comparison.columns
         scenarios = side_by_side(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents)
@@ -61,18 +62,18 @@ def scenario_tables(comparison: Comparison) -> list[Table]:
 
 
 def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
-    """The tables of pairs, of what is behind the scores, and of all other figures.
+    """Return the tables of pairs, of the facts behind the scores, and of all other figures.
 
-    Where contrasts were `stated`, it is not said how many more conversations would show a difference of a pair.
+    If contrasts were `stated`, the tables do not say how many more conversations would show a pair's difference.
     """
     found = [_pairs(comparison, stated=stated), _tests(comparison), *comparison.said.tables]
     return [table for table in found if table.rows]
 
 
 def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
-    """Notes on the tables: what differs between the runs, what was left out, how intervals are made.
+    """Return notes on the tables: differences between the runs, omissions, and how intervals are made.
 
-    Where contrasts were `stated`, no more seeds are asked for: these are what was to be tested.
+    If contrasts were `stated`, the notes ask for no more seeds, because the contrasts were all that was to be tested.
     """
     lines = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
     lines += [f"Left out: {run.why}" for run in comparison.unusable]
@@ -109,7 +110,7 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
 
 
 def _scores(comparison: Comparison) -> Table:
-    """Agents by spans, as in the paper's Table 1 (GoodAI). Each score has its spread and its interval."""
+    """Return a table of agents by spans, like the paper's Table 1 (GoodAI). Each score has its spread and its interval."""
     columns = ["agent"]
     chance = ["chance"]
     for column in comparison.columns:
@@ -134,7 +135,7 @@ def _score(cell: Cell | None) -> str:
 
 
 def _shares(comparison: Comparison) -> Table:
-    """The scores as shares of full marks. Without rows if all have the same maximum."""
+    """Return the scores as shares of full marks. The table has no rows if all scores have the same maximum."""
     columns = ["agent", *map(str, comparison.columns)]
     rows = [[one_line(agent), *(_share(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
     return Table(
@@ -151,7 +152,7 @@ def _share(cell: Cell | None) -> str:
 
 
 def _tests(comparison: Comparison) -> Table:
-    """The number of tests behind each score, by status, and what they cost."""
+    """Return the number of tests behind each score, by status, and their cost."""
     statuses: list[Status] = [s for s in get_args(Status) if s == "scored" or any(s in c.statuses for c in comparison.cells.values())]
     rows = [
         [
@@ -209,14 +210,14 @@ def _more(pair: Pair) -> str:
 
 
 def _with_evidence(table: Table, evidence: Mapping[str, Distances]) -> Table:
-    """A table of scenarios with their evidence distances."""
+    """Return a table of scenarios with their evidence distances added."""
     rows = [[*row, found.in_tokens, found.of_span] for row, found in zip(table.rows, evidence.values(), strict=True)]
     shades = [[*row, None, None] for row in table.shades or []]
     return Table(title=table.title, columns=[*table.columns, "evidence distance", "of span"], rows=rows, shades=shades)
 
 
 def _evidence(comparison: Comparison) -> Table:
-    """The evidence distances of each scenario's questions, by span."""
+    """Return the evidence distances of each scenario's questions, by span."""
     names = sorted({name for found in comparison.evidence.values() for name in found})
     cells = [[found[name].in_tokens if name in found else "" for found in comparison.evidence.values()] for name in names]
     rows = [[one_line(name), *row] for name, row in zip(names, cells, strict=True)]
@@ -233,7 +234,8 @@ def _p(value: float | None) -> str:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """The tables and notes in Markdown. Untrusted text is escaped: it is shown as it is, and is no HTML, no link and no mention."""
+    """Return the tables and notes in Markdown. Untrusted text is escaped: it is shown as it is, and cannot become HTML, a link or a
+    mention."""
     parts = [f"# {escaped_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     for table in tables(comparison):
         rules = ["---:" if right else "---" for right in table.numeric]
@@ -246,14 +248,14 @@ def as_markdown(comparison: Comparison) -> str:
 
 _MARKED: Final = re.compile(
     r"[\\`*\[\]<>|~&#@$]"
-    r"|(?<![^\W_])_|_(?![^\W_])"  # one inside a word means nothing
+    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore inside a word means nothing
     r"|:(?=//)|(?<=www)\.|^[-+=](?=\s|[-+=]|$)",
     re.IGNORECASE,
 )
-"""Characters that mean something in Markdown, GitHub's too, where they stand."""
+"""Matches characters that have a meaning in Markdown, or in GitHub's Markdown, where they stand."""
 
 _NUMBERED: Final = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
-"""What begins an item of a numbered list."""
+"""Matches the beginning of an item in a numbered list."""
 
 
 def escaped_markdown(text: str) -> str:
@@ -264,7 +266,7 @@ def escaped_markdown(text: str) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """All figures in one CSV file. A cell that does not apply is empty."""
+    """Return all figures as one CSV file. A cell that does not apply is empty."""
     file = io.StringIO()
     own = (name for data in (comparison.said.leading_data, comparison.said.data) for each in data for name in each.columns)
     write_csv(file, [*COMMON_COLUMNS, *dict.fromkeys(name for name in own if name not in COMMON_COLUMNS)], _rows(comparison))
@@ -272,7 +274,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_rows(comparison: Comparison) -> list[Row]:
-    """The same figures as dicts, with those columns that apply."""
+    """Return the same figures as dicts, each with the columns that apply."""
     return [{name: value for name, value in row.items() if value is not None} for row in _rows(comparison)]
 
 

@@ -16,7 +16,7 @@ from longspan.simulator.results.graded_runs import Column
 __all__ = ["Family", "corrected_by", "percent", "sentence", "table"]
 
 NAMED: Final = 5
-"""Missing runs that are named; the others are counted."""
+"""The number of missing runs that are named; the others are counted."""
 
 UNSTATED: Final = "The contrasts were not stated before the runs were played."
 
@@ -26,9 +26,10 @@ OTHERS: Final = "The contrasts tested here are others than those stated last."
 @final
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Contrasts and what they came to. `statements`: when they were stated; none if they were not stated in the runs' folder.
+    """Contrasts and their results. `statements` say when the contrasts were stated; there are none if they were not stated in the runs'
+    folder.
 
-    `missing`: the names of runs that are not finished, or damaged.
+    `missing`: the names of runs that are unfinished or damaged.
     """
 
     contrasts: Contrasts
@@ -38,12 +39,12 @@ class Family:
 
     @property
     def history(self) -> list[str]:
-        """Sentences: when the contrasts were stated, and what was changed later."""
+        """Sentences that say when the contrasts were stated, and which changes were made later."""
         return [*(told(self.statements) or [UNSTATED]), *([OTHERS] if self._changed else [])]
 
     @property
     def left_out(self) -> list[str]:
-        """A sentence about the runs that are missing, if there are some."""
+        """A sentence about the missing runs, if there are any."""
         if not self.missing:
             return []
         names = [*map(one_line, self.missing[:NAMED]), *([f"{len(self.missing) - NAMED:,} more"] if len(self.missing) > NAMED else [])]
@@ -52,7 +53,7 @@ class Family:
 
     @property
     def late(self) -> bool:
-        """Whether contrasts or runs were stated or changed when some run had begun, or a run is missing."""
+        """Whether contrasts or runs were stated or changed after some run had begun, or a run is missing."""
         return bool(self.missing) or not self.statements or self._changed or not all(each.beforehand for each in self.statements)
 
     @property
@@ -61,13 +62,13 @@ class Family:
 
 
 def percent(share: float, *, sign: bool = False) -> str:
-    """A share of full marks as percent, with a minus sign."""
+    """Format a share of full marks as percent, with a minus sign."""
     text = f"{100 * share:+.1f}%" if sign else f"{100 * share:.1f}%"
     return ("0.0%" if text in ("-0.0%", "+0.0%") else text).replace("-", "\N{MINUS SIGN}")
 
 
 def corrected_by(contrasts: Contrasts) -> str:
-    """How p-values are corrected, in words."""
+    """Describe how p-values are corrected."""
     number = len(contrasts.contrasts)
     if number == 1:
         return "there is one contrast, so that nothing is corrected"
@@ -77,7 +78,7 @@ def corrected_by(contrasts: Contrasts) -> str:
 
 
 def where(contrast: Contrast) -> str:
-    """Where two agents are compared, in words: an empty text if everywhere."""
+    """Describe where two agents are compared; empty if everywhere."""
     parts = [listed(list(contrast.scenarios))] if contrast.scenarios else []
     parts += [listed(list(contrast.suites))] if contrast.suites else []
     at = f" at {listed([str(Column(False, span)) for span in contrast.spans])}" if contrast.spans else ""
@@ -85,7 +86,7 @@ def where(contrast: Contrast) -> str:
 
 
 def sentence(each: Tested, of: Contrasts) -> str:
-    """What a contrast came to, in a sentence."""
+    """Describe the result of a contrast in a sentence."""
     contrast = each.contrast
     one, other = map(one_line, contrast.agents)
     place = where(contrast)
@@ -136,7 +137,7 @@ def _interval(each: Tested) -> str:
 
 
 def table(family: Family) -> Table:
-    """The contrasts as a table."""
+    """Return the contrasts as a table."""
     corrects = len(family.tested) > 1 and family.contrasts.correction != "none"
     places = any(where(each.contrast) for each in family.tested)
     levels = {f"{100 * each.level:.4g}%" for each in family.tested}

@@ -16,13 +16,13 @@ from longspan.simulator.base.terminal import visible
 __all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "embedded", "script_json", "script_list"]
 
 MAX_CHARS: Final = 20_000
-"""Characters shown of a message, a reply or a piece of JSON. Of a longer one, its start and end are shown."""
+"""The number of characters shown of a message, a reply or a piece of JSON. If it is longer, its start and end are shown."""
 
 EXCERPT_CHARS: Final = 800
-"""Characters shown of a message or a reply next to a test, which links to the whole turn."""
+"""The number of characters shown of a message or a reply next to a test. The test links to the whole turn."""
 
 TRACE_CHARS: Final = 4_000
-"""Characters shown of a trace: every turn may have one."""
+"""The number of characters shown of a trace: every turn may have one."""
 
 _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or start a comment in it, or that older JavaScript treats as line ends."""
@@ -31,13 +31,13 @@ _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 ASCII_SHARE: Final = 0.95
-"""A text with fewer bytes than its characters divided by this is escaped to ASCII: a browser reads a page of one-byte characters
-faster. One with more would grow."""
+"""Text is escaped to ASCII if its share of ASCII characters is greater than this: a browser reads a page of one-byte characters faster.
+Other text would grow."""
 
 
 @final
 class Excerpt(NamedTuple):
-    """A text of `length` characters: all of it in `head`, or its start in `head` and its end in `tail`."""
+    """An excerpt from text of `length` characters: all of it in `head`, or its start in `head` and its end in `tail`."""
 
     head: str
     tail: str
@@ -52,14 +52,14 @@ class Excerpt(NamedTuple):
         return self.length - len(self.head) - len(self.tail)
 
     def shorter(self, max_chars: int = EXCERPT_CHARS) -> Excerpt:
-        """At most `max_chars` characters of it, a quarter of them from its end."""
+        """Return an excerpt of at most `max_chars` characters, a quarter of them from the end."""
         if len(self.head) + len(self.tail) <= max_chars:
             return self
         end = max_chars // 4
         return Excerpt(self.head[: max_chars - end], (self.tail or self.head)[-end:], self.length)
 
     def data(self) -> str | list[str | int]:
-        """Itself as JSON: the text, or its start, its end and its length."""
+        """Return the excerpt as JSON: the whole text, or a list of its start, its end and its length."""
         if not self.left_out:
             return visible(self.head)
         return [visible(self.head), visible(self.tail), self.length]
@@ -71,7 +71,7 @@ def script_list(values: Iterable[Any]) -> Markup:
 
 
 def script_json(value: Any) -> Markup:
-    """Return JSON that is safe inside a script element. Its texts must have gone through `visible`."""
+    """Return JSON that is safe inside a script element. The strings in it must have gone through `visible`."""
     text = to_json(value).decode()
     for character in _SCRIPT_ENDING:
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -81,15 +81,15 @@ def script_json(value: Any) -> Markup:
 
 
 def embedded(json: str, *, deflated: bool) -> Markup:
-    """A script element with JSON from `script_json`, for the page's script: as it is, or deflated and in base64."""
+    """Return a script element with JSON from `script_json`, for the page's script: unchanged, or deflated and in base64."""
     if not deflated:
         return Markup(f'<script type="application/json">{json}</script>')  # noqa: S704
-    packing = zlib.compressobj(4, wbits=-15)  # 6 takes half as long again for 3% less
+    packing = zlib.compressobj(4, wbits=-15)  # level 6 takes half as long again for 3% less
     packed = b64encode(packing.compress(json.encode()) + packing.flush()).decode()
     return Markup(f'<script type="text/plain" class="deflated">{packed}</script>')  # noqa: S704
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """A character as JSON's escapes: two if it is beyond the basic plane."""
+    """Return a character as JSON escapes: two if it is beyond the basic plane."""
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

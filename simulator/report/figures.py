@@ -49,16 +49,16 @@ INK: Final = "#1d2126"
 """The colour of text and lines. Nothing else has this colour, so that a page can replace it."""
 
 WIDE: Final = 10
-"""Of the smallest span: an axis of distances that reaches further is logarithmic."""
+"""An axis of distances that goes beyond the smallest span times this is logarithmic."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
-"""Metadata that would make two files of the same figure differ, left out."""
+"""Metadata to leave out, because they would make two files with the same figure differ."""
 
 SETTINGS: Final[Any] = {
     "svg.hashsalt": "longspan",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
-    "text.parse_math": False,  # a dollar sign in an agent's name starts no formula
+    "text.parse_math": False,  # so that a dollar sign in an agent's name does not start a formula
     "font.size": 10,
     "hatch.linewidth": 0.6,
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
@@ -69,7 +69,7 @@ SETTINGS: Final[Any] = {
 
 
 def missing(comparison: Comparison) -> dict[FigureName, str]:
-    """The figures that cannot be drawn of a comparison, and why."""
+    """Return the figures that cannot be drawn for a comparison, and why."""
     found: dict[FigureName, str] = {}
     if not comparison.curves:
         found["distance"] = "too few questions have an evidence distance"
@@ -79,15 +79,16 @@ def missing(comparison: Comparison) -> dict[FigureName, str]:
 
 
 def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """The content of a file with one figure of a comparison, none of those `missing`. For a `page` it has a transparent background.
+    """Return the content of a file with one figure of a comparison, which must not be among the `missing` ones. For a `page`, its
+    background is transparent.
 
-    Scores with different maxima are drawn as shares of them.
+    Scores with different maxima are drawn as shares of their maximum.
     """
     return render(lambda drawn: DRAWN[figure](_as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
-    """The content of a file with the figure that `fill` draws, whatever matplotlib's settings are."""
+    """Return the content of a file with the figure that `fill` draws, whatever matplotlib's settings are."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -117,7 +118,7 @@ def _no_glyph_warnings() -> Iterator[None]:
 
 
 def _bars(comparison: Comparison, figure: Figure) -> None:
-    """Bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end is what tests without a score could add."""
+    """Draw bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end is how much tests without a score could add."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
     axes = _axes(figure, comparison)
@@ -145,7 +146,7 @@ def _bar(axes: Axes, at: float, width: float, cell: Cell, style: Style) -> None:
     if cell.interval is not None:
         middle, below, above = _error(cell)
         axes.errorbar(at, middle, yerr=[[below], [above]], color=INK, linewidth=0.9, capsize=min(3.0, 12 * width))
-    if not high:  # an agent without a run here has no bar either
+    if not high:  # an agent without a run here gets no bar either
         top = cell.interval.high if cell.interval is not None else 0
         axes.annotate("0", (at, top), (0, 2), textcoords="offset points", ha="center", fontsize=8)
 
@@ -155,7 +156,7 @@ def _bar_look(style: Style) -> dict[str, Any]:
 
 
 def _spans(comparison: Comparison, figure: Figure) -> None:
-    """Score by span, with intervals. Isolated tests are on the left, apart from the spans."""
+    """Draw score by span, with intervals. Isolated tests are on the left, apart from the spans."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(max(7.5, 1.6 * len(comparison.columns)), 4.2)
     axes = _axes(figure, comparison)
@@ -176,7 +177,7 @@ def _spans(comparison: Comparison, figure: Figure) -> None:
 
 
 def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style) -> None:
-    """Draw an agent's scores. A line joins those of tests that are not isolated."""
+    """Draw an agent's scores. A line joins the scores of tests that are not isolated."""
     for isolated in (True, False):
         values = [(at, *_error(cell)) for at, cell, alone in points if alone is isolated]
         if values:
@@ -185,7 +186,8 @@ def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style
 
 
 def _distance(comparison: Comparison, figure: Figure) -> None:
-    """Score by evidence distance, a curve for each agent with its interval. Distances of several spans are on a logarithmic axis."""
+    """Draw score by evidence distance, a curve for each agent with its interval. With several spans, the axis of distances is
+    logarithmic."""
     agents, looks = list(comparison.curves), styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
@@ -205,7 +207,7 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
 
 
 def _cost(comparison: Comparison, figure: Figure) -> None:
-    """Score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
+    """Draw score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
     agents, looks = comparison.agents, styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
@@ -245,7 +247,7 @@ DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
 
 
 def _as_shares(comparison: Comparison) -> Comparison:
-    """The comparison with its scores as shares of full marks."""
+    """Return the comparison with its scores as shares of full marks."""
     return replace(comparison, cells={key: _as_share(cell) for key, cell in comparison.cells.items()})
 
 
@@ -278,14 +280,14 @@ def _cells(comparison: Comparison, column: Column) -> list[Cell]:
 
 
 def _error(cell: Cell) -> tuple[float, float, float]:
-    """A cell's score (its lower bound), and how far its interval extends below and above it."""
+    """Return a cell's score (its lower bound), and how far its interval extends below and above it."""
     middle = cell.bounds[0]
     low, high = (cell.interval.low, cell.interval.high) if cell.interval is not None else cell.bounds
     return middle, max(0.0, middle - low), max(0.0, high - middle)
 
 
 def _places(columns: Sequence[Column]) -> dict[Column, float]:
-    """The columns' places on a logarithmic axis. Isolated ones are to the left of all spans, a step apart."""
+    """Return the positions of the columns on a logarithmic axis. Isolated tests are to the left of all spans, a step apart."""
     spans = [log2(column.span) for column in columns if not column.isolated]
     first, step = (min(spans), max(1.0, (max(spans) - min(spans)) / 5)) if spans else (0.0, 1.0)
     isolated = [column for column in columns if column.isolated]
@@ -298,7 +300,7 @@ def draw_level(axes: Axes, start: float, end: float, value: float, dashes: tuple
 
 
 def _stairs(axes: Axes, points: Sequence[tuple[float, float]], reach: float, dashes: tuple[float, ...]) -> None:
-    """Draw a level that may change from point to point. With a single point it is a short line."""
+    """Draw a level that may change from point to point. A single point gives a short line."""
     if len(points) == 1:
         draw_level(axes, points[0][0] - 0.06 * reach, points[0][0] + 0.06 * reach, points[0][1], dashes)
     else:

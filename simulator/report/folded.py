@@ -1,7 +1,7 @@
-"""What the rows of a page fold: in the page as it is or, if there is much of it, as data that the page's script makes it from.
+"""The folded contents of rows: part of the page or, if they are long, data for the page's script to build them from.
 
-What we render has escaped every text of others, and is taken apart here into elements and texts. So the script creates elements and text
-nodes, and nothing is ever read as HTML again.
+Our templates have already escaped all text from elsewhere when their output is taken apart here, into elements and strings. So the script
+only creates elements and text nodes, and nothing is ever read as HTML again.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from longspan.simulator.report.excerpts import embedded, script_list
 __all__ = ["Folded", "fold"]
 
 FOLDED_FROM: Final = 300_000
-"""Characters of folded rows from which on a page has them as data: they repeat each other, and few of them are ever opened."""
+"""From this many characters, folded rows are put on the page as data: they repeat each other, and few of them are ever opened."""
 
 
 @final
 class Folded(NamedTuple):
-    """What rows fold, by their names: as it is, or all of them in a `script` in their order."""
+    """The folded contents of rows, by name: unchanged, or all of them in order in a `script`."""
 
     rows: Mapping[str, Markup]
     script: Markup = Markup()
 
 
 def fold(rows: Iterable[tuple[str, str]]) -> Folded:
-    """Return what rows fold: the rendered template of each, by its name."""
+    """Fold rows, given as names and rendered templates."""
     folded = dict(rows)
     if sum(map(len, folded.values())) < FOLDED_FROM:
         return Folded({name: Markup(row) for name, row in folded.items()})  # noqa: S704
@@ -37,7 +37,7 @@ def fold(rows: Iterable[tuple[str, str]]) -> Folded:
 
 
 def _nodes(html: str) -> list[Any]:
-    """Return what a template rendered: texts, and for each element a list of its tag, its attributes and what is in it."""
+    """Return the nodes of a rendered template: strings, and for each element a list of its tag, its attributes and its contents."""
     reader = _Reader()
     reader.feed(html)
     reader.close()
@@ -46,7 +46,7 @@ def _nodes(html: str) -> list[Any]:
 
 @final
 class _Reader(HTMLParser):
-    """Takes apart what our own templates render, in which every element is closed."""
+    """Takes apart the output of our own templates, where every element is closed."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

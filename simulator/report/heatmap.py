@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 __all__ = ["draw_heatmaps", "heatmaps"]
 
 MIN_COLUMNS: Final = 3
-"""Shaded columns that a table needs to become a heatmap."""
+"""The fewest shaded columns that a table must have to become a heatmap."""
 MAX_TICKS: Final = 32
-"""Labels along an axis."""
+"""The most labels along an axis."""
 MAX_VECTOR_CELLS: Final = 3_000
 """A heatmap with more cells is drawn as a bitmap."""
 MAX_HEATMAPS: Final = 40
-"""Heatmaps in a figure."""
+"""The most heatmaps in a figure."""
 
 
 def heatmaps(tables: Sequence[Table]) -> list[Table]:
-    """The tables that can be drawn: those with at least `MIN_COLUMNS` adjacent shaded columns."""
+    """Return the tables that can be drawn: those with at least `MIN_COLUMNS` adjacent shaded columns."""
     return [table for table in tables if len(_shaded(table)) >= MIN_COLUMNS and table.rows]
 
 
 def draw_heatmaps(tables: Sequence[Table], format: Format) -> bytes:
-    """The content of one file with all heatmaps. The same tables give the same bytes."""
+    """Return the content of one file with all heatmaps. The same tables give the same bytes."""
     return render(lambda figure: _fill(figure, tables[:MAX_HEATMAPS]), format)
 
 
 def _shaded(table: Table) -> range:
-    """The first run of adjacent shaded columns."""
+    """Return the first run of adjacent shaded columns."""
     columns = list(zip(*table.shades, strict=True)) if table.shades else []
     shaded = [any(shade is not None for shade in column) for column in columns]
     begin = shaded.index(True) if any(shaded) else 0
@@ -55,7 +55,7 @@ def _fill(figure: Figure, tables: Sequence[Table]) -> None:
 
 
 def _draw_table(axes: Any, table: Table) -> Any:
-    """Draw one table. Its first column has the rows' labels, the shaded columns are drawn."""
+    """Draw the shaded columns of one table, with its first column as labels for the rows."""
     import numpy as np
 
     columns = _shaded(table)
@@ -79,5 +79,5 @@ def _draw_table(axes: Any, table: Table) -> Any:
 
 
 def _ticks(number: int) -> range:
-    """Indices of the rows or columns, out of `number`, that get a label."""
+    """Return the indices of the rows or columns, out of `number`, that get a label."""
     return range(0, number, -(-number // MAX_TICKS))

@@ -12,16 +12,16 @@ from longspan.simulator.report.figures import INK
 __all__ = ["inline_svg"]
 
 DROPPED_TAGS: Final = ("metadata", "style")
-"""Elements that a page does not need. The style is two lines, which become attributes."""
+"""Elements that a page does not need. The style element has only two lines, which become attributes."""
 
 
 def inline_svg(drawn: bytes, name: str, title: str) -> Markup:
     """Return an SVG file's content as an element of a page.
 
-    `name` is a prefix that keeps its ids apart from those of other figures. `title` is its label for screen readers.
+    `name` is a prefix that keeps its ids apart from the ids in other figures. `title` is its label for screen readers.
 
-    Styles become attributes, which the page's policy allows. The colour `INK` becomes the colour of the page's text. Comments,
-    which hold the text of labels, are left out: text is shown as outlines only.
+    Styles become attributes, which the page's policy allows. The colour `INK` becomes the colour of the page's text. Comments, which hold
+    the text of labels, are left out: text is shown as outlines only.
     """
     root = ElementTree.fromstring(drawn)  # noqa: S314 - matplotlib has just written it
     for parent in list(root.iter()):
@@ -38,7 +38,7 @@ def inline_svg(drawn: bytes, name: str, title: str) -> Markup:
 
 
 def _attributes(given: dict[str, str], name: str) -> dict[str, str]:
-    """An element's attributes, with the declarations of its style as attributes."""
+    """Return an element's attributes, with the declarations of its style turned into attributes."""
     attributes: dict[str, str] = {}
     for qualified, value in given.items():
         key = qualified.rpartition("}")[2]

@@ -21,11 +21,12 @@ __all__ = ["draw_interference"]
 PANELS: Final[Mapping[Cause, str]] = {"similar": "similar facts in between", "updates": "updates of what is asked for"}
 
 MISSING: Final[Mapping[Cause, str]] = {cause: f"no scenario was played\nwith different numbers of\n{PANELS[cause]}" for cause in CAUSES}
-"""What an empty panel says."""
+"""The text of an empty panel."""
 
 
 def draw_interference(found: Mapping[str, Interference], format: Format) -> bytes:
-    """The content of a file with the figure. `found`: what disturbs each agent, by its name. Raises InputError if that is unknown."""
+    """Return the content of a file with the figure. `found` holds the disturbances of each agent, by its name. Raises InputError if there
+    are none."""
     if not any(each.distance or each.effects for each in found.values()):
         raise InputError(
             "--figure interference: too few questions have an evidence distance, and no scenario was played with different numbers of "
@@ -90,7 +91,7 @@ def _cause(axes: Axes, cause: Cause, found: Mapping[str, Interference], looks: M
 
 
 def _reach(level: Level) -> tuple[float, float]:
-    """How far a level's interval extends below and above its score."""
+    """Return how far a level's interval extends below and above its score."""
     if level.interval is None:
         return 0.0, 0.0
     return max(0.0, level.score - level.interval.low), max(0.0, level.interval.high - level.score)

@@ -18,14 +18,14 @@ __all__ = ["check_junit", "failure_text", "seconds", "write_junit"]
 
 
 def check_junit(path: Path) -> None:
-    """Raise InputError if a file cannot be written where `path` is."""
+    """Raise InputError if no file can be written at `path`."""
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(f"--junit {path}: {'is a folder' if path.is_dir() else f'there is no folder {path.parent}'}; name a file")
 
 
 def write_junit(path: Path, runs: Sequence[tuple[RunFolder, Result]]) -> None:
-    """Write the results of runs to a file, over an older one. Raises InputError if it cannot be written, JournalError for a damaged
-    journal."""
+    """Write the results of runs to a file, replacing an older one. Raises InputError if it cannot be written, and JournalError for a
+    damaged journal."""
     root = ElementTree.Element("testsuites")
     for run, result in runs:
         _add_suite(root, run, result)
@@ -56,19 +56,20 @@ def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> Non
 
 
 def seconds(turns: Iterable[TurnView]) -> float:
-    """Return what the agent took for turns, as the journal has it."""
+    """Return the seconds that the agent took for turns, according to the journal."""
     return sum(max(0.0, turn.seconds or 0.0) for turn in turns)
 
 
 def _outcome(test: TestResult) -> str | None:
-    """Return the element that a test has that does not pass."""
+    """Return the element for a test that does not pass; None if it passes."""
     if test.score is None:
         return "skipped" if test.status == "unscored" else "error"
     return None if test.score == 1 else "failure"
 
 
 def failure_text(test: TestView, run: Result) -> str:
-    """Return what a developer needs of a test that did not pass: its score in `run`, needles, questions with replies and ideal replies."""
+    """Describe a test that did not pass for a developer: its score in `run`, its needles, and its questions with replies and ideal
+    replies."""
     score = "no score" if test.result.score is None else run.named(test.result.score)
     lines = [f"{score}: {test.result.reason}"]
     lines += [f"needle, turn {turn.number}: {_whole(turn.text)}" for turn in test.needles]

@@ -1,4 +1,4 @@
-"""The pictures of where a memory was lost: a funnel, a bar for each group, and a map of scores by a needle's depth and distance."""
+"""The pictures that show where a memory was lost: a funnel, a bar for each group, and a map of scores by a needle's depth and distance."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from longspan.simulator.results.result import TestResult
 __all__ = ["Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
 
 MIN_QUESTIONS: Final = 6
-"""The fewest graded questions that a map is made of."""
+"""The fewest graded questions that make a map."""
 
 MAX_STEPS: Final = 6
-"""Columns, and rows, of a map."""
+"""The most columns, and the most rows, of a map."""
 
 
 @final
 class Stage(NamedTuple):
-    """A stage that needles pass: how many passed it, and how many were lost at it, by outcome. `start` and `width` are shares of all."""
+    """A stage that needles pass: how many passed it, and how many were lost at it, by outcome. `start` and `width` are shares of all
+    needles."""
 
     name: str
     passed: int
@@ -34,7 +35,7 @@ class Stage(NamedTuple):
 
 @final
 class Piece(NamedTuple):
-    """A part of a bar: an outcome, how many had it, and its start and width as shares of the bar."""
+    """A part of a bar: an outcome, how many needles had it, and the part's start and width as shares of the bar."""
 
     outcome: str
     number: int
@@ -43,7 +44,8 @@ class Piece(NamedTuple):
 
 
 def stages(losses: MemoryLosses) -> list[Stage]:
-    """The funnel: the stages that needles pass, as far as the agent tells of them. The bar of what was lost starts at `start`."""
+    """Return the funnel: the stages that needles pass, as far as the agent reports them. At each stage, the bar of lost needles begins at
+    `start`."""
     needles, memory = losses.needles, losses.tells == "memory"
     passed: list[tuple[str, int, list[str]]] = [("needed", needles.needed, [])]
     if memory:
@@ -60,7 +62,7 @@ def stages(losses: MemoryLosses) -> list[Stage]:
 
 
 def split(counts: Mapping[str, int]) -> list[Piece]:
-    """The bar of how many had each outcome."""
+    """Return the bar that shows how many needles had each outcome."""
     whole, start, found = sum(counts.values()) or 1, 0, []
     for outcome in OUTCOMES:
         if number := counts.get(outcome, 0):
@@ -89,7 +91,7 @@ class MemoryMap(NamedTuple):
 
 
 def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, ConversationView]) -> MemoryMap | None:
-    """The map of the graded questions of tests, `asked`; None if there are too few, or all of them are in one cell."""
+    """Return the map of the graded questions `asked` in tests; None if there are too few, or all of them fall into one cell."""
     found = list(_placed(asked, tests, conversations))
     if len(found) < MIN_QUESTIONS:
         return None
@@ -109,7 +111,7 @@ def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversation
 def _placed(
     asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, ConversationView]
 ) -> Iterator[tuple[int, int, Point]]:
-    """Graded questions, each after the depth and the distance of the furthest needle that it needs, in tokens."""
+    """Yield graded questions, each after the depth and the distance of the furthest needle that it needs, in tokens."""
     needles = {(test.id, question.turn): question.needle for test in tests for question in questions(test)}
     for point in asked:
         needle, conversation = needles[point.test, point.turn], conversations.get(point.conversation)
@@ -119,7 +121,7 @@ def _placed(
 
 
 def _step(most: int) -> int:
-    """A round number of tokens, no more than `MAX_STEPS` of which reach `most`."""
+    """Return a round number of tokens that reaches `most` in at most `MAX_STEPS` steps."""
     steps = (first * 10**power for power in range(15) for first in (1, 2, 5))
     found: int = next(step for step in steps if most // step < MAX_STEPS)
     return found

@@ -1,4 +1,4 @@
-"""A paragraph for a paper's section on methods, of what the runs' folders say. The same folders give the same text."""
+"""A paragraph for the methods section of a paper, made from the runs' folders. The same folders give the same text."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _PATH: Final = re.compile(r"(?:(?<=[\s=:/,])|^)~?/(?:[^\s/?&=,]+/)*([^\s/?&=,]*)
 _ORACLE: Final = re.compile(r"oracle(?![\w-])")
 
 _MARKUP: Final = re.compile(r"[\\`*\[\]|~@]|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)")
-"""What begins markup, a tag or a character reference, unless a backslash stands before it."""
+"""Matches the beginning of markup, a tag or a character reference, unless a backslash stands before it."""
 
 NAMED: Final = 3
-"""Tests that are named as not played; the others are counted."""
+"""The number of tests that are named as not played; the others are counted."""
 
 WITHOUT: Final[dict[Status, str]] = {
     "unscored": "could not be graded",
@@ -38,21 +38,21 @@ WITHOUT: Final[dict[Status, str]] = {
     "agent_error": "ended when the agent failed",
     "unfinished": "were interrupted",
 }
-"""Why tests have no score."""
+"""The reasons why tests have no score."""
 
 
 def portable(text: str) -> str:
-    """A spec or an option without addresses, and with the names of files instead of their paths: nothing of the machine."""
+    """Return a spec or an option without addresses, and with file names instead of paths, so that nothing in it depends on the machine."""
     return one_line(_PATH.sub(r"\1", _ADDRESS.sub("ADDRESS", text)))
 
 
 def committed(runs: Iterable[Graded]) -> str:
-    """Return the SHA-256 of the runs' commitments, one a line, in order."""
+    """Return the SHA-256 of the runs' commitments, one per line, in order."""
     return sha256("".join(sorted(f"{run.manifest.commitment}\n" for run in runs)).encode()).hexdigest()
 
 
 def methods(family: Family, runs: Sequence[Graded], references: Sequence[str]) -> str:
-    """Return Markdown: the paragraph, and what the contrasts came to. References are cited by their keys, as Pandoc does."""
+    """Return Markdown: the paragraph, and the results of the contrasts. References are cited by their keys, as in Pandoc."""
     whole = [
         _who(runs),
         _what(runs, references),
@@ -99,7 +99,7 @@ def _what(runs: Sequence[Graded], references: Sequence[str]) -> str:
 
 
 def _recorded(runs: Sequence[Graded]) -> str:
-    """What is independent where histories are recorded, and so the same from every seed."""
+    """Describe the units that are independent if histories are recorded, and therefore the same for every seed."""
     known = [key for run in runs for key in keys(run.manifest).values()]
     if all(key.recorded is None for key in known):
         return ""
@@ -191,7 +191,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _code(text: str) -> str:
-    """An untrusted name as code in Markdown, whatever it holds."""
+    """Return an untrusted name as code in Markdown, whatever characters it has."""
     text = portable(text)
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
@@ -199,12 +199,13 @@ def _code(text: str) -> str:
 
 
 def _code_free(text: str) -> str:
-    """An untrusted text in Markdown, which cannot become HTML or markup. What cannot be taken for either stays as it is."""
+    """Return untrusted text for Markdown, in such a form that it cannot become HTML or markup. Anything that cannot be mistaken for either
+    stays as it is."""
     return _MARKUP.sub(r"\\\g<0>", portable(text))
 
 
 def _ranges(seeds: Iterable[int]) -> str:
-    """Seeds in words, such as "seeds 0 to 4 and 7"."""
+    """Describe seeds in words, such as "seeds 0 to 4 and 7"."""
     ordered = sorted(seeds)
     parts: list[list[int]] = []
     for seed in ordered:

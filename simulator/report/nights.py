@@ -10,7 +10,7 @@ __all__ = ["night_line"]
 
 
 def night_line(night: Night) -> str:
-    """Say what the agent did in a night, how long it took, what it cost, and how much was kept before and after."""
+    """Describe a night: the agent's work, its duration, its cost, and the amount of memory before and after."""
     until = f"A night passes, until {night.to:%Y-%m-%d %H:%M}"
     if not night.consolidated:
         return f"{until}."

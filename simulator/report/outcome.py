@@ -1,4 +1,4 @@
-"""What a sweep's contrasts came to, as files: the comparison with its figures, and what a paper needs."""
+"""The results of a sweep's contrasts as files: the comparison with its figures, and material for a paper."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ from longspan.simulator.suite.citing import longspan_itself, references
 __all__ = ["NAME", "content", "family_of", "write_outcome"]
 
 NAME: Final = "results"
-"""The folder of these files, in a sweep's folder."""
+"""The name of the folder for these files, inside a sweep's folder."""
 
 MAX_BYTES: Final = 1 << 26
-"""The largest contrasts.json that is read."""
+"""The largest contrasts.json that is read, in bytes."""
 
 FORMATS: Final[tuple[Format, ...]] = ("svg", "pdf")
 
 
 def family_of(contrasts: Contrasts, runs: Sequence[Graded], unusable: Sequence[Unusable], statements: Collection[Statement] = ()) -> Family:
-    """Test contrasts, as they are settled, in these runs."""
+    """Test `settled` contrasts in these runs."""
     return Family(contrasts, evaluate(contrasts, runs), statements, sorted(each.path.name for each in unusable))
 
 
 def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable: Sequence[Unusable]) -> None:
-    """Write the files into a folder, which exists, and replace older ones: comparison.html, contrasts.json, methods.md, references.bib,
-    and figures/. Runs that play different tests have a page and figures for each group of them, numbered from the second.
+    """Write the files into an existing folder, and replace older ones: comparison.html, contrasts.json, methods.md, references.bib, and
+    figures/. If the runs play different tests, each group of them has a page and figures, numbered from the second group on.
 
-    Nothing is written if contrasts.json is there and would be the same. Raises OSError, and JournalError if a folder in it is a link.
+    Nothing is written if contrasts.json is already there and would not change. Raises OSError, and JournalError if a folder inside is a
+    link.
     """
     text = json.dumps(content(family, runs), ensure_ascii=False, indent=1) + "\n"
     if _is_there(folder / "contrasts.json", text):
@@ -65,7 +66,7 @@ def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable
     write_text(folder / "methods.md", methods(family, runs, cited))
     versions = sorted({run.manifest.versions.get("longspan", "unknown") for run in runs})
     write_text(folder / "references.bib", "\n\n".join([*cited, longspan_itself(", ".join(versions))]) + "\n")
-    write_text(folder / "contrasts.json", text)  # last: what is there is then complete
+    write_text(folder / "contrasts.json", text)  # last, so that its presence shows that all files are complete
 
 
 def _is_there(path: Path, content: str) -> bool:
@@ -76,7 +77,7 @@ def _is_there(path: Path, content: str) -> bool:
 
 
 def content(family: Family, runs: Sequence[Graded]) -> dict[str, Any]:
-    """What contrasts.json has."""
+    """Return the content of contrasts.json."""
     return {
         "format": 1,
         "longspan": version("longspan"),

@@ -25,20 +25,20 @@ __all__ = ["ASSETS", "asset", "environment", "policy"]
 ASSETS: Final = Path(__file__).parent / "assets"
 
 SEPARATORS: Final = re.compile(r"(?<=[-_/?&=:,])(?=[^-_/?&=:,\s])")
-"""Where a name may be broken."""
+"""Matches the places where a name may be broken."""
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 @cache
 def asset(name: str) -> Markup:
-    """One of longspan's own scripts or styles, to be put into a page."""
+    """Return one of longspan's own scripts or styles, to be inserted into a page."""
     return Markup((ASSETS / name).read_text("utf-8"))  # noqa: S704
 
 
 @cache
 def policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
-    """The Content-Security-Policy of a page with these assets: no network, no other script or style."""
+    """Return the Content-Security-Policy of a page with these assets: no network, no other script or style."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -57,7 +57,7 @@ def _hashes(names: Sequence[str]) -> str:
 
 @cache
 def environment(folder: Path = TEMPLATES) -> Environment:
-    """The environment for the templates in `folder` and in `TEMPLATES`. Every value is made visible, then escaped."""
+    """Return the environment for the templates in `folder` and in `TEMPLATES`. Every value is made visible, then escaped."""
     env = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
     env.globals |= {"asset": asset}
     env.filters |= {
@@ -72,7 +72,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "anchor": lambda name: re.sub(r"[^A-Za-z0-9_.-]", "-", name),
         "pieces": partial(re.split, SEPARATORS),
         "excerpt": Excerpt.of,
-        "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2, default=str),  # paths among parameters
+        "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2, default=str),  # parameters may be paths
         "embedded": embedded,
         "script_json": script_json,
         "script_list": script_list,
@@ -102,5 +102,6 @@ def _duration(seconds: float) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Prepare a value for the page. Jinja escapes the result. The parts of Markup, which is not a plain str, have been here before."""
+    """Prepare a value for the page. Jinja escapes the result. Markup, which is not a plain str, is left alone: its parts have been here
+    before."""
     return visible(value) if type(value) is str else value

@@ -1,4 +1,4 @@
-"""What models were sent, as a report shows it: shortened, because a prompt repeats most of the one before it."""
+"""Prompts as shown in a report: shortened, because each repeats most of the one before it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from longspan.simulator.subject.prompt_log import Prompt, read_prompts
 __all__ = ["add_prompts"]
 
 MESSAGE_CHARS: Final = 2_000
-"""Characters shown of a message of a prompt."""
+"""The number of characters shown of a message in a prompt."""
 
 END_CHARS: Final = 4_000
-"""Characters after which no more messages of a prompt's end are shown. Its first message is shown too."""
+"""Once this many characters at a prompt's end are shown, no more messages are added. The first message is always shown."""
 
 MAX_MESSAGES: Final = 50
-"""Messages shown of a prompt's end."""
+"""The most messages shown from a prompt's end."""
 
 MAX_CALLS: Final = 5
-"""Calls shown of a turn: the last ones."""
+"""The most calls shown of a turn: the last ones."""
 
 
 def add_prompts(run: RunFolder, conversations: Mapping[str, ConversationView]) -> None:
-    """Add what models were sent to the turns of a run that kept it. Raises JournalError if a file is damaged."""
+    """Add the prompts sent to models to the turns of a run that kept them. Raises JournalError if a file is damaged."""
     for id, conversation in conversations.items():
         shown: dict[int, list[str]] = {}
         for prompt in read_prompts(run.prompts(id), run.owner(id)):

@@ -28,17 +28,16 @@ STAGES: Final[Mapping[Outcome, str]] = {
     "not_shown": "not in the prompt",
     "found_wrong": "found, not answered right",
 }
-"""Outcomes of needles that did not help (see `Outcome`), in the order in which they are, as a row says them."""
+"""Outcomes of needles that did not help (see `Outcome`) as worded in a row, in their order."""
 
 
 @final
 @dataclass(slots=True)
 class TurnView:
-    """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights`: those before it, in words.
+    """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights` describe the nights before it.
 
-    `prompt`: what models were sent for it, if that was kept. `memory`: what its trace tells (see `Recall`).
-    `proves`: the tests whose grade it proves.
-    `seconds` and `dollars`: latency and cost of the reply, None if unknown.
+    `prompt`: the prompts sent to models for it, if they were kept. `memory`: the contents of its trace (see `Recall`). `proves`: the tests
+    whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
     """
 
     conversation: str
@@ -60,7 +59,7 @@ class TurnView:
 
     @classmethod
     def of(cls, conversation: str, turn: Turn, max_chars: int = MAX_CHARS) -> TurnView:
-        """A turn with at most `max_chars` characters of its message and of its reply."""
+        """Return a turn with at most `max_chars` characters each of its message and its reply."""
         shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps, list(map(night_line, turn.nights)))
         if (reply := turn.reply) is not None:
             shown.reply, shown.reply_tokens, shown.asked = Excerpt.of(reply.text, max_chars), reply.tokens, reply.asked
@@ -76,23 +75,23 @@ class TurnView:
 
     @property
     def told(self) -> bool:
-        """Whether it took place without the agent, and is no filler."""
+        """Whether the turn took place without the agent, and is not filler."""
         return not self.asked and self.message.kind != "filler"
 
     @property
     def size(self) -> int:
-        """The characters of its message and its reply as they are shown."""
+        """The number of characters shown of its message and its reply."""
         return sum(len(text.head) + len(text.tail) for text in (self.text, self.reply) if text is not None)
 
     @property
     def kinds(self) -> list[str]:
-        """The turn's labels: its kind, and `needle` if it is one. The kind `line` is left out for a needle."""
+        """The turn's labels: its kind, and `needle` if it is one. A needle does not get the label `line`."""
         if not self.message.needle:
             return [self.message.kind]
         return ["needle"] if self.message.kind == "line" else [self.message.kind, "needle"]
 
     def data(self) -> dict[str, Any]:
-        """The turn as JSON, for the page's script. Values that are false, empty or unknown are left out."""
+        """Return the turn as JSON, for the page's script. Values that are false, empty or unknown are left out."""
         message = self.message
         values = {
             "number": message.turn,
@@ -123,9 +122,9 @@ class TurnView:
 @final
 @dataclass(slots=True)
 class ConversationView:
-    """A conversation as a report shows it: its own turns, also by test, its transcript, and the `trunk` that it branches from.
+    """A conversation as a report shows it: its own turns, also by test, its transcript, and the `trunk` that it branches off.
 
-    Texts are shortened when they are added, so that long replies take no memory.
+    Texts are shortened as they are added, so that long replies take no memory.
     """
 
     id: str
@@ -146,30 +145,31 @@ class ConversationView:
 
     @property
     def first(self) -> int:
-        """The number of its own first turn: in a branch, that after the trunk's last."""
+        """The number of its own first turn: in a branch, the first after the trunk's last turn."""
         return self.transcript.before
 
     def holder(self, number: int) -> ConversationView:
-        """The conversation that has the turn of that number: itself, or its trunk."""
+        """Return the conversation that holds a turn, given by its number: this one, or its trunk."""
         return self.trunk if self.trunk is not None and number < self.first else self
 
     def turn(self, number: int) -> TurnView | None:
-        """The turn of that number, which may be the trunk's; None if there is none."""
+        """Return a turn by its number; it may belong to the trunk. None if there is none."""
         holder = self.holder(number)
         place = number - holder.first
         return holder.turns[place] if 0 <= place < len(holder.turns) else None
 
     def shown(self, kept: Mapping[str, Set[int]] | None) -> list[TurnView]:
-        """Its own turns that are in a page: of those told, only those `kept`, by conversation and number, unless that is None."""
+        """Return its own turns that a page shows. Of the turns that were told, these are only the ones `kept`, by conversation and number,
+        unless that is None."""
         numbers = kept.get(self.id, frozenset()) if kept is not None else None
         return [turn for turn in self.turns if numbers is None or not turn.told or turn.number in numbers]
 
     def data(self, kept: Mapping[str, Set[int]] | None = None) -> Iterator[dict[str, Any]]:
-        """The same as JSON, for the page's script."""
+        """Yield the same turns as JSON, for the page's script."""
         return (turn.data() for turn in self.shown(kept))
 
     def add(self, transcript: Transcript, change: Change) -> None:
-        """Add what the next event changed in the transcript."""
+        """Add the next event's change to the transcript."""
         self.transcript = transcript
         if not isinstance(change, Turn):
             return
@@ -189,7 +189,7 @@ class Stretch(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Where a memory was lost, and how many of the needles that a test's questions need: `lost` of those whose fate is `known`."""
+    """Where a memory was lost, and how many of a test's needed needles were lost there: `lost` out of the needles whose fate is `known`."""
 
     stage: str
     lost: int
@@ -243,17 +243,17 @@ class TestView:
         return test
 
     def holder(self, number: int) -> str:
-        """The id of the conversation that has the turn of that number: the test's own, or its trunk."""
+        """Return the id of the conversation that holds a turn, given by its number: the test's own, or its trunk."""
         return self.conversation.holder(number).id if self.conversation is not None else str(self.result.conversation)
 
     @property
     def asked(self) -> list[PlacedQuestion]:
-        """Its questions that need a needle, with their evidence distances."""
+        """Return its questions that need a needle, with their evidence distances."""
         return asked(self.result)
 
     @property
     def questions(self) -> list[TurnView]:
-        """Its questions and the turns that prove its grade; its last turn if there are neither."""
+        """Its questions and the turns that prove its grade, or its last turn if there are none."""
         return [turn for turn in self.turns if turn.number in self.proof or self._has(turn, "question")] or self.turns[-1:]
 
     @property
@@ -267,20 +267,21 @@ class TestView:
 
     @property
     def stretch(self) -> Stretch | None:
-        """The turns from its first one to its last, or to the last that it watched; None if it was not started."""
+        """The turns from its first to its last, or to the last that it watched; None if it was not started."""
         own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind not in events.LEAVING]
         return Stretch(own[0], max([own[-1], *(stretch.last for stretch in self.watched)])) if own else None
 
     @property
     def causes(self) -> list[Cause]:
-        """Where its needles were lost, by the first stage that failed, if traces tell and it has not all points."""
+        """Return where its needles were lost, by the first stage that failed, if there are traces and the test lost points."""
         lost = Counter(how for _, how in outcomes(self.result))
         known = lost.total() - lost["unknown"]
         return [Cause(name, lost[how], known) for how, name in STAGES.items() if lost[how] and self.result.score != 1]
 
     @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:
-        """For "stored", "retrieved" and "echoed": how many pairs of needle and question were so, and of how many traces tell."""
+        """Return, for "stored", "retrieved" and "echoed", how many pairs of needle and question had this outcome, and how many have a known
+        one."""
         fates = {name: [getattr(pair, name) for pair in self.result.evidence] for name in ("stored", "retrieved", "echoed")}
         known = {name: [value for value in values if value is not None] for name, values in fates.items()}
         return [(name, sum(values), len(values)) for name, values in known.items() if values]
@@ -288,7 +289,7 @@ class TestView:
 
 @final
 class Reading:
-    """A run's conversations, in the order of its manifest, as far as their events were added."""
+    """A run's conversations, in the order of its manifest, as far as their events have been added."""
 
     def __init__(self, run: RunFolder) -> None:
         self._files = {id: run.journal(id).relative_to(run.path).as_posix() for id in run.manifest.conversations}
@@ -305,7 +306,7 @@ class Reading:
         return reading
 
     def heard(self, conversation: str, transcript: Transcript, change: Change) -> None:
-        """Add what the next event changed in a conversation's transcript."""
+        """Add the next event's change to a conversation's transcript."""
         self.conversations[conversation].add(transcript, change)
 
     def forget(self, conversation: str) -> None:
@@ -316,7 +317,7 @@ class Reading:
 
 
 def with_branches(conversations: Iterable[ConversationView]) -> dict[str, list[ConversationView]]:
-    """The branches of each conversation that is no branch itself, by id, as far as they have begun."""
+    """Return the branches of each conversation that is not itself a branch, by id, as far as they have begun."""
     found: dict[str, list[ConversationView]] = {}
     for conversation in conversations:
         if conversation.trunk is None:
@@ -327,7 +328,7 @@ def with_branches(conversations: Iterable[ConversationView]) -> dict[str, list[C
 
 
 def stretches(numbers: Iterable[int]) -> list[Stretch]:
-    """Rising numbers as stretches of consecutive ones."""
+    """Split rising numbers into stretches of consecutive ones."""
     runs: list[Stretch] = []
     for number in numbers:
         if runs and runs[-1].last == number - 1:

@@ -1,4 +1,4 @@
-"""What the agent's traces tell of its memory turn by turn: what it stored, and what its prompt showed it again."""
+"""The agent's traces, turn by turn: the memories that it stored, and the memories that its prompt showed again."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from longspan.simulator.report.excerpts import MAX_CHARS, Excerpt
 __all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall"]
 
 MAX_MEMORIES: Final = 30
-"""Memories shown of those that a turn wrote, and of those that it read."""
+"""The most memories shown among those that a turn wrote, and among those that it read."""
 
 MAX_TURNS: Final = 10
-"""Turns shown of those that a memory comes from."""
+"""The most turns shown as the origin of a memory."""
 
 MAX_ID_CHARS: Final = 80
 
 MEMORY_CHARS: Final = 300
-"""Characters shown of a memory."""
+"""The number of characters shown of a memory."""
 
 
 @final
 class Recall:
-    """Reads the traces of one conversation's turns, in order, after those of its `trunk`. A text that the page has already is not
+    """Reads the traces of one conversation's turns, in order, after the turns of its `trunk`. Text that is already on the page is not
     repeated."""
 
     def __init__(self, trunk: Recall | None = None) -> None:
@@ -34,11 +34,11 @@ class Recall:
         self._known: ChainMap[str, None] = trunk._known.new_child() if trunk is not None else ChainMap()
 
     def of(self, turn: Turn, transcript: Transcript) -> dict[str, Any] | None:
-        """What a turn's trace tells, as JSON; None if nothing. `transcript` has the turn.
+        """Return the contents of a turn's trace as JSON; None if it has none. `transcript` contains the turn.
 
-        "written" and "read" are lists of memories: "id", the numbers of the "turns" it comes from, and "text" unless it is part of
-        its turn, or a memory with that id was shown before. "unwritten" and "unread" are how many memories are
-        left out of the lists; "since" is the first of the latest turns that were all in the prompt.
+        "written" and "read" are lists of memories: "id", the numbers of the "turns" that the memory comes from, and "text", unless it is
+        part of its turn or a memory with this id was shown before. "unwritten" and "unread" count the memories left out of the lists;
+        "since" is the first of the latest turns that were all in the prompt.
         """
         self._numbers[turn.message.turn_id] = turn.number
         trace = turn.reply.trace if turn.reply is not None else None
@@ -76,7 +76,7 @@ class Recall:
 
 
 def _says(transcript: Transcript, number: int, text: str) -> bool:
-    """Whether a memory is part of what is shown of a turn, apart from its being cut."""
+    """Return whether a memory is part of a turn's visible text, not counting where the text was cut."""
     turn = transcript.history[number]
     part = text.removesuffix("…")
     return part in turn.text[:MAX_CHARS] or part in turn.reply[:MAX_CHARS]

@@ -1,4 +1,4 @@
-"""A test as two agents played it, turn by turn, with the first turn where they part."""
+"""A test as two agents played it, turn by turn, with the first turn where they differ."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from longspan.simulator.results.graded_runs import Graded
 __all__ = ["Exchange", "Side", "SideBySide", "side_by_side"]
 
 Parting = Literal["message", "reply"]
-"""What differs first between the two sides."""
+"""The first thing that differs between the two sides."""
 
 
 @final
 class Side(NamedTuple):
-    """A test as one agent played it. `fates`: by turn, what became of a needle when each question needed it."""
+    """A test as one agent played it. `fates`: by turn, the fate of a needle when each question needed it."""
 
     run: Graded
     test: TestView
@@ -29,7 +29,8 @@ class Side(NamedTuple):
 
 @final
 class Exchange(NamedTuple):
-    """A turn on both sides, None where one has none. `same`: whether the user said the same. `parting`: that they part here, and how."""
+    """A turn on both sides, with None where a side has none. `same`: whether the user said the same. `parting`: the first difference, if
+    the sides part at this turn."""
 
     number: int
     turns: tuple[TurnView | None, TurnView | None]
@@ -46,9 +47,9 @@ class SideBySide(NamedTuple):
 
 
 def side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
-    """Put a test next to itself as another agent played it.
+    """Put a test next to the same test as another agent played it.
 
-    Raises InputError if the runs do not both have it, or do not play the same tests, and JournalError for a damaged journal.
+    Raises InputError if the runs do not both have the test, or do not play the same tests, and JournalError for a damaged journal.
     """
     if (one.manifest.suite.name, one.column, test_key(one, test)) != (other.manifest.suite.name, other.column, test_key(other, test)):
         raise InputError(f"{one.name} and {other.name} do not play the same tests; choose two runs of one suite, span and seed")
@@ -90,7 +91,7 @@ class _Said(NamedTuple):
 
 
 def _said(conversation: ConversationView | None, number: int) -> _Said:
-    """A turn with its message and its reply, None for what was not said."""
+    """Return a turn with its message and its reply, with None for a missing one."""
     turn = conversation.turn(number) if conversation is not None else None
     if conversation is None or turn is None:
         return _Said(None, None, None)

@@ -21,10 +21,10 @@ DASHES: Final[tuple[tuple[float, ...], ...]] = ((), (5, 2), (1.5, 1.5), (7, 2, 1
 FILLS: Final[tuple[Fill, ...]] = ("full", "none", "left", "bottom")
 
 MAX_WIDTH: Final = 44
-"""Characters in a line of a label."""
+"""The number of characters in a line of a label."""
 
 MAX_LINES: Final = 3
-"""Lines of a label. A longer one is cut."""
+"""The number of lines in a label. A longer label is cut."""
 
 
 @final
@@ -43,7 +43,7 @@ class Style(NamedTuple):
 
 
 def styles(agents: Sequence[str]) -> dict[str, Style]:
-    """A style for each agent. Agents with the same model share its colour; the bare model comes first."""
+    """Return a style for each agent. Agents with the same model share its colour; the bare model comes first."""
     models: dict[str, list[str]] = {}
     for agent in sorted(agents, key=lambda agent: (_depth(agent), agents.index(agent))):
         models.setdefault(_model(agent), []).append(agent)
@@ -52,7 +52,7 @@ def styles(agents: Sequence[str]) -> dict[str, Style]:
 
 
 def _style(model: int, nth: int) -> Style:
-    nth += model // len(COLOURS)  # with more models than colours, colours are used again with the next hatch
+    nth += model // len(COLOURS)  # with more models than colours, colours are reused with the next hatch
     return Style(
         COLOURS[model % len(COLOURS)],
         MARKERS[model % len(MARKERS)],
@@ -63,7 +63,7 @@ def _style(model: int, nth: int) -> Style:
 
 
 def _model(agent: str) -> str:
-    """The model in a spec: `openai/gpt-4o` of `ltm/openai/gpt-4o?memory=json`."""
+    """Return the model in a spec: `openai/gpt-4o` for `ltm/openai/gpt-4o?memory=json`."""
     return "/".join(_kind(agent).split("/")[-2:])
 
 
@@ -72,12 +72,12 @@ def _depth(agent: str) -> int:
 
 
 def _kind(agent: str) -> str:
-    """A spec without its options and its run's label."""
+    """Return a spec without its options and its run's label."""
     return agent.partition("?")[0].partition(" [")[0]
 
 
 def labels(agents: Sequence[str]) -> dict[str, str]:
-    """A label for each agent. Agents whose labels would be equal after cutting are numbered."""
+    """Return a label for each agent. If labels would be equal after cutting, they are numbered."""
     texts: dict[str, str] = {}
     for agent in agents:
         text = label(agent)
@@ -87,7 +87,7 @@ def labels(agents: Sequence[str]) -> dict[str, str]:
 
 
 def label(agent: str) -> str:
-    """A spec wrapped to fit next to a figure, with line breaks before its options where possible."""
+    """Return a spec wrapped to fit next to a figure, with line breaks before its options where possible."""
     text = visible(" ".join(agent.split())) or "(no name)"
     lines: list[str] = []
     for part in text.replace("?", "\0?").replace("&", "\0&").split("\0"):

@@ -28,7 +28,7 @@ class Times(NamedTuple):
 
 
 def times(conversations: Iterable[ConversationView]) -> Times | None:
-    """The measured times of all replies that the agent was asked for; None if none was measured."""
+    """Return the measured times of all replies that the agent was asked for; None if none was measured."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
     seconds = sorted(turn.seconds for turn in turns if turn.asked and turn.seconds is not None)
     if not seconds:
@@ -37,8 +37,8 @@ def times(conversations: Iterable[ConversationView]) -> Times | None:
 
 
 def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval | None:
-    """The interval of the score of a run's tests, all or those of a scenario; None if it cannot be estimated (see `interval`), or if no
-    test has a score."""
+    """Return the interval of the score over all of a run's tests, or over a scenario's; None if it cannot be estimated (see `interval`), or
+    if no test has a score."""
     tests = [test for test in tests if test.counts]
     if all(test.score is None for test in tests):
         return None
@@ -46,11 +46,11 @@ def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval 
 
 
 def without_score(result: Result) -> dict[str, int]:
-    """How many tests have no score, by status."""
+    """Return how many tests have no score, by status."""
     return dict(sorted(Counter(str(test.status) for test in result.tests if test.score is None).items()))
 
 
 def failures(run: RunFolder, conversations: Mapping[str, ConversationView]) -> dict[str, Failure]:
-    """The agent's last failure in each conversation that did not finish."""
+    """Return the agent's last failure in each conversation that did not finish."""
     found = run.failures()
     return {id: failure for id, failure in found.items() if (conversation := conversations.get(id)) and not conversation.closed}

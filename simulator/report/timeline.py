@@ -1,5 +1,5 @@
-"""The timeline of a run: a lane for each test, over the tokens of its conversation, with its turns and its grade. Where a history has too
-many questions for that, a lane for each grade."""
+"""The timeline of a run: a lane for each test, over the tokens of its conversation, with its turns and its grade. If a history has too many
+questions for that, there is a lane for each grade."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from longspan.simulator.report.reading import ConversationView, Stretch, TestVie
 __all__ = ["MAX_LANES", "Lane", "Mark", "Panel", "Sum", "Tick", "grade_of", "panels", "played_in", "ticks"]
 
 MAX_LANES: Final = 40
-"""Lanes of tests that a panel shows. Of tests in conversations of their own, the others are folded."""
+"""The most lanes that a panel shows. If tests have conversations of their own, the remaining lanes are folded."""
 
 MAX_JUMPS: Final = 60
-"""Jumps of the clock that are drawn. Where there are more, as in a history with a date for every turn, they tell nothing."""
+"""The most jumps of the clock that are drawn. A history with a date for every turn has more, and they would show nothing."""
 
 Grade = Literal["full", "part", "low", "none"]
 """A test's grade: all points, more than chance, no more than chance, or no score."""
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A turn of a test. `at`: where its message starts, as a share of the conversation's tokens."""
+    """A turn of a test. `at` is where its message starts, as a share of the conversation's tokens."""
 
     at: float
     turn: TurnView
@@ -51,10 +51,10 @@ class Tick(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One test, without its farewell, in a conversation of `tokens` tokens. A branch's tokens are its trunk's and its own.
+    """One test, without its farewell, in a conversation of `tokens` tokens. A branch's tokens include its trunk's.
 
-    `marks`: its turns, and the needles that it needs of a history. `spans`: from the first of them to its last question. `watched`: the
-    turns it watched. `filler` and `jumps` are empty unless the test has a conversation to itself.
+    `marks`: its turns, and the needles that it needs from a history. `spans`: from the first of them to its last question. `watched`: the
+    turns that it watched. `filler` and `jumps` are empty unless the test has a conversation to itself.
     """
 
     test: TestView
@@ -69,7 +69,7 @@ class Lane(NamedTuple):
 
 @final
 class Sum(NamedTuple):
-    """The tests of a grade that ask about a history: how many they are, and the needles that they need."""
+    """The tests with the same grade that ask about a history: their number, and the needles that they need."""
 
     grade: Grade
     tests: int
@@ -78,9 +78,11 @@ class Sum(NamedTuple):
 
 @final
 class Panel(NamedTuple):
-    """Lanes over the `tokens` of one `conversation` and of the longest branch of it; None if each lane has a conversation of its own.
+    """Lanes over the `tokens` of one `conversation` and its longest branch; `conversation` is None if each lane has a conversation of its
+    own.
 
-    `tests`: how many tests it shows, each in a lane, or all of a grade in one of `sums`. `history`: what of it was told, if it is told.
+    `tests` is the number of tests shown, each in a lane or together with others of its grade in `sums`. `history` is the part of the
+    conversation that was told, if any.
     """
 
     conversation: ConversationView | None
@@ -95,7 +97,7 @@ class Panel(NamedTuple):
 
 
 def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
-    """A panel for each conversation with several tests, its own or those of its branches, and one for all others."""
+    """Return a panel for each conversation with several tests, its own or its branches', and one panel for all others."""
     together: dict[str, list[TestView]] = {}
     for test in tests:
         if (conversation := conversations.get(test.result.conversation or "")) is not None:
@@ -106,7 +108,7 @@ def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationVi
 
 
 def played_in(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """By conversation: its tests as JSON, for the page's script. A test is open from its `first` turn to its `last`."""
+    """Return the tests of each conversation as JSON, for the page's script. A test is open from its `first` turn to its `last`."""
     found: dict[str, list[dict[str, Any]]] = {id: [] for id in conversations}
     for test in tests:
         if test.stretch is not None:
@@ -117,7 +119,7 @@ def played_in(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[s
 
 
 def _shared(conversation: ConversationView, tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
-    """The panel of a conversation. Questions about a history that are too many for a lane each are summed up by grade."""
+    """Return the panel of a conversation. If a history has too many questions for a lane each, they are summed up by grade."""
     played = [conversations[str(test.result.conversation)] for test in tests]
     total = max(1, conversation.tokens, *(each.tokens for each in played))
     told = [turn.number for turn in conversation.turns if turn.told]
@@ -193,7 +195,8 @@ def _jumps(conversation: ConversationView, total: int) -> list[float]:
 
 
 def _covered(conversation: ConversationView, stretch: Stretch, total: int) -> Piece:
-    """The tokens of a stretch of turns, with their replies. Turns that a damaged journal lacks cover nothing."""
+    """Return the part of the tokens that a stretch of turns covers, with their replies. Turns missing from a damaged journal cover
+    nothing."""
     first, after = conversation.turn(stretch.first), conversation.turn(stretch.last + 1)
     if first is None:
         return Piece(0, 0)
@@ -205,7 +208,7 @@ def _piece(start: int, end: int, total: int) -> Piece:
 
 
 def ticks(total: int) -> list[Tick]:
-    """Two to five round numbers of tokens, starting at 0."""
+    """Return two to five round numbers of tokens, starting at 0."""
     step = next(step for power in range(20) for step in (10**power, 2 * 10**power, 5 * 10**power) if total / step < 5)
     return [Tick(at / total, _tokens(at)) for at in range(0, total + 1, step)]
 
