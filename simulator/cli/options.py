@@ -71,7 +71,9 @@ def duration(text: str) -> float:
 
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", help="Stop after the first turn that ends past this time.", parser=duration, metavar="TIME"),
+    typer.Option(
+        "--time-limit", help="Stop after the first turn that ends past this time, such as 90m or 2h.", parser=duration, metavar="TIME"
+    ),
 ]
 """The option for a limit in time. A run that is stopped can be resumed."""
 

@@ -20,10 +20,16 @@ FailedOption = Annotated[int, typer.Option(help="Failed tests to print with thei
 
 FailUnderOption = Annotated[
     float | None,
-    typer.Option("--fail-under", help="Exit with 1 if an agent scores less than this share of full marks.", min=0, max=1, metavar="SHARE"),
+    typer.Option(
+        "--fail-under",
+        help="Exit with 1 if an agent scores less than this share of full marks, such as 0.8.",
+        min=0,
+        max=1,
+        metavar="SHARE",
+    ),
 ]
 
-JunitOption = Annotated[Path | None, typer.Option(help="Also write the tests as JUnit XML.", metavar="FILE")]
+JunitOption = Annotated[Path | None, typer.Option(help="Also write the tests as JUnit XML; full marks pass.", metavar="FILE")]
 
 
 @takes_grid
