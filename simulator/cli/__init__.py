@@ -47,7 +47,7 @@ __all__ = ["main", "run_command"]
 
 
 class _PlainHelp:
-    """Help without the ranges of numbers and the types of arguments and flags."""
+    """Help that leaves out the ranges of numbers and the types of arguments and flags."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from typer import rich_utils
@@ -56,7 +56,7 @@ class _PlainHelp:
         for param in self.get_params(ctx):  # type: ignore[attr-defined]
             if param.param_type_name == "argument" or param.is_flag:
                 param.display_type_rich = lambda ctx: ""
-            if isinstance(param.show_default, str):  # in words: not in brackets of its own
+            if isinstance(param.show_default, str):  # in words, so not in brackets of its own
                 param._get_default_string = lambda *, words=param.show_default, **_: words
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
@@ -79,7 +79,7 @@ class _Group(_PlainHelp, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:  # of a bare one, Typer makes an exit code without a word
+        except KeyboardInterrupt as error:  # Typer turns a bare one into an exit code, without a word
             raise BaseExceptionGroup("interrupted", [error]) from None
 
 
@@ -139,11 +139,11 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "prune": prune.prune,
     },
 }
-"""The commands by the panels that the help shows. The first panel has what a newcomer needs."""
+"""The commands, by the panels of the help. A newcomer needs only the first panel."""
 
 
 def _unwrapped(text: str) -> str:
-    """A docstring with each paragraph in one line, so that the help wraps it to the terminal's width."""
+    """Return a docstring with each paragraph on one line, so that the help is wrapped to the terminal's width."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
@@ -159,23 +159,23 @@ app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 FULL: Final = "the memory is full; play fewer runs or conversations at once, or give smaller files"
 
 UNMAPPED: Final = "failed to map segment"
-"""What the dynamic loader says where the memory is too full for a library."""
+"""The dynamic loader's message if memory is too full for a library."""
 
 
 LOADED: Final = 150_000
-"""About as many objects as are made before a run begins. They stay, so Python need not search them for garbage meanwhile."""
+"""Roughly the number of objects made before a run begins. They stay, so Python need not search them for garbage meanwhile."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: with code 0 if it succeeded, 1 if it failed, 2 if its input is invalid, 130 if it was interrupted."""
-    if arguments is None:  # the process is ours; whoever calls with arguments keeps Python's own way to find garbage
+    if arguments is None:  # the process is ours; callers that pass arguments keep Python's own way of finding garbage
         _collect_after_loading()
-        atexit.register(gc.freeze)  # all of the process's memory is about to be given back, so Python need not search it for garbage
+        atexit.register(gc.freeze)  # memory is about to be given back as a whole, so Python need not search it for garbage
     sys.exit(run_command(arguments))
 
 
 def _collect_after_loading() -> None:
-    """Put off Python's first search for garbage until LOADED objects have been made. After it, all is as usual."""
+    """Postpone Python's first search for garbage until LOADED objects have been made. Later searches are as usual."""
     usual = gc.get_threshold()
     if usual[0] == LOADED:
         return
@@ -218,7 +218,7 @@ def run_command(arguments: Sequence[str] | None) -> int:
                 return 1 if isinstance(cause, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {why}", 1)
             case MemoryError():
                 return _fail(FULL, 1)
-            case ImportError() if UNMAPPED in str(cause):  # a library that is loaded late finds no room
+            case ImportError() if UNMAPPED in str(cause):  # there is no room for a library that is loaded late
                 return _fail(FULL, 1)
             case RecursionError():
                 return _fail("something is nested too deeply to be read; look for thousands of brackets in a row in the files given", 1)
@@ -228,7 +228,7 @@ def run_command(arguments: Sequence[str] | None) -> int:
 
 
 def _invalid(error: typer.TyperException) -> str:
-    """Say which option or argument is invalid, and how."""
+    """Say which option or argument is invalid, and why."""
     if error.__cause__ is not None:  # pydantic's error
         from pydantic import ValidationError
 
@@ -237,13 +237,13 @@ def _invalid(error: typer.TyperException) -> str:
     params = getattr(getattr(error, "ctx", None), "params", {})
     if "suite" in params and (extra := re.search(r"extra arguments? \((.+)\)$|extra argument\(s\) \((.+)\)$", error.message)):
         return f"{error.message}{_option_meant(str(params['suite']), str(extra[1] or extra[2]))}"
-    if near := getattr(error, "possibilities", None):  # of an option that there is not
+    if near := getattr(error, "possibilities", None):  # the option does not exist
         return f"{error.message}{meant(str(getattr(error, 'option_name', '')), near)}"
     return error.format_message()
 
 
 def _option_meant(suite: str, extra: str) -> str:
-    """Say which option was probably meant by what stands after the suite."""
+    """Say which option the words after the suite probably mean."""
     from longspan.simulator.base.installed import AGENTS, installed
     from longspan.simulator.base.sizes import is_size
 
@@ -255,7 +255,7 @@ def _option_meant(suite: str, extra: str) -> str:
 
 
 def _only(given: Sequence[str]) -> typer.Typer:
-    """The app with just the given command, if there is one: Typer works out the options of all that it has."""
+    """Return the app with only the given command, if it exists, because Typer works out the options of every command that an app has."""
     named = [command for command in app.registered_commands if [command.name] == given[:1]]
     if not named:
         return app
@@ -265,7 +265,7 @@ def _only(given: Sequence[str]) -> typer.Typer:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error that matters in a group: an interrupt, else a LongspanError, else one of the system, else the group itself."""
+    """Return the error that matters in a group: an interrupt, else a LongspanError, else a system error, else the group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     kinds = (KeyboardInterrupt, LongspanError, (OSError, MemoryError, RecursionError, ImportError))
@@ -276,7 +276,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _hides_interrupt(error: BaseException) -> bool:
-    """Return whether pydantic has made its own error of Ctrl-C, as it does while it prepares a model: in the first half second."""
+    """Return whether pydantic has turned Ctrl-C into an error of its own, as it does while preparing a model in the first half second."""
     from pydantic_core import SchemaError
 
     return isinstance(error, SchemaError) and "KeyboardInterrupt" in str(error)

@@ -135,5 +135,5 @@ def _show(test: str, sheet: Sheet) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text with single spaces."""
+    """Return text with single spaces."""
     return " ".join(text.split())

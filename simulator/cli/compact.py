@@ -1,4 +1,4 @@
-"""Tables at the terminal that are as narrow as they can be, and printed in parts where that is not narrow enough."""
+"""Tables for the terminal that are as narrow as possible, and printed in parts if they are still too wide."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ from longspan.simulator.cli.printed_tables import drawn, print_list
 __all__ = ["letters", "print_compact"]
 
 GAP: Final = 2
-"""Characters between two columns."""
+"""The number of characters between two columns."""
 
 SHORT: Final = 12
-"""Characters of a name that needs no letter."""
+"""A name with at most this many characters needs no letter."""
 
 
 def letters(names: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each name (of an agent, say) if any name is long; else nothing."""
+    """Return a letter for each name, such as an agent's, if any name is long; otherwise nothing."""
     if all(cell_len(name) <= SHORT for name in names):
         return {}
     return {name: _letter(number) for number, name in enumerate(names)}
 
 
 def _letter(number: int) -> str:
-    """The letters from A to Z, then AA to AZ, and so on."""
+    """Return the letters from A to Z, then AA to AZ, and so on."""
     return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
 def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> None:
-    """Print a table. Names that are keys of `called` are printed as their values. A value shared by all rows is printed once; columns
-    that do not fit beside the others come below them.
-    """
+    """Print a table. Names that are keys of `called` are replaced by their values. A value shared by all rows is printed once; columns that
+    do not fit beside the others are printed below them."""
     table = _called(drawn(table), called)
     table, same = _varying(table)
     console.print(f"\n{as_line(table.title)}", style="bold")
@@ -60,13 +59,13 @@ def _called(table: Table, called: Mapping[str, str]) -> Table:
 
 
 def _name(head: str, called: Mapping[str, str]) -> str:
-    """A column's head, which may say something after a name and a comma."""
+    """Return a column's head. If it begins with a name that has a letter, alone or before a comma, the letter replaces the name."""
     found = next((name for name in called if head == name or head.startswith(f"{name}, ")), "")
     return called[found] + head.removeprefix(found) if found else head
 
 
 def _varying(table: Table) -> tuple[Table, list[str]]:
-    """Return the table without the columns that are the same in all of two or more rows, and what these say."""
+    """Return the table without columns that have the same value in all of two or more rows, and lines with these values."""
     columns = list(zip(table.columns, *table.rows, strict=True))
     same = [number > 0 and len(table.rows) > 1 and len(set(column[1:])) == 1 for number, column in enumerate(columns)]
     if not any(same) or sum(same) == len(same) - 1:
@@ -81,7 +80,7 @@ def _only(table: Table, columns: Sequence[int]) -> Table:
 
 
 def _widths(table: Table) -> list[int]:
-    """The width of each column: no cell is broken, and a head only between its words."""
+    """Return the width of each column, such that no cell is broken and heads are broken only between words."""
     columns = zip(table.columns, *table.rows, strict=True)
     return [max(map(cell_len, [*head.split(), *cells]), default=0) for head, *cells in columns]
 

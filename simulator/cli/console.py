@@ -1,4 +1,4 @@
-"""Rich's console for text that is not ours."""
+"""Rich's console, for text from outside."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from longspan.simulator.base.terminal import as_line, visible
 __all__ = ["Console", "wide_console"]
 
 WIDTH: Final = 160
-"""Columns of a line if the output is not a terminal."""
+"""The width of a line in columns if the output is not a terminal."""
 
 
 @final
 class Console(console.Console):
-    """A console on which only Rich itself writes control sequences: `visible` has gone over everything else. In a notebook it writes to
-    its file too, and not into a cell.
+    """A console where only Rich itself writes control sequences: all other text has passed through `visible`. In a notebook it writes to
+    its file as well, and not into a cell.
 
-    Markup, emoji codes and highlighting are off. Text is best given as str: of a `Text`, Rich drops some control characters silently.
+    Markup, emoji codes and highlighting are off. Text is best given as str: from a `Text`, Rich silently drops some control characters.
     """
 
     def __init__(self, file: IO[str] | None = None, **options: Any) -> None:
@@ -42,6 +42,6 @@ class Console(console.Console):
 
 
 def wide_console(file: IO[str] | None = None) -> Console:
-    """A console on `file`, or else standard output, as wide as the terminal, or WIDTH columns if it is not a terminal."""
+    """Return a console on `file`, or else standard output, as wide as the terminal, or WIDTH columns wide if it is not a terminal."""
     made = Console(file)
     return made if made.file.isatty() else Console(file, width=WIDTH)

@@ -1,4 +1,4 @@
-"""A progress counter for long commands: one updated line on a terminal, a line for each tenth elsewhere."""
+"""A progress counter for long commands: one line that is updated on a terminal, or a line for each tenth elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Counter"]
 
 @final
 class Counter:
-    """Shows how many of `what` are done, on standard error. `quiet` shows nothing."""
+    """Shows progress on standard error: how many of `what` are done. `quiet` shows nothing."""
 
     def __init__(self, what: str, *, quiet: bool = False) -> None:
         self._what = what

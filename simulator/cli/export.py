@@ -18,7 +18,7 @@ __all__ = ["export"]
 Table = Literal["csv", "jsonl", "parquet"]
 
 TABLES: Final[tuple[Table, ...]] = get_args(Table)
-"""Formats of tables, each the ending of a file."""
+"""The formats of tables. Each is also the suffix of a file."""
 
 
 def export(
@@ -31,8 +31,8 @@ def export(
 ) -> int:
     """Export the tests and turns of runs.
 
-    Writes two tables; with --format inspect logs for Inspect AI's viewer; with --format dataset the user's side, to play it elsewhere,
-    for which a run from elsewhere may need --trust. Damaged and unfinished runs are named and left out.
+    Writes two tables; with --format inspect, logs for Inspect AI's viewer; with --format dataset, the user's side, to play it elsewhere (a
+    run from elsewhere may need --trust for this). Damaged and unfinished runs are named and left out.
     """
     from longspan.simulator.analysis.export import export as write
     from longspan.simulator.base.errors import InputError

@@ -1,4 +1,4 @@
-"""What a memory found for the questions of a test, and at which places their evidence was."""
+"""The memories that an agent found for a test's questions, and the ranks of the evidence among them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from longspan.simulator.report.reading import TestView, TurnView
 __all__ = ["Found", "found_at", "places"]
 
 CHARS: Final = 200
-"""Characters shown of a memory."""
+"""The number of characters shown of a memory."""
 
 
 @final
 class Found(NamedTuple):
-    """A memory that was read for a question, with the turns that it comes from. `rank` counts from 1; `needed`: the question needs it."""
+    """A memory that was read for a question, with the turns that it comes from. `rank` counts from 1; `needed` means that the question
+    needs it."""
 
     rank: int
     text: str
@@ -24,14 +25,14 @@ class Found(NamedTuple):
 
 
 def found_at(test: TestView, turn: TurnView) -> list[Found]:
-    """Return the memories that were read for a turn of a test, the first ones first, as far as the agent's trace tells."""
+    """Return the memories that were read for a turn of a test, in order of rank, as far as the agent's trace tells."""
     read = (turn.memory or {}).get("read") or []
     ranks = {pair.rank for pair in test.result.evidence if pair.question_turn == turn.number and pair.rank is not None}
     return [Found(rank, _text(test, each), each.get("turns", []), rank in ranks) for rank, each in enumerate(read, 1)]
 
 
 def _text(test: TestView, memory: Mapping[str, Any]) -> str:
-    """The start of a memory's text, or of its turn's text if the memory has none of its own."""
+    """Return the start of a memory's text, or of its turn's text if the memory has none of its own."""
     text = memory.get("text", "")
     told = text if isinstance(text, str) else str(text[0])
     if not told and test.conversation is not None:
@@ -42,7 +43,7 @@ def _text(test: TestView, memory: Mapping[str, Any]) -> str:
 
 
 def places(test: TestView, turn: TurnView) -> list[str]:
-    """Say of each needle of a question at which place it was found."""
+    """Say which rank each needle of a question had."""
     count = len((turn.memory or {}).get("read") or []) + int((turn.memory or {}).get("unread", 0))
     said = []
     for pair in test.result.evidence:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["agents", "runs", "scenarios", "suites"]
 
 INDENT: Final = "    "
-"""What stands before the lines about a run."""
+"""The indentation of the lines about a run."""
 
 
 def scenarios(json_: JsonOption = False) -> None:
@@ -116,7 +116,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
 
 
 def _is_shown(folder: Path, out: Path) -> bool:
-    """Whether no part of its path is hidden. Folders being written or deleted are hidden."""
+    """Return whether no part of its path is hidden. Folders that are being written or deleted are hidden."""
     return not any(part.startswith(".") for part in folder.relative_to(out).parts)
 
 
@@ -128,7 +128,7 @@ def _score(result: Result, shares: bool) -> str:
 
 
 def _details(manifest: Manifest, result: Result | None) -> list[str]:
-    """Return what a run plays, and what it cost, in short."""
+    """Return in brief what a run plays and how much it cost."""
     from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
     from longspan.simulator.subject.ledger import known_cost
 
@@ -142,7 +142,7 @@ def _details(manifest: Manifest, result: Result | None) -> list[str]:
 
 
 def _lines(parts: Sequence[str], width: int) -> list[str]:
-    """Return the parts as indented lines of at most `width` columns, each as many parts as fit. Parts that are longer are folded."""
+    """Arrange the parts in indented lines of at most `width` columns, with as many parts as fit on each. Longer parts are folded."""
     from rich.cells import cell_len, chop_cells
 
     from longspan.simulator.base.terminal import as_line
@@ -158,7 +158,7 @@ def _lines(parts: Sequence[str], width: int) -> list[str]:
 
 
 def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> dict[str, Any]:
-    """A run as JSON: what it plays, and its score if it has been graded, or why it cannot be read."""
+    """Return a run as JSON: its settings, and its score if it has been graded, or the reason why it cannot be read."""
     from longspan.simulator.subject.ledger import total_cost
 
     if manifest is None:

@@ -1,4 +1,4 @@
-"""The options of the commands that plan runs, and what several commands share."""
+"""The options of the commands that plan runs, and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def size(text: str) -> int:
 MaxTokens = Annotated[
     int | None, typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in all.", parser=size, metavar="N")
 ]
-"""The option for a limit in tokens, as for dollars."""
+"""The option for a limit in tokens, like the one for dollars."""
 
 
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,6}|[0-9]{1,7}\.[0-9]{1,3})([smhd])", re.ASCII)
@@ -186,7 +186,7 @@ class GridOptions:
 
 
 def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[..., int]:
-    """Replace a command's first parameter, a GridOptions, by its fields, so that Typer makes an option of each."""
+    """Replace a command's first parameter, a GridOptions, by its fields, so that Typer makes an option from each."""
     hints = get_type_hints(GridOptions, include_extras=True)
     defaults = GridOptions()
     options = {each.name: getattr(defaults, each.name) for each in fields(GridOptions)}

@@ -96,7 +96,8 @@ def _card(paths: Sequence[Path], format: Format) -> bytes:
 
 
 def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
-    """Draw what disturbs agents, over runs that may differ in their parameters, and say it. Raises InputError if nothing tells."""
+    """Draw the disturbances of agents' memories over runs that may differ in their parameters, and describe them. Raises InputError if
+    there are none."""
     from longspan.simulator.analysis.interference import interference
     from longspan.simulator.files.reading import writing
     from longspan.simulator.measures.group_tables import one_line
@@ -135,7 +136,7 @@ def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
 
 
 def _format(out: Path, single: bool, format: Format | None) -> Format:
-    """Return the format: from the suffix of --out for a single figure, from --format for all. Raises InputError if they conflict."""
+    """Return the format: from the suffix of --out for a single figure, from --format for several. Raises InputError if they conflict."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.report.figures import FIGURES, FORMATS
 
@@ -152,7 +153,7 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
 
 
 def print_unusable(unusable: Sequence[Unusable]) -> None:
-    """List the runs that are left out on standard error."""
+    """List on standard error the runs that are left out."""
     from longspan.simulator.measures.group_tables import one_line
 
     for run in unusable:

@@ -14,7 +14,7 @@ from longspan.simulator.cli.console import Console
 __all__ = ["cut", "drawn", "print_list", "print_table"]
 
 MAX_SHADED: Final = 10
-"""The most shaded columns that a heatmap prints as figures; a wider one is drawn as characters."""
+"""The most shaded columns that a heatmap shows as numbers. A wider one is drawn with characters."""
 
 UNBROKEN: Final = 12
 """A cell of at most this many characters is never folded."""
@@ -57,7 +57,7 @@ def _grid(table: Table) -> Grid:
 
 
 def print_list(console: Console, table: Table) -> None:
-    """Print each row as a heading, of its first `heads` cells, and a line for each of the others."""
+    """Print each row as a heading, made of its first `heads` cells, and a line for each other cell."""
     heads = table.heads or 1
     for row in table.rows:
         console.print(as_line(" · ".join(row[:heads])))
@@ -76,19 +76,19 @@ def _fitting(table: Table, width: int) -> Table | None:
 
 
 def _width(table: Table) -> int:
-    """The minimum width of the table in characters."""
+    """Return the minimum width of the table in characters."""
     return sum(width + 3 for width in _widths(table)) + 1
 
 
 def _widths(table: Table) -> list[int]:
-    """The minimum width of each column in characters, at which no word or short cell is broken."""
+    """Return the smallest width of each column, in characters, that breaks no word or short cell."""
     columns = zip(table.columns, *table.rows, strict=True)
     parts = ([part for cell in column for part in ([cell] if cell_len(cell) <= UNBROKEN else cell.split())] for column in columns)
     return [max(map(cell_len, pieces), default=0) for pieces in parts]
 
 
 def drawn(table: Table) -> Table:
-    """Replace the shaded columns of a wide heatmap by one column with a character for each. Other tables stay as they are."""
+    """Replace the shaded columns of a wide heatmap by one column with a character for each of them. Other tables stay as they are."""
     if table.shades is None:
         return table
     shaded = [any(shade is not None for shade in column) for column in zip(*table.shades, strict=True)]

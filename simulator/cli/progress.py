@@ -1,4 +1,4 @@
-"""The progress of runs at the terminal while they are played."""
+"""The progress of runs on the terminal while they are played."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ FIGURES: Final = {
     "open": 4,
     "virtual time": 16,
 }
-"""Columns of the live table and the characters that they take, the most important first. A narrow terminal shows the first of them."""
+"""Columns of the live table and their widths in characters, most important first. A narrow terminal shows only the first of them."""
 
 ORDER: Final = ("tests", "done", "elapsed", "left", "cost", "turn", "tokens", "virtual time", "open", "score")
-"""The same from left to right."""
+"""The same columns from left to right."""
 
 NAME: Final = 18
-"""Characters of a run's name at least."""
+"""The minimum number of characters for a run's name."""
 
 MARGIN: Final = 2
 GAP: Final = 3
-"""Characters around the live table, and between two of its columns."""
+"""The number of characters around the live table, and between two of its columns."""
 
 
 @final
 class Progress:
-    """Live progress of several runs: tests, how far, time, cost, turn, tokens, virtual time, open tests, score so far.
+    """Live progress of several runs: tests, share done, time, cost, turn, tokens, virtual time, open tests, score so far.
 
-    On a terminal it is a live table. Elsewhere it is a line when a run starts, and one for each tenth of its tests.
-    Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
+    A terminal shows a live table. Elsewhere, a line is printed when a run starts and for each tenth of its tests. Nothing is shown when a
+    person is the agent: they use the terminal, and must not see their score yet.
     """
 
     def __init__(self, plans: Sequence[Plan], console: Console | None = None) -> None:
@@ -81,7 +81,7 @@ class Progress:
             self._live.stop()
 
     def heard(self, heard: RunEvent) -> None:
-        """Take the next event of a run's conversation. A closed terminal does not stop the run."""
+        """Process the next event of a run's conversation. A closed terminal does not stop the run."""
         if self._quiet:
             return
         try:
@@ -127,7 +127,7 @@ class Progress:
         return table if self.standings else "creating the tests ..."
 
     def _shown(self) -> tuple[list[Standing], list[Standing]]:
-        """The runs that fit on the terminal, unfinished ones first, and the rest."""
+        """Return the runs that fit on the terminal, unfinished ones first, and the rest."""
         room = max(3, self._console.height - 6)
         runs = sorted(self.standings, key=lambda run: (run.done, run.place))
         if len(runs) <= room:
@@ -136,5 +136,5 @@ class Progress:
 
 
 def _cut(name: str, room: int) -> str:
-    """A run's name cut to `room` characters. Its end, which has the seed, is kept."""
+    """Cut a run's name to `room` characters. The end is kept, because it has the seed."""
     return name if len(name) <= room else f"{name[: max(1, room - 9)]}…{name[-8:]}"

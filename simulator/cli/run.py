@@ -83,7 +83,7 @@ def run(
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
-    """Write a JUnit file if it is wanted. Return 1 if an agent's mean score at a span is below the share that is wanted, else 0."""
+    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0."""
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.terminal import complain
 
@@ -104,7 +104,7 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
 
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
-    """Print the outcomes of runs, with up to `failed` tests of a single one, and return the exit code."""
+    """Print the outcomes of runs, with up to `failed` failed tests if there is a single run, and return the exit code."""
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.cli.scores import print_outcome, print_outcomes, tell_interruption
 

@@ -66,7 +66,7 @@ def resume(
             f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
         )
     plan = replan(manifest, manifest.agent, folder.path.parent)
-    with folder.lock():  # first, since another process may be playing it
+    with folder.lock():  # first, because another process may be playing it
         folder.check()
         before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
@@ -248,7 +248,7 @@ def correct(
 
 
 def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
-    """Open a run's folder. What its manifest names is allowed if the user trusts it, or has named it as `agent`."""
+    """Open a run's folder. Everything that its manifest names is allowed if the user trusts the run, or named the same thing as `agent`."""
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.suite.trust import admit
 
@@ -258,7 +258,7 @@ def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tests whose score differs from the last one in grades.jsonl, by the grader or corrected, with both scores."""
+    """Return the tests whose score, by the grader or corrected, differs from the last one in grades.jsonl, with both scores."""
     previous = {str(entry.get("id")): entry for entry in grades}
     changed: dict[str, tuple[float | None, float | None]] = {}
     for test in result.tests:

@@ -1,4 +1,4 @@
-"""The summary printed after runs were played: scores, cost, failures, and where everything is."""
+"""The summary printed after runs have been played: scores, cost, failures, and where to find everything."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from longspan.simulator.suite.trust import is_trusted
 __all__ = ["FAILED", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
 
 FAILED: Final = 5
-"""Failed tests that are printed if nobody says how many."""
+"""The number of failed tests that are printed by default."""
 
 MAX_ROWS: Final = 20
-"""Rows of a scenario's own table. A longer one is only in the report."""
+"""The most rows printed of a scenario's own table. A longer table is only in the report."""
 
 MAX_NAMED: Final = 5
-"""Tests that are named each if they have no score for the same reason."""
+"""The most tests that are named individually if they have no score for the same reason."""
 
 LAST_LINES: Final = 4
-"""Lines of a failed agent's traceback or standard error."""
+"""The number of lines printed from a failed agent's traceback or standard error."""
 
 ONE_CONVERSATION: Final = "95% interval: it says nothing about other conversations; more seeds would"
-"""The note on an interval that comes from a single conversation."""
+"""The note on an interval from a single conversation."""
 
 COLOURS: Final[Mapping[Tone, str | None]] = {"plain": None, "warning": "yellow"}
 
 GAP: Final = 2
-"""Characters between two columns of the table of scores."""
+"""The number of characters between two columns of the table of scores."""
 
 
 @final
 class _Column(NamedTuple):
-    """A column of the table of scores: its cells below the head, and the figure of the whole run."""
+    """A column of the table of scores: its cells below the head, and the figure for the whole run."""
 
     name: str
     cells: list[str]
@@ -67,7 +67,7 @@ class _Column(NamedTuple):
 
 
 def print_outcome(outcome: Outcome, console: Console | None = None, failed: int = FAILED) -> None:
-    """Print a run's scores and the paths of its folder and report. Why it was interrupted goes to standard error."""
+    """Print a run's scores and the paths of its folder and report. If it was interrupted, the reason goes to standard error."""
     console = console or Console()
     if outcome.result is not None:
         print_scores(RunFolder(outcome.folder).manifest, outcome.result, console)
@@ -78,7 +78,7 @@ def print_outcome(outcome: Outcome, console: Console | None = None, failed: int 
 
 
 def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], console: Console | None = None) -> None:
-    """Print a line for each of several runs, why any was interrupted, and how to compare and show them.
+    """Print a line for each of several runs, reasons for interruptions, and commands to compare and show the runs.
 
     `compared`: the folders to compare, runs or folders of runs.
     """
@@ -93,7 +93,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     heads = [named.get(name, name) for name in columns]
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    for number, line in enumerate(lines):  # the run comes last: its name is never broken
+    for number, line in enumerate(lines):  # the run comes last, so that its name is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
     if any(found is not None and found.by == "tests" for found in intervals):
@@ -107,7 +107,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
 
 @final
 class _Row(NamedTuple):
-    """One of several runs, as text."""
+    """One of several runs, as strings."""
 
     score: str
     share: str
@@ -119,7 +119,7 @@ class _Row(NamedTuple):
 
 
 def _row(outcome: Outcome, result: Result, between: Interval | None, *, named: bool) -> _Row:
-    """Return a run's row. `named`: its score says what it measures."""
+    """Return a run's row. If `named`, the score includes the name of its measure."""
     dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
     score = _range(result) if result.ungraded else f"{_range(result)} of {result.max_score}"
     return _Row(
@@ -134,7 +134,7 @@ def _row(outcome: Outcome, result: Result, between: Interval | None, *, named: b
 
 
 def _interval(folder: Path, result: Result) -> Interval | None:
-    if not all(0 <= test.lowest <= test.highest <= 1 for test in result.tests):  # read from a sweep's folder
+    if not all(0 <= test.lowest <= test.highest <= 1 for test in result.tests):  # read from a sweep's folder, which may be forged
         return None
     with suppress(InputError):
         return score_interval(RunFolder(folder).manifest, result.tests)
@@ -142,7 +142,7 @@ def _interval(folder: Path, result: Result) -> Interval | None:
 
 
 def tell_interruption(outcome: Outcome) -> None:
-    """Print why a run was interrupted on standard error. Does nothing if it was not."""
+    """Print the reason for a run's interruption on standard error. Does nothing if it was not interrupted."""
     if outcome.error is not None:
         complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
 
@@ -158,7 +158,7 @@ def _print_interruption(outcome: Outcome, console: Console) -> None:
 
 
 def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
-    """Print the end of what a failed agent left, and where the rest is."""
+    """Print the end of a failed agent's output, and where the rest is."""
     with suppress(JournalError):
         details = next((failure.details for failure in run.failures().values() if failure.error == str(error)), "")
         if details:
@@ -175,7 +175,7 @@ def _needs_trust(folder: Path) -> bool:
 
 
 def print_scores(manifest: Manifest, result: Result, console: Console | None = None) -> None:
-    """Print a run's scores by scenario and in total, its scenarios' own tables, what has no score, and what it cost."""
+    """Print a run's scores by scenario and in total, its scenarios' own tables, the tests without a score, and the cost."""
     console = console or Console()
     whole = score_interval(manifest, result.tests)
     title, columns = _scores(manifest, result, whole)
@@ -230,7 +230,7 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
 
 
 def _print_kinds(result: Result, console: Console) -> None:
-    """Print the scores by kind of test and how much of the evidence was found, if the tests have tags."""
+    """Print the scores by kind of test, and the share of the evidence that was found, if the tests have tags."""
     if not (kinds := by_kind(result.tests)):
         return
     console.print()
@@ -247,7 +247,7 @@ def _print_kinds(result: Result, console: Console) -> None:
 
 
 def _unscored(result: Result) -> dict[str, list[str]]:
-    """Return the ids of tests that ended and have no score, by reason."""
+    """Return the ids of tests that ended without a score, by reason."""
     found: dict[str, list[str]] = {}
     for test in result.tests:
         if test.status in ("unscored", "scenario_error"):
@@ -256,7 +256,7 @@ def _unscored(result: Result) -> dict[str, list[str]]:
 
 
 def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple[str, list[_Column]]:
-    """Return the title and the columns of the table of scores, the most important first. A value shared by all rows goes into the title."""
+    """Return the title and the columns of the table of scores, most important first. A value shared by all rows goes into the title."""
     alone = all(test.exempt == "alone" for test in result.tests)
     tests = [scenario.tests for scenario in result.scenarios.values()]
     groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}
@@ -303,7 +303,7 @@ def failed_lines(tests: Sequence[TestResult], width: int) -> list[str]:
 
 
 def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
-    """Return the tests by their scores, and those with the same score in turn from each scenario, so that a few show all ways to fail."""
+    """Sort tests by score. Tests with the same score alternate between scenarios, so that the first few show all ways to fail."""
     seen: Counter[tuple[str, float | None]] = Counter()
     turns = []
     for test in tests:

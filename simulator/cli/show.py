@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["print_test", "show"]
 
 FOUND: Final = 5
-"""Memories shown of those that were found for a question."""
+"""The number of memories shown that were found for a question."""
 
 LINES: Final = 40
-"""Tests listed, unless all are wanted, where the output is no terminal."""
+"""The number of tests listed by default if the output is not a terminal."""
 
 INDENT: Final = 8
 """The indentation of a turn's text, so that nothing in it can look like the next turn."""
@@ -50,7 +50,7 @@ def show(
     from longspan.simulator.report.reading import Reading, TestView
     from longspan.simulator.results.graded_runs import load
 
-    _ = RunFolder(run).manifest  # a folder of runs is an error
+    _ = RunFolder(run).manifest  # so that a folder of runs is an error
     (graded,), _ = load([run])
     if test is None:
         if json_:
@@ -73,7 +73,7 @@ def show(
 
 
 def _turn(turn: TurnView, test: TestView) -> dict[str, Any]:
-    """A turn of a test as JSON, with what a memory found for it if it is a question."""
+    """Return a turn of a test as JSON, with the memories found for it if it is a question."""
     from longspan.simulator.cli.found import found_at
 
     return {
@@ -169,7 +169,7 @@ def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
     _print_text("user", _whole(turn.text), console)
     if turn.reply is None:
         _print_text("agent", "(no reply: the conversation was interrupted)", console)
-    elif turn.asked or turn.reply.length:  # a told conversation between two people has no replies
+    elif turn.asked or turn.reply.length:  # a history of a conversation between two people has no replies
         _print_text("agent" if turn.asked else "told", _whole(turn.reply), console)
     if (ideal := test.expected.get(turn.number)) is not None:
         _print_text("ideal", _whole(ideal), console)
@@ -178,7 +178,7 @@ def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
 
 
 def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
-    """Print what a memory found for a question, and at which places the question's needles are."""
+    """Print the memories found for a question, and the ranks of the question's needles."""
     from longspan.simulator.cli.found import found_at, places
 
     for line in places(test, turn):
@@ -193,7 +193,7 @@ def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
 
 
 def _print_text(label: str, text: str, console: Console) -> None:
-    """Print several lines of text, all of them indented, after a label."""
+    """Print several lines of text after a label, all of them indented."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 1, 0, 0))
@@ -204,7 +204,7 @@ def _print_text(label: str, text: str, console: Console) -> None:
 
 
 def _whole(text: Excerpt) -> str:
-    """The text, with a note at the cut if it is very long."""
+    """Return the whole excerpt, with a note at the cut if it is very long."""
     if not text.left_out:
         return text.head
     return f"{text.head}\n... {text.left_out:,} characters left out ...\n{text.tail}"

@@ -1,4 +1,4 @@
-"""How far runs are while they are played, however it is shown."""
+"""The progress of runs while they are played, however it is shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Standing", "Standings", "duration"]
 
 @final
 class Standings:
-    """How far each of the planned runs is that has begun, in the order of the plans."""
+    """The progress of each planned run that has begun, in the order of the plans."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self._names = [plan.name for plan in plans]
@@ -33,7 +33,7 @@ class Standings:
         return len(self._runs)
 
     def heard(self, heard: RunEvent) -> tuple[Standing, bool]:
-        """Take the next event of a run's conversation. Return the run, and whether a test has ended."""
+        """Process the next event of a run's conversation. Return the run, and whether a test has ended."""
         run = self._runs.get(heard.folder)
         if run is None:
             place = self._names.index(heard.plan.name) if heard.plan.name in self._names else 0
@@ -44,7 +44,7 @@ class Standings:
 
 @final
 class Standing:
-    """How far a run is."""
+    """The progress of a run."""
 
     def __init__(self, name: str, status: RunStatus, place: int) -> None:
         self.name = name
@@ -65,24 +65,24 @@ class Standing:
 
     @property
     def done(self) -> bool:
-        """Whether all its tests have ended, and all experiments with them."""
+        """Whether all of its tests and experiments have ended."""
         return self.ended == self.total and self.status.experiments_ended == self.status.experiments
 
     def first_reply(self, change: Change) -> bool:
-        """Whether a change is the run's first reply, after which its agent is known to answer."""
+        """Return whether a change is the run's first reply, which shows that its agent answers."""
         first = isinstance(change, Turn) and change.reply is not None and not self._answered
         self._answered = self._answered or first
         return first
 
     def milestone(self) -> bool:
-        """Whether another tenth of the tests has ended."""
+        """Return whether another tenth of the tests has ended."""
         tenths = 10 * self.ended // self.total
         new, self._tenths = tenths > self._tenths, tenths
         return new
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began, until it is done."""
+        """The number of seconds since it began, until it is done."""
         if self._took is None and self.done:
             self._took = monotonic() - self._began
         return monotonic() - self._began if self._took is None else self._took
@@ -125,7 +125,7 @@ def _lengths(plan: Plan) -> dict[str, Length]:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to wait in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
+    """Format a waiting time in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
     for unit, size in (("d", 86_400), ("h", 3_600)):
         if round(seconds / size, 1) >= 1:
             return f"{seconds / size:.1f} {unit}"

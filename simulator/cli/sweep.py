@@ -117,8 +117,8 @@ def _play(
     pairs: list[tuple[Plan, RunFolder]],
     json_: bool,
 ) -> list[Outcome]:
-    """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster. The whole sweep takes at most `limit`, and is stopped
-    after `seconds`."""
+    """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster. The whole sweep spends at most `limit`, and is
+    stopped after `seconds`."""
     import trio
 
     from longspan.simulator.cli.progress import Progress
