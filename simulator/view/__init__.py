@@ -21,7 +21,7 @@ __all__ = ["view"]
 
 
 async def view(folder: Path, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Serve the runs in `folder` until cancelled. `ready` is called with the URL, which has the token.
+    """Serve the runs in `folder` until cancelled. `ready` is called with the URL, including the token.
 
     Raises InputError if `folder` does not exist or is itself a run, and if the server cannot listen on the address.
     """
@@ -39,14 +39,14 @@ async def view(folder: Path, host: str, port: int, *, ready: Callable[[str], Non
 
 
 def _url_host(address: str) -> str:
-    """The address as a URL's host; this machine's name if the server listens on all addresses."""
+    """Return the address as a URL's host, or this machine's name if the server listens on all addresses."""
     if ip_address(address).is_unspecified:
         return socket.gethostname()
     return f"[{address}]" if ":" in address else address
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket bound to `host` and `port`; port 0 picks a free one. Raises InputError if that fails."""
+    """Return a socket bound to `host` and `port`; port 0 picks a free one. Raises InputError if that fails."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.socket(family, kind, protocol)

@@ -1,4 +1,4 @@
-"""The page on which people judge a run's summaries. Their answers are the only thing that `longspan view` writes."""
+"""The page where people judge a run's summaries. Their answers are the only thing that `longspan view` writes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ MARK: Final = re.compile(r"^\s*(?:[-*+•–]|[0-9]{1,3}[.)])\s+")
 """The mark at the beginning of a bullet."""
 
 FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
-"""With no referrer at all, browsers would not send the origin of a form either."""
+"""Without any referrer, browsers would not send the origin of a form either."""
 
 
 def can_be_judged(manifest: Manifest) -> bool:
-    """Whether a run has tests that people can judge, and no scenario that is code outside longspan's plugins."""
+    """Return whether a run has tests that people can judge, and no scenario that is code outside longspan's plugins."""
     return not named_in(manifest, ["scenarios"]) and any(map(_has_sheets, manifest.suite.scenarios))
 
 
@@ -53,13 +53,13 @@ def _has_sheets(scenario: str) -> bool:
 
 @final
 class AnnotationPages:
-    """Shows claims one at a time to a person who gives a name, and saves the answers."""
+    """Shows claims one at a time to a person who has given a name, and saves the answers."""
 
     def __init__(self, runs: RunList) -> None:
         self._runs = runs
 
     async def page(self, request: Request) -> Response:
-        """The next claim that `by` has not judged, after skipping `skip` of them; at the end, the table of agreement."""
+        """Return the next claim that `by` has not judged, after skipping `skip` of them; at the end, the table of agreement."""
         run = self._run(request)
         by = request.query_params.get("by", "").strip()[:100]
         skip = request.query_params.get("skip", "0")
@@ -88,7 +88,7 @@ class AnnotationPages:
         )
 
     def _run(self, request: Request) -> RunFolder:
-        """Raises MissingError and InputError like `RunList.run`, and InputError if the run's tests cannot be judged here."""
+        """Return the run. Raises MissingError and InputError like `RunList.run`, and InputError if its tests cannot be judged here."""
         run = self._runs.run(request.path_params["name"])
         if not can_be_judged(run.manifest):
             raise InputError(f"{run.path.name}: none of its tests can be judged here, only those of the suite summhay")
@@ -96,7 +96,7 @@ class AnnotationPages:
 
 
 def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
-    """Values for the template: a claim with its sheet, or the table of agreement."""
+    """Return values for the template: a claim with its sheet, or the table of agreement."""
     known = sheets(run)
     if not by:
         return {"claim": None, "table": agreements(run)}
@@ -108,13 +108,13 @@ def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
 
 
 def _claim(sheet: Sheet, test: str, claim: str) -> dict[str, Any]:
-    """Values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are left out."""
+    """Return values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are left out."""
     bullets = [visible(MARK.sub("", bullet)) for bullet in sheet.bullets]
     return {"test": test, "claim": claim, "text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": bullets}
 
 
 def _again(run: RunFolder, form: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Values for the template: the claim of a form that was refused, with its answers; None if the run has no such claim."""
+    """Return values for the template: the claim of a rejected form, with its answers; None if the run has no such claim."""
     known, by = sheets(run), form.get("by", "").strip()[:100]
     test, claim = form.get("test", ""), form.get("claim", "")
     sheet = known.get(test)
@@ -126,7 +126,7 @@ def _again(run: RunFolder, form: Mapping[str, str]) -> Mapping[str, Any] | None:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form. Raises InputError if it is invalid or too large."""
+    """Return the fields of a form. Raises InputError if it is invalid or too large."""
     body = b""
     async for chunk in request.stream():
         body += chunk

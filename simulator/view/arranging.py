@@ -1,4 +1,4 @@
-"""The list of runs in order and in groups."""
+"""The list of runs, sorted and grouped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDERS: Final[dict[str, str]] = {
     "seed": "seed",
     "state": "state",
 }
-"""By what runs can be sorted, and what that is called. A minus in front turns it round."""
+"""The orders of the list of runs, with their labels. A leading minus reverses an order."""
 
 KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "changed": lambda entry: -entry.changed,
@@ -38,8 +38,8 @@ KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
 
 @final
 class Group(NamedTuple):
-    """Runs that differ in their seeds only. `share` and `chance` are means, as shares of full marks, over those with results, which
-    are `scored`; `low` and `high` the least and the greatest share."""
+    """Runs that differ only in their seeds. `share` and `chance` are means over the `scored` runs that have results, as shares of full
+    marks; `low` and `high` are the smallest and the largest share."""
 
     entries: Sequence[ListedRun]
     scored: int
@@ -50,7 +50,7 @@ class Group(NamedTuple):
 
 
 def in_order(entries: Sequence[ListedRun], order: str) -> list[ListedRun]:
-    """Sort entries, which are the most recent first, by one of `ORDERS`; what is equal, by name."""
+    """Sort entries by one of `ORDERS`, and equal ones by name. They are given most recent first."""
     name = order.removeprefix("-")
     if name not in KEYS:
         return list(entries)
@@ -59,7 +59,7 @@ def in_order(entries: Sequence[ListedRun], order: str) -> list[ListedRun]:
 
 
 def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
-    """Group sorted entries by everything but their seeds. Groups are where their first entry is, or sorted by their means."""
+    """Group sorted entries by everything but their seeds. A group takes the place of its first entry, or is sorted by its mean."""
     found: dict[Hashable, list[ListedRun]] = {}
     for entry in entries:
         found.setdefault(_kind(entry), []).append(entry)

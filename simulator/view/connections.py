@@ -1,8 +1,8 @@
-"""Serves connections: those that never sent the token are limited in number, and those without a request in time.
+"""Serves connections, limiting the number of those that never sent the token, and the time of those without a request.
 
-Hypercorn's public `serve` and an ASGI middleware would not do, so its connections are served one by one. A middleware sees requests:
-it never meets a connection that sends none, nor can it close one. `serve` shields what it sends, so a client that reads nothing keeps
-it from stopping until the kernel gives up after `UNREAD_S`. tests/view/test_connections.py shows both.
+Hypercorn's public `serve` with an ASGI middleware would not do, so its connections are served one by one. A middleware sees only requests:
+it never meets a connection that sends none, nor can it close one. `serve` shields its sending, so a client that reads nothing keeps it from
+stopping until the kernel gives up after `UNREAD_S`. tests/view/test_connections.py shows both.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from longspan.simulator.view.guard import KNOWN
 __all__ = ["MAX_STRANGERS", "REQUEST_S", "Connections"]
 
 MAX_STRANGERS: Final = 64
-"""How many connections may be open that have not sent a request with the token. A new one closes the oldest."""
+"""The most connections that may be open without having sent a request with the token. A new one closes the oldest."""
 
 REQUEST_S: Final = 5.0
-"""Seconds in which the next request must be sent completely, except for its body."""
+"""The next request must be sent within this many seconds, except for its body."""
 
 UNREAD_S: Final = 60
-"""Seconds after which a connection ends whose client reads nothing."""
+"""A connection ends after this many seconds if its client reads nothing."""
 
 
 @final
 class Connections:
-    """Serves `app` to the connections to `listener` until cancelled."""
+    """Serves `app` to the connections of `listener` until cancelled."""
 
     def __init__(self, app: ASGIApp, listener: socket.socket, *, max_strangers: int = MAX_STRANGERS, request_s: float = REQUEST_S) -> None:
         self._app = app
         self._listener = listener
         self._max_strangers = max_strangers
-        self._strangers: dict[trio.SocketStream, None] = {}  # the oldest first
+        self._strangers: dict[trio.SocketStream, None] = {}  # oldest first
         self._config = _config(request_s)
         self._context = WorkerContext(None)
 

@@ -29,10 +29,10 @@ from longspan.simulator.view.run_list import has_results
 __all__ = ["LiveEvent", "LiveRun", "LiveRuns"]
 
 POLL_INTERVAL: Final = 0.25
-"""Seconds between two reads of the journals."""
+"""The number of seconds between two reads of the journals."""
 
 MAX_TURNS: Final = 300
-"""Turns that are kept for clients that connect later or read slowly."""
+"""The number of turns kept for clients that connect later or read slowly."""
 
 
 @final
@@ -47,8 +47,8 @@ class LiveEvent(NamedTuple):
 class LiveRun:
     """A run that clients follow.
 
-    `tests`: events of tests that opened or ended. `turn_count`: how many events of turns there were; the last `MAX_TURNS` are kept.
-    `status`: the run's figures so far, as JSON. `damage`: why the run cannot be followed any further.
+    `tests`: events about tests that opened or ended. `turn_count`: the number of events about turns; the last `MAX_TURNS` of them are kept.
+    `status`: the run's figures so far, as JSON. `damage`: the reason why the run cannot be followed any further.
     """
 
     def __init__(self, run: RunFolder) -> None:
@@ -59,12 +59,12 @@ class LiveRun:
         self._run = run
         self._turns: deque[LiveEvent] = deque(maxlen=MAX_TURNS)
         self._changed = trio.Event()
-        self._places: dict[str, dict[str, Any]] = {}  # by conversation, what its turns' events say of it
-        self._pending: dict[str, Turn] = {}  # by conversation, the message without a reply so far
-        self._announced: set[str] = set()  # conversations whose pending message has had its event
+        self._places: dict[str, dict[str, Any]] = {}  # by conversation, the fields that the events of its turns share
+        self._pending: dict[str, Turn] = {}  # by conversation, the message that has no reply yet
+        self._announced: set[str] = set()  # conversations whose pending message has already had its event
 
     def turns(self, number: int) -> list[LiveEvent]:
-        """The events of turns after the first `number`, as far as they are kept."""
+        """Return the events of turns after the first `number`, as far as they are kept."""
         new = min(len(self._turns), self.turn_count - number)
         return list(self._turns)[len(self._turns) - new :]
 
@@ -76,7 +76,7 @@ class LiveRun:
         """Read the journals as they grow, until cancelled or until one is damaged."""
         try:
             await self._follow()
-        except Exception as error:  # the files are untrusted: any error is a damaged run
+        except Exception as error:  # the files are untrusted, so any error means a damaged run
             why = str(error) if isinstance(error, LongspanError) else one_line(error)
             self.damage = _event("damaged", why=visible(why))
             self._wake()
@@ -84,7 +84,7 @@ class LiveRun:
     async def _follow(self) -> None:
         tails = {id: JournalTail(self._run.journal(id), self._run.owner(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
-        gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # no code that a run names is run
+        gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # so that no code named by a run is run
         worker, status = GradingWorker(gradebook), RunStatus(gradebook)
         figures = _json(status.figures())
         ended: set[str] = set()
@@ -146,7 +146,7 @@ class LiveRun:
         self._wake()
 
     def _add_turn(self, turn: TurnView, **more: bool) -> None:
-        """Add the event of a turn, shortened: the report has all of it."""
+        """Add the event of a turn, shortened: the report has the whole turn."""
         turn.trace = None
         self._turns.append(_event("turn", **turn.data(), **more, **self._places[turn.conversation]))
         self.turn_count += 1
@@ -175,7 +175,7 @@ class _Followed:
 
 @final
 class LiveRuns:
-    """The runs that are followed. A run's journals are read while it has at least one client."""
+    """The runs being followed. A run's journals are read as long as it has a client."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery

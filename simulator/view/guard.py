@@ -1,4 +1,4 @@
-"""Access control: the right host name, no requests from other sites, and a token, for this machine has other users too."""
+"""Access control: the right host name, no requests from other sites, and a token, since this machine has other users too."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFAULT_POLICY: Final = "; ".join(
         "require-trusted-types-for 'script'",
     ]
 )
-"""The Content-Security-Policy of responses that have none of their own."""
+"""The Content-Security-Policy of responses that do not set their own."""
 
 HEADERS: Final = {
     "Content-Security-Policy": DEFAULT_POLICY,
@@ -48,7 +48,7 @@ HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+
 """A Host header: an address of IPv6 in brackets, or a name or another address, and a port."""
 
 KNOWN: Final = "longspan.known"
-"""The key in a request's scope of a function that is called if the request has the token."""
+"""The key, in a request's scope, of a function to call if the request has the token."""
 
 _STYLE: Final = "code{white-space:nowrap}body{font:1rem/1.5 system-ui,sans-serif;margin:3rem auto;max-width:40rem;padding:0 1rem}"
 
@@ -82,10 +82,9 @@ _NO_TOKEN_POLICY: Final = "; ".join(
 class AccessGuard:
     """Passes allowed requests on to `app`, and sets the security headers of every response.
 
-    `names`: host names, in addition to addresses, that requests may use. Any other name may belong to another site that makes it
-    resolve to this machine (DNS rebinding). Starlette's TrustedHostMiddleware knows lists of names, not "any
-    address of this machine". `local`: accept only loopback addresses. `token`: what a client must send
-    once, as `?token=`, and then keeps in a cookie.
+    `names`: host names, in addition to addresses, that requests may use. Any other name may belong to another site that makes it resolve to
+    this machine (DNS rebinding). Starlette's TrustedHostMiddleware knows lists of names, but not "any address of this machine". `local`:
+    accept only loopback addresses. `token`: the secret that a client sends once, as `?token=`, and from then on in a cookie.
     """
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str], local: bool, token: str) -> None:
@@ -104,7 +103,7 @@ class AccessGuard:
         # A websocket gets no answer, which closes it.
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The response to a request that is refused, or redirected to its URL without the token; None if it is allowed."""
+        """Return the response to a request that is refused, or redirected to its URL without the token; None if it is allowed."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self._known(_without_port(host)):
@@ -124,16 +123,16 @@ class AccessGuard:
         return address.is_loopback or not self._local
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        cookie = f"longspan-{scope['server'][1]}"  # cookies are shared by all ports of a host: each server has its own
+        cookie = f"longspan-{scope['server'][1]}"  # all ports of a host share cookies, so each server needs a name of its own
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if tokens and self._is_token(tokens[0]):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = f"/{scope['path'].lstrip('/')}"  # "//name" would be another server
             response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-            response.set_cookie(cookie, self._token, httponly=True, samesite="lax")  # sent where a link of another site leads
+            response.set_cookie(cookie, self._token, httponly=True, samesite="lax")  # also sent when a link on another site is followed
             return response
-        kept = cookie_parser("; ".join(headers.getlist("cookie"))).get(cookie)  # reads on after another server's odd cookies
+        kept = cookie_parser("; ".join(headers.getlist("cookie"))).get(cookie)  # continues after another server's odd cookies
         if kept is not None and self._is_token(kept):
             return None
         return HTMLResponse(_NO_TOKEN, 403, {"Content-Security-Policy": _NO_TOKEN_POLICY})
@@ -143,7 +142,8 @@ class AccessGuard:
 
 
 def _is_foreign(headers: Headers, own: str) -> bool:
-    """Whether a page of another origin sends the request. Following a link is allowed: that page cannot read the response."""
+    """Return whether a page from another origin sent the request. Following a link is allowed, because the other page cannot read the
+    response."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None:
         return origin != own
@@ -151,12 +151,12 @@ def _is_foreign(headers: Headers, own: str) -> bool:
 
 
 def _may_write(scope: Scope, headers: Headers) -> bool:
-    """Whether the request is a form from one of our own pages. The value of its origin has been checked before."""
+    """Return whether the request is a form from one of our own pages. Its origin has already been checked."""
     return scope["method"] == "POST" and FORM_PATHS.fullmatch(scope["path"]) is not None and "origin" in headers
 
 
 def _without_port(host: str) -> str:
-    """The name or address in a Host header; nothing if it is not one, with or without a port."""
+    """Return the name or address in a Host header, with or without a port; empty if the header is invalid."""
     found = HOST.fullmatch(host)
     return "" if found is None else found["address"] or found["name"]
 

@@ -54,10 +54,10 @@ NO_FRAMES: Final = "; frame-ancestors 'none'"
 """Added to a page's own policy: this directive works only in a header."""
 
 HEARTBEAT: Final = 15.0
-"""Seconds between messages to an idle client, so that a closed connection is noticed."""
+"""The number of seconds between messages to an idle client, so that a closed connection is noticed."""
 
 SEND_TIMEOUT: Final = 60.0
-"""Seconds that a client may take to read an event."""
+"""How many seconds a client may take to read an event."""
 
 REPORT_LIMITER: Final = trio.CapacityLimiter(2)
 """Limits how many reports are rendered at once."""
@@ -91,7 +91,7 @@ class Pages:
         return Starlette(routes=routes, exception_handlers={404: _not_found, MissingError: _not_found, LongspanError: _error})
 
     async def index(self, request: Request) -> Response:
-        """The runs that match the query, in its order."""
+        """Return the page with the runs that match the query, in its order."""
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("suite", "span", "agent", "text")}
         order, grouped = query.get("sort", "changed"), bool(query.get("group"))
@@ -123,23 +123,23 @@ class Pages:
         )
 
     def _resume(self, name: str) -> str:
-        """The command that continues a run."""
+        """Return the command that continues a run."""
         return typed("longspan", "resume", self._runs.root / name)
 
     async def report(self, request: Request) -> Response:
-        """A run's report, rendered from its journals and results: its report.html is untrusted."""
+        """Return a run's report, rendered from its journals and results, because its report.html is untrusted."""
         graded = self._runs.graded(_name(request))
         render = partial(_render_report, graded.folder, graded.result)
         rendered = await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
         return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + NO_FRAMES})
 
     async def live(self, request: Request) -> Response:
-        """A run while it is played. A script fills the page from `events`."""
+        """Return the page of a run while it is played. A script fills it from `events`."""
         name = _name(request)
         return page("live.html.j2", name=name, manifest=self._runs.run(name).manifest, resume=self._resume(name))
 
     async def events(self, request: Request) -> Response:
-        """The events of a run, as server-sent events."""
+        """Return the events of a run as server-sent events."""
         name = _name(request)
         run = self._runs.run(name)
         if request.method == "HEAD":
@@ -147,7 +147,7 @@ class Pages:
         return EventStream(self._live_runs, name, run)
 
     async def comparison(self, request: Request) -> Response:
-        """The selected runs side by side."""
+        """Return the page with the selected runs side by side."""
         names = dict.fromkeys(map(unquote, request.query_params.getlist("run")))
         if not names:
             raise InputError("no runs selected; go back and select the runs to compare")
@@ -156,7 +156,7 @@ class Pages:
         return HTMLResponse(rendered, headers={"Content-Security-Policy": policy + NO_FRAMES})
 
     async def side_by_side(self, request: Request) -> Response:
-        """A test of two runs side by side."""
+        """Return the page with a test of two runs side by side."""
         names = [*map(unquote, request.query_params.getlist("run"))]
         if len(names) != 2:
             raise InputError("a test is shown side by side for two runs; go back and choose two")
@@ -179,7 +179,7 @@ class Pages:
         )
 
     async def file(self, request: Request) -> Response:
-        """One of the static files."""
+        """Return one of the static files."""
         name = request.path_params["name"]
         if name not in FILES:
             raise MissingError(f"{name:.80}: no such file")
@@ -229,7 +229,7 @@ class EventStream(Response):
 
 
 async def _send_chunk(send: Send, text: str) -> bool:
-    """Send a part of a response. Returns whether the client took it in time."""
+    """Send a part of a response. Return whether the client took it in time."""
     with trio.move_on_after(SEND_TIMEOUT) as timeout:
         await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
     return not timeout.cancelled_caught
@@ -242,7 +242,7 @@ def _name(request: Request) -> str:
 
 @contextmanager
 def _untrusted(problem: str) -> Iterator[None]:
-    """Turn what files from anybody raise into an InputError that begins with the problem."""
+    """Turn any error that files from anybody can cause into an InputError that begins with the problem."""
     try:
         yield
     except LongspanError:
@@ -258,13 +258,13 @@ def _render_report(run: RunFolder, result: Any) -> bytes:
 
 
 def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
-    """Raises InputError if it cannot be shown: the files are untrusted."""
+    """Return a test side by side. Raises InputError if it cannot be shown: the files are untrusted."""
     with _untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
         return side_by_side(one, other, test)
 
 
 def _same_tests(one: Manifest, other: Manifest) -> bool:
-    """Whether two runs play the same tests of the same conversations."""
+    """Return whether two runs play the same tests of the same conversations."""
 
     def key(manifest: Manifest) -> tuple[object, ...]:
         made_by = manifest.versions.get("longspan")
@@ -290,7 +290,7 @@ def _render_comparison(paths: list[Path]) -> tuple[str, str]:
 
 
 def _ago() -> Callable[[ListedRun], str]:
-    """A function that says when an entry changed."""
+    """Return a function that says when an entry changed."""
     now = time()
 
     def ago(entry: ListedRun) -> str:

@@ -22,24 +22,23 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["ListedRun", "MissingError", "RunList", "State", "has_results", "matching"]
 
 State = Literal["finished", "interrupted", "running", "stopped", "waiting", "damaged"]
-"""A run's state. `running`: a process holds its lock. `stopped`: none does, and it has no results. `interrupted`: it has results, but
-was not played to its end. `waiting`: it has not begun, and a process holds the lock of the folder of runs, as a sweep does.
-"""
+"""A run's state. `running`: a process holds its lock. `stopped`: no process does, and the run has no results. `interrupted`: it has
+results, but was not played to its end. `waiting`: it has not begun, and a process such as a sweep holds the lock of the folder of runs."""
 
 ENDS: Final = (b'"type":"end"', b'"type":"scenario_error"')
 HEAD: Final = 64
-"""How the lines of a journal that end a test begin, after their number, and in how many bytes."""
+"""How many bytes at the beginning of a journal's line are searched for ENDS, the types of events that end a test."""
 
 FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl", "annotations.jsonl", "judgements.jsonl")
 """Files of a run that pages read, in addition to its manifest and journals."""
 
 BLOCK: Final = 2**18
-"""Bytes of a journal that are read at once, from its end."""
+"""The number of bytes of a journal read at once, from its end."""
 
 
 @final
 class MissingError(LongspanError):
-    """There is no run of that name."""
+    """There is no run of this name."""
 
 
 @final
@@ -47,9 +46,9 @@ class MissingError(LongspanError):
 class ListedRun:
     """A run in the list.
 
-    `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: what
-    guessing would score. `measured`: what the score measures. `ended`: how many of its tests have ended, if it has no results. `why`:
-    why the run is damaged. `ungraded`: it was interrupted before a test was graded.
+    `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: the score of
+    guessing. `measured`: the quantity that the score measures. `ended`: how many of its tests have ended, if it has no results. `why`: the
+    reason why the run is damaged. `ungraded`: it was interrupted before a test was graded.
     """
 
     name: str
@@ -67,7 +66,7 @@ class ListedRun:
 
     @property
     def share(self) -> float | None:
-        """The least score as a share of its maximum; None without results."""
+        """The lowest possible score as a share of its maximum; None without results."""
         return self.bounds[0] / self.max_score if self.max_score else None
 
     @property
@@ -90,7 +89,7 @@ class RunList:
         self._ended: dict[Path, tuple[int, int]] = {}
 
     def entries(self) -> list[ListedRun]:
-        """All runs, the most recently changed first."""
+        """Return all runs, most recently changed first."""
         names = [file.name for file in os.scandir(self.root) if _is_run(Path(file.path))]
         sweeping = is_locked(self.root)
         entries = [self._entry(name, sweeping) for name in names]
@@ -98,7 +97,7 @@ class RunList:
         return sorted(entries, key=lambda entry: (-entry.changed, natural(entry.name)))
 
     def run(self, name: str) -> RunFolder:
-        """The run called `name`. Raises MissingError if there is none, InputError if it is damaged, JournalError for links."""
+        """Return the run called `name`. Raises MissingError if there is none, InputError if it is damaged, and JournalError for links."""
         path = self.root / name
         if name in ("", ".", "..") or "/" in name or "\0" in name or not _is_run(path):
             raise MissingError(f"{name:.80}: no such run")
@@ -112,7 +111,7 @@ class RunList:
         return run
 
     def graded(self, name: str) -> Graded:
-        """A run with its results. Raises MissingError and InputError like `run`, and InputError if it has no results."""
+        """Return a run with its results. Raises MissingError and InputError like `run`, and InputError if it has no results."""
         (graded,), _ = load([self.run(name).path])
         return graded
 
@@ -143,7 +142,7 @@ class RunList:
         return ListedRun(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded)
 
     def _ended_tests(self, run: RunFolder) -> int:
-        """How many graded tests have ended, by what the journals say so far. Only what is new in them is read."""
+        """Return how many graded tests have ended according to the journals so far. Only new lines are read."""
         ended = 0
         for id, planned in run.manifest.conversations.items():
             journal = run.journal(id)
@@ -154,7 +153,8 @@ class RunList:
 
 
 def _count_ends(journal: Path, offset: int, known: int) -> tuple[int, int]:
-    """How far a journal has whole lines, and how many tests have ended up to there. `known` have up to `offset`."""
+    """Return the end of a journal's last whole line, and how many tests have ended up to there, given that `known` have ended up to
+    `offset`."""
     with open_journal(journal) as file:
         if os.fstat(file.fileno()).st_size < offset:
             offset, known = 0, 0
@@ -168,9 +168,10 @@ def _count_ends(journal: Path, offset: int, known: int) -> tuple[int, int]:
 
 
 def has_results(run: RunFolder) -> bool:
-    """Whether there are results of the journals in their present state.
+    """Return whether there are results for the present state of the journals.
 
-    They are if no journal is newer. Copied files may have other dates; then results with the journals' number of tokens count.
+    There are if no journal is newer than the results. Copied files may have other dates; then the results count if they have the journals'
+    number of tokens.
     """
     results = _status(run.path / "result.json")
     if results is None:
@@ -187,7 +188,7 @@ def has_results(run: RunFolder) -> bool:
 
 
 def _tokens(journal: Path) -> int:
-    """Where the last reply in a journal ends, in tokens; 0 if there is none."""
+    """Return where the last reply in a journal ends, in tokens; 0 if there is none."""
     try:
         with open_journal(journal) as file:
             for line in _backwards(file):
@@ -200,10 +201,10 @@ def _tokens(journal: Path) -> int:
 
 
 def _backwards(file: BinaryIO) -> Iterator[bytes]:
-    """The complete lines of a file, the last one first."""
+    """Yield the complete lines of a file, last line first."""
     at = file.seek(0, os.SEEK_END)
     rest = b""
-    torn = True  # the text after the last line end is no complete line
+    torn = True  # the text after the last line end is an incomplete line
     while at:
         size = min(at, BLOCK)
         at -= size
@@ -221,7 +222,7 @@ def journals_of(run: RunFolder) -> Iterator[Path]:
 
 
 def matching(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str, text: str) -> list[ListedRun]:
-    """The entries with this suite, span and agent, and with `text` in one of their names. An empty value matches all."""
+    """Return the entries with this suite, span and agent, and with `text` in one of their names. An empty value matches all."""
 
     def matches(entry: ListedRun) -> bool:
         if entry.manifest is None:
@@ -235,7 +236,7 @@ def matching(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str,
 
 
 def _is_run(path: Path) -> bool:
-    """Whether `path` is a folder, and no link, that contains something called a manifest."""
+    """Return whether `path` is a folder, not a link, that contains something called a manifest."""
     return not path.name.startswith(".") and not path.is_symlink() and path.is_dir() and os.path.lexists(path / MANIFEST)
 
 
