@@ -44,15 +44,15 @@ class Traces:
     """Collects the traces of a conversation's replies.
 
     These keys of a trace are read; all are optional. "written": the memories made, objects with an "id" and optionally the "turn" (a turn
-    id) that they come from, by default the reply's turn. "until": a turn id; all memories made from turns up to this one have been told.
-    "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from. "recent": {"since": turn id}, the
-    first of the latest turns, all of them in the prompt. "forgotten": the memories dropped because the user asked for that, objects with
-    an "id" or with "turns". "k": how many memories were asked for.
+    id) that they come from, by default the reply's turn. "until": a turn id; all memories made from turns up to this one have been
+    reported. "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from. "recent": {"since": turn
+    id}, the first of the latest turns, all of them in the prompt. "forgotten": the memories dropped because the user asked for that,
+    objects with an "id" or with "turns". "k": how many memories were asked for.
 
-    Whether a needle was stored is unknown until a trace has "written", even if that is empty. If the agent was told of a turn without
-    being asked, a later "written" or "until" may tell what was stored; if none does, it stays unknown.
+    Whether a needle was stored is unknown until a trace has "written", even an empty one. If the agent was told of a turn without being
+    asked, a later "written" or "until" may report its memories; otherwise it stays unknown whether there are any.
 
-    A branch's traces go on from the traces of its `trunk`. Whatever they tell of the trunk's turns holds for all branches.
+    A branch's traces continue the traces of its `trunk`. Whatever they report about the trunk's turns holds for all branches.
     """
 
     def __init__(self, trunk: Traces | None = None) -> None:

@@ -139,7 +139,7 @@ class RunStatus:
         )
 
     def _own(self) -> list[Transcript]:
-        """The transcripts of the run's conversations, without those of experiments."""
+        """The transcripts of the run's conversations, without its experiments."""
         return [transcript for id, transcript in list(self._gradebook.transcripts.items()) if id in self._manifest.conversations]
 
     def _played_of(self, lengths: Mapping[str, Length]) -> dict[str, Length]:

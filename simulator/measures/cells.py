@@ -65,7 +65,7 @@ class Played(NamedTuple):
 
 
 def cells_of(runs: Sequence[Graded]) -> dict[tuple[str, Column], Cell]:
-    """Return a cell for each agent and column in which it has runs."""
+    """Return a cell for each agent in each column where it has runs."""
     by_cell = by(counted(runs), lambda each: [(each.run.agent, each.run.column)])
     groups = by(runs, lambda run: [(run.agent, run.column)])
     return {key: _cell(groups[key], group) for key, group in by_cell.items()}

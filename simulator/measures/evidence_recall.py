@@ -17,7 +17,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["PLACES", "EvidenceRecall", "evidence_metrics", "places_of", "recall_at", "recalls"]
 
 PLACES: Final = (5, 10, 20)
-"""The values of k at which recall among the first k memories is measured, unless fewer were asked for."""
+"""The values of k for recall among the first k memories, unless fewer were asked for."""
 
 _RECALL: Final = re.compile(r"evidence_recall@(\d{1,7})")
 
@@ -40,7 +40,7 @@ class EvidenceRecall(Measure):
 
 
 def places_of(tests: Iterable[Sequence[Evidence]]) -> Sequence[int]:
-    """Return the values of k that recall is measured at: those in `PLACES` below the most memories asked for, and that number."""
+    """Return the values of k for recall: those in `PLACES` below the most memories asked for, and that number."""
     most = max((each.k or 0 for test in tests for each in test), default=0)
     return [k for k in PLACES if k < most] + [most] if most else PLACES  # no search: all was shown, or nothing
 

@@ -1,4 +1,4 @@
-"""What agents still tell after farewells, when tests' last questions are asked once more."""
+"""How much agents still reveal after farewells, when tests' last questions are asked once more."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ EACH: Final = 1000
 """Figures are given for this many tokens of conversation."""
 
 QUARTERS: Final = 4
-"""A conversation is cut into this many parts: the seconds for each token in the last are compared with those in the first."""
+"""A conversation is cut into this many parts, to compare the seconds per token in the last with those in the first."""
 
 
 ADDING: Final = "add_calls_per_1k"
-"""Every agent that tells of adding has this figure."""
+"""The figure that every agent has if it reports adding."""
 
 STAGES: Final = {
     "evidence_stored": "evidence stored",

@@ -34,7 +34,7 @@ def by_kind(tests: Iterable[TestResult]) -> dict[str, Kind]:
 
 
 def places(kinds: Iterable[Kind]) -> list[int]:
-    """Return the values of k at which the recall of any of these kinds is known."""
+    """Return the values of k that have a known recall for any of these kinds."""
     known = {k for kind in kinds for k in kind.recall}
     return sorted(known)
 

@@ -25,8 +25,8 @@ __all__ = ["GradedTests", "Measure", "SideBySide"]
 
 @final
 class GradedTests(NamedTuple):
-    """A run whose tests are graded. `transcripts` holds the conversations and experiments that have begun. `models` lists the judge's
-    usage as (part, usage, cost in dollars). `grade` returns the grade of a test in a conversation."""
+    """A run whose tests are graded. `transcripts` holds the conversations and experiments that have begun. `models` lists the judge's usage
+    as (part, usage, cost in dollars). `grade` returns the grade of a test in a conversation."""
 
     manifest: Manifest
     scenarios: Mapping[str, Scenario]
@@ -37,7 +37,7 @@ class GradedTests(NamedTuple):
 
     @property
     def own(self) -> list[Transcript]:
-        """The transcripts of the run's conversations, without those of experiments."""
+        """The transcripts of the run's conversations, without its experiments."""
         return [self.transcripts[id] for id in self.manifest.conversations if id in self.transcripts]
 
     @property
@@ -88,7 +88,7 @@ class Measure:
     """
 
     name: ClassVar[str]
-    """The name by which others ask for it."""
+    """The name that other code uses for it."""
 
     def fold(self, event: Event, change: Change) -> None:
         """Read the conversation's next event, and the change it made to the transcript."""
@@ -103,10 +103,10 @@ class Measure:
 
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
-        """Return what people are told about one run."""
+        """Return the document for people about one run."""
         return Document()
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
-        """Return what people and programs are told about runs side by side."""
+        """Return the document for people and programs about runs side by side."""
         return Document()

@@ -40,14 +40,14 @@ __all__ = [
 LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
-"""What became of a needle when a question needed it.
+"""The outcome of a needle when a question needed it.
 
-`not_stored`: no memory had been made of it, and it was not in the prompt. `not_retrieved`: one had been made, but was not in the
-prompt. `forgotten`: one had been made, until the user asked to forget it, and it was not in the prompt. `not_shown`: it was not in the
-prompt, and the agent does not tell what it stores. `found_right`: it was in the prompt, and the question was answered right, by its
-grade; `found_wrong`: it was not, or not in full; `found_undecided`: the answer has no score. `unknown`: the agent does not tell.
+`not_stored`: no memory had been made of it, and it was not in the prompt. `not_retrieved`: one had been made, but was not in the prompt.
+`forgotten`: one had been made, until the user asked to forget it, and it was not in the prompt. `not_shown`: it was not in the prompt, and
+the agent does not report what it stores. `found_right`: it was in the prompt, and the question was answered right, by its grade;
+`found_wrong`: it was answered wrong, or not in full; `found_undecided`: the answer has no score. `unknown`: the agent reports nothing.
 
-Of several needles of which one suffices, the one that came furthest counts.
+If any one of several needles is enough, the one that came furthest counts.
 """
 
 FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
@@ -76,10 +76,10 @@ OUTCOMES: Final = {
     "wrong": "not at all",
     "undecided": "undecided",
 }
-"""The label of each outcome of a needle or a question, in the order in which bars show them."""
+"""The label of each outcome of a needle or a question, in the order of the bars."""
 
 Tells = Literal["memory", "prompt", "nothing"]
-"""How much an agent's traces tell: what it stored (`memory`), only what was in its prompt (`prompt`), or neither."""
+"""How much an agent's traces reveal: its stored memories (`memory`), the contents of its prompt alone (`prompt`), or neither."""
 
 
 @final

@@ -33,7 +33,7 @@ class Refusals(Measure):
 
 
 def _told(result: Result) -> str:
-    """Return how often the agent's model refused, and in which tests, in words."""
+    """Say in words how often the agent's model refused, and in which tests."""
     tests = [f"{test.id} ({test.refused})" for test in result.tests if test.refused]
     named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
     if named and (others := result.refused - sum(test.refused for test in result.tests)):

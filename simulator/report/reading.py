@@ -248,7 +248,7 @@ class TestView:
 
     @property
     def asked(self) -> list[PlacedQuestion]:
-        """Return its questions that need a needle, with their evidence distances."""
+        """Its questions that need a needle, with their evidence distances."""
         return asked(self.result)
 
     @property
@@ -273,7 +273,7 @@ class TestView:
 
     @property
     def causes(self) -> list[Cause]:
-        """Return where its needles were lost, by the first stage that failed, if there are traces and the test lost points."""
+        """The stages where its needles were lost, by the first stage that failed, if there are traces and the test lost points."""
         lost = Counter(how for _, how in outcomes(self.result))
         known = lost.total() - lost["unknown"]
         return [Cause(name, lost[how], known) for how, name in STAGES.items() if lost[how] and self.result.score != 1]

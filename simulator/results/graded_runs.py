@@ -1,4 +1,4 @@
-"""Finds and loads graded runs, and reports those that cannot be used."""
+"""Finds and loads graded runs, and reports the ones that cannot be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longspan.simulator.suite.settings import Branch
 __all__ = ["Column", "Graded", "Unusable", "load", "names", "without_ungraded"]
 
 MAX_VALUE: Final = 10**12
-"""Tokens and dollars above which results are invalid."""
+"""Results with more tokens or dollars than this are invalid."""
 
 
 @final

@@ -35,8 +35,8 @@ class _Frozen(BaseModel):
 
 @final
 class AfterFarewell(_Frozen):
-    """The reply to a test's last question, asked once more after its farewell in turn `turn`. `score` is what it would have scored as the
-    answer: 0 if the agent no longer tells anything of it."""
+    """The reply to a test's last question, asked once more after its farewell in turn `turn`. `score` is the score that it would have got
+    as the answer: 0 if the agent no longer reveals any of it."""
 
     score: float | None
     reason: str
@@ -45,16 +45,16 @@ class AfterFarewell(_Frozen):
 
 @final
 class TestResult(_Frozen):
-    """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are those that
-    prove the grade. `refused`: how many of its own messages got a refusal.
+    """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are the turns that prove
+    the grade. `refused`: how many of its own messages got a refusal.
 
-    `tags` are words to select and group tests by. A test that does not count (`counts`) is no part of its scenario's score. `trunk`:
-    the conversation that its own branches from, None if it does not. `certified` is None for a test about a history that is told.
+    `tags` are words to select and group tests by. A test that does not count (`counts`) is left out of its scenario's score. `trunk`: the
+    conversation that its own branches off, or None. `certified` is None for a test about a history that is told.
 
-    `numbers` is what was planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
+    `numbers` counts things planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
 
-    A person's `correction` overrides the grader's `machine_score`. `farewell` is what its last question showed after its farewell, None
-    where it was not asked again: nothing else counts it.
+    A person's `correction` overrides the grader's `machine_score`. `farewell` is the result of asking its last question again after its
+    farewell, or None; it counts toward nothing else.
     """
 
     id: str
@@ -107,17 +107,16 @@ class ScenarioResult(_Frozen):
 
 @final
 class Result(_Frozen):
-    """The results of the run that is called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every
-    field.
+    """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
 
-    `measure` and `remarks`: what `score` is called wherever it is shown, and what is said with it (see `Scenario.measure`).
+    `measure` and `remarks`: the name of `score` wherever it is shown, and remarks on it (see `Scenario.measure`).
 
-    `data_changes`: what was changed in the data, in sentences (see `Scenario.changed`).
+    `data_changes`: the changes made to the data, in sentences (see `Scenario.changed`).
 
     `faults`: errors of scenarios' code that cost no grade, in sentences.
 
     `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
-    are what experiments show, None without any: nothing else counts them.
+    are the effects of experiments, None without any; they count toward nothing else.
     """
 
     run: str | None = None

@@ -107,7 +107,7 @@ class Replies:
 
     @property
     def summary(self) -> str:
-        """Say how many replies were found in the file."""
+        """A sentence about how many replies were found in the file."""
         return f"replies {self.path}: {self.used:,} kept ones were used, {self.added:,} new ones were asked for and are kept"
 
 
