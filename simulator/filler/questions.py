@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from longspan.simulator.filler.draws import Draws, listed, read
@@ -23,7 +23,12 @@ CHOICES: Final = 6
 
 def member_of(draw: Draws, group: str) -> tuple[str, str]:
     """Draw a member of a group, and the member's kind."""
-    return draw.of(f"members of {group}", lambda: [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names])
+    return draw.of(f"members of {group}", partial(_members, group))
+
+
+@cache
+def _members(group: str) -> list[tuple[str, str]]:
+    return [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names]
 
 
 def _foreign(draw: Draws, group: str, number: int) -> list[str]:
@@ -34,8 +39,12 @@ def _foreign(draw: Draws, group: str, number: int) -> list[str]:
 
 def _any_member(draw: Draws) -> tuple[str, str, str]:
     """Draw a member of any group, with its kind and its group."""
-    kinds = wordnet().kinds
-    return draw.of("everything", lambda: [(name, kind, group) for group in kinds for kind, names in kinds[group].items() for name in names])
+    return draw.of("everything", _everything)
+
+
+@cache
+def _everything() -> list[tuple[str, str, str]]:
+    return [(name, kind, group) for group in wordnet().kinds for name, kind in _members(group)]
 
 
 def _choices(draw: Draws, answer: str, others: list[str]) -> Slots:
@@ -49,12 +58,14 @@ def which(draw: Draws) -> Slots:
 
 
 def odd(draw: Draws) -> Slots:
-    group, kind, names = draw.of(
-        "large kinds",
-        lambda: [(group, kind, names) for group, kinds in wordnet().kinds.items() for kind, names in kinds.items() if len(names) >= 6],
-    )
+    group, kind, names = draw.of("large kinds", _large_kinds)
     (stray,) = _foreign(draw, group, 1)
     return {"kind": kind, **_choices(draw, stray, draw.random.sample(names, 3))}
+
+
+@cache
+def _large_kinds() -> list[tuple[str, str, list[str]]]:
+    return [(group, kind, names) for group, kinds in wordnet().kinds.items() for kind, names in kinds.items() if len(names) >= 6]
 
 
 def kind(draw: Draws) -> Slots:
@@ -114,19 +125,29 @@ def which_opposite(draw: Draws) -> Slots:
 
 
 def way(draw: Draws) -> Slots:
-    verb, answer = draw.of("ways", lambda: [(verb, way) for verb, ways in wordnet().ways.items() for way in ways])
+    verb, answer = draw.of("ways", _ways)
     others = [draw.of("adjectives", _adjectives) for _ in range(2)]
     return {"word": verb, **_choices(draw, answer, others)}
 
 
+@cache
+def _ways() -> list[tuple[str, str]]:
+    return [(verb, way) for verb, ways in wordnet().ways.items() for way in ways]
+
+
 def verb(draw: Draws) -> Slots:
-    verb, way = draw.of("verbs", lambda: [(verb, way) for verb, ways in wordnet().ways.items() for way in ways])
+    verb, way = draw.of("verbs", _ways)
     return {"word": way, "answer": f"to {verb}"}
 
 
 def similar(draw: Draws) -> Slots:
-    word, answer = draw.of("similar", lambda: [(word, other) for word, others in wordnet().similar.items() for other in others])
+    word, answer = draw.of("similar", _similar)
     return {"word": word, "first": answer[0].upper(), "letters": str(sum(map(str.isalpha, answer))), "answer": answer}
+
+
+@cache
+def _similar() -> list[tuple[str, str]]:
+    return [(word, other) for word, others in wordnet().similar.items() for other in others]
 
 
 def synonym(draw: Draws) -> Slots:
@@ -140,9 +161,13 @@ def pertaining(draw: Draws) -> Slots:
 
 
 def field(draw: Draws) -> Slots:
-    fields = wordnet().fields
-    field, term = draw.of("terms", lambda: [(field, term) for field, terms in fields.items() for term in terms])
+    field, term = draw.of("terms", _terms)
     return {"word": term, "answer": field}
+
+
+@cache
+def _terms() -> list[tuple[str, str]]:
+    return [(field, term) for field, terms in wordnet().fields.items() for term in terms]
 
 
 def person(draw: Draws) -> Slots:
@@ -163,8 +188,13 @@ def surname(draw: Draws) -> Slots:
 
 
 def place(draw: Draws) -> Slots:
-    name, what, where = draw.of("places", lambda: [place for place in wordnet().places if place[2]])
+    name, what, where = draw.of("places", _places_somewhere)
     return {"place": name, "what": what, "answer": where}
+
+
+@cache
+def _places_somewhere() -> list[list[str]]:
+    return [place for place in wordnet().places if place[2]]
 
 
 def which_place(draw: Draws) -> Slots:
@@ -180,7 +210,7 @@ def _settled(what: str) -> bool:
 
 
 def what_place(draw: Draws) -> Slots:
-    name, what, where = draw.of("kinds of places", lambda: [place for place in wordnet().places if place[2]])
+    name, what, where = draw.of("kinds of places", _places_somewhere)
     return {"place": name, "where": where, "answer": f"a {what}"}
 
 
