@@ -38,7 +38,7 @@ _KNOW: Final = (
     r"|found(?! (?:out|in|on))|have(?! to\b)|hold|retain|retained|possess|picked? up|catch|caught|come across|came across|guess|speculate"
     r"|be certain|be sure|make (?:it|that|one|a \w+) up|access|name it|name (?:him|her|them)|bring to mind|place)"
 )
-"""What one does, or is, who knows."""
+"""Verbs and adjectives of someone who knows."""
 _NO_KNOWING: Final = r"(?! (?:fault|a better|anything better|any better|any fault|any problem|why|it hard|it difficult|wrong)\b)"
 """What does not follow: "I couldn't find fault with it" and "I don't see why" say nothing about knowledge."""
 
@@ -68,7 +68,7 @@ _PLACE: Final = (
     r"(?:anything|everything|whatever|what|conversations?|chats?|messages?|history|notes?|memor(?:y|ies)|records?|exchanges?|transcripts?"
     r"|logs?|files?|context|discussions?|sessions?|talks?|threads?|dialogue|data|knowledge|earlier|before|here)"
 )
-"""Places that hold what the user told."""
+"""Places that hold information from the user."""
 _NEARBY: Final = r"(?:\w+ ){0,4}?"
 
 _SELF: Final = (
@@ -233,8 +233,8 @@ def abstains(reply: str) -> bool:
 def declines(reply: str, question: str = "", values: Sequence[str] = ()) -> bool:
     """Return whether a reply says that the answer is not known or was not told, and does not answer all the same.
 
-    `values`: what the answer could be. A reply that gives one of them answers, unless a clause that declines names it ("I don't know
-    whether it was red"), or it says of whom else it is true. Takes time linear in the reply and never raises.
+    `values`: the possible answers. A reply that gives one of them answers, unless a clause that declines names it ("I don't know whether it
+    was red"), or it says of whom else it is true. Takes time linear in the reply and never raises.
     """
     text = _without_values(_read(reply), values)
     return any(clause.declining for clause in _clauses(text)) and not offered(reply, question, values)

@@ -69,7 +69,7 @@ def hours(text: str) -> list[str]:
 
 
 def _hour(match: re.Match[str]) -> str:
-    """Return what a number means as an hour; nothing for a number that is not said to be one."""
+    """Return the hour that a number stands for; nothing for a number that is not said to be an hour."""
     word, part = match["hour"], (match["part"] or "").replace(" ", "")
     if not any(match[group] for group in ("before", "minutes", "after", "part")):
         return ""

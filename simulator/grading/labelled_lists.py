@@ -1,4 +1,4 @@
-"""Finds which of several JSON lists in a reply is the answer: what the reply calls the complete or the current one."""
+"""Finds the answer among several JSON lists in a reply: the list that the reply calls complete or current."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from longspan.simulator.grading.matching import plain
 __all__ = ["Called", "LabelledList", "called", "labelled_json"]
 
 LONGEST: Final = 200
-"""Characters before a list that may say what it is."""
+"""The number of characters before a list that may label it."""
 
 
 @final
 class Called(Enum):
-    """What a list is called. From the surest answer: everything there is, what holds now, nothing, what held before, something else."""
+    """The label of a list, from the surest answer: everything there is, what holds now, nothing, what held before, something else."""
 
     COMPLETE = 0
     CURRENT = 1
@@ -58,20 +58,20 @@ _FENCE: Final = re.compile(r"```\w*|[*_#>`]")
 
 @final
 class LabelledList(NamedTuple):
-    """A JSON list or object, and what the reply calls it."""
+    """A JSON list or object, and the label that the reply gives it."""
 
     called: Called
     value: Any
 
 
 def called(label: str) -> Called:
-    """Return what a label, a key or the words before a list, says that something is."""
+    """Return what a label, a key or the words before a list say that it is."""
     words = plain(label)
     return next((what for what, pattern in _CALLED if pattern.search(words)), Called.NOTHING)
 
 
 def labelled_json(text: str) -> list[LabelledList]:
-    """Return the JSON lists and objects in `text`, in order, each with what the end of the text before it calls it.
+    """Return the JSON lists and objects in `text`, in order, each labelled by the end of the text before it.
 
     Takes time linear in the text and never raises.
     """

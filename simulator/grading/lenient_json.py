@@ -27,7 +27,7 @@ _KEY = re.compile(r"[A-Za-z_][\w -]{0,40}+(?=\s*:)")
 _AFTER = r"\\?[,;\]}):]|\n|\Z|//|#|```"
 _END = rf"(?=[^\S\n]*+(?:{_AFTER}))"
 _QUOTE_END = rf"[^\S\n]*+(?:{_AFTER}|\\?[\"'“„‘`\[{{])"
-"""What follows a closing quote mark. Any other quote mark is an apostrophe or a quotation inside the string."""
+"""Matches after a closing quote mark. Any other quote mark is an apostrophe or a quotation inside the string."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,18}|(?=\.\d))(?P<real>(?:\.\d{1,18})?(?:[eE][-+]?\d{1,2})?)" + _END, re.ASCII)
 _NAMED = re.compile(r"(?:([Tt]rue)|([Ff]alse)|null|None)" + _END)

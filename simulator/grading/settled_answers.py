@@ -12,7 +12,7 @@ from longspan.simulator.grading.matching import plain
 __all__ = ["settled_words"]
 
 CURRENT, CHANGED, ASSERTED, REPORTED, DATED, DENIED = range(6)
-"""How a reply presents what it names, from the surest: as current ("now"), as what something was changed to, as so, as reported or in
+"""How a reply presents the things it names, from the surest: as current ("now"), as the result of a change, as a fact, as reported or in
 the past tense, as explicitly past, or as denied."""
 
 _UNSURE = re.compile(r"\b(?:may|might|could|perhaps|maybe|possibly)\b")
@@ -49,7 +49,7 @@ _GONE = re.compile(
 _LEFT = re.compile(
     r" (?:gave way to|(?:was|is|has been|got) (?:\w+ly )?(?:replaced|superseded|overridden|dropped|changed)|is (?:history|gone|out))\b"
 )
-"""What follows something that was left."""
+"""Matches after the name of something that was left."""
 _REACHED = re.compile(
     r"\b(?:(?:chang|switch|updat|mov|turn|shift|convert|revis|amend|set)(?:e|es|ed|ing)?|went|goes|back|gave way"
     r"|(?:replaced|superseded|overridden)(?= by)|(?:swapp|dropp|trad|exchang|abandon)(?:ed|ing)(?= .*for $))"
@@ -190,7 +190,7 @@ def _local(clause: str, match: re.Match[str], how: int) -> int:
 
 
 def _without_gone(clause: str, named: re.Pattern[str]) -> str:
-    """Return a clause without what it says of names that were left: "instead of blue it is red" denies nothing else."""
+    """Return a clause without its words about names that were left: "instead of blue it is red" denies nothing else."""
     kept: list[str] = []
     at = 0
     for match in named.finditer(clause):
@@ -211,7 +211,7 @@ _TAKEN_BACK = re.compile(r"^(?:no|nope|not)\b")
 
 
 def _remark(clause: _Clause) -> int | None:
-    """Return what a clause without names says of the name before it; None if it says nothing of it."""
+    """Return how a clause without names presents the name before it; None if it says nothing about it."""
     if "\n" in clause.gap:
         return None
     if "?" in clause.gap and _TAKEN_BACK.match(clause.text):

@@ -1,1 +1,1 @@
-"""What happened: events, the journal that keeps them, and the one fold that reads it."""
+"""The record of a run: events, the journal that keeps them, and the one fold that reads it."""

@@ -87,10 +87,10 @@ class Begin(_Event):
 class Open(_Event):
     """The start of a test at token `position`, with all that its grading needs. `facts` is None if the expected answers are unknown.
 
-    `trunk`: the test that tells the history that this one asks about. `tags` and `counts` are its script's. What a journal says once is
-    not repeated: of a test that tells a history and nothing else, the turns say the `lines`, and the event has `lines_sha256` in their
-    place (of other lines, for a long `text` or `reply`, `text_sha256` or `reply_sha256`); what the trunk's event says is not in a branch's
-    (see `besides`).
+    `trunk`: the test that tells the history that this one asks about. `tags` and `counts` come from its script. Nothing is journaled twice.
+    If a test only tells a history, its `lines` are in the events of its turns, and this event has `lines_sha256` instead (for other tests,
+    `text_sha256` or `reply_sha256` replaces a long `text` or `reply`). A branch's event leaves out everything that is in its trunk's (see
+    `besides`).
     """
 
     type: Literal["open"] = "open"
@@ -113,8 +113,8 @@ class Open(_Event):
     position: int
 
     def besides(self, trunk: Open) -> Open:
-        """Return what a branch's event says besides its trunk's: neither `skills` nor `parameters`, which are the scenario's, and of the
-        facts its `own_facts`, if it has all of the trunk's or others in their place."""
+        """Return the part of a branch's event that differs from its trunk's: without `skills` and `parameters`, which belong to the
+        scenario, and with `own_facts` instead of the facts, if it has all of the trunk's facts or others in their place."""
         leaves: dict[str, Any] = {"skills": [], "parameters": {}}
         if self.facts is not None and trunk.facts and self.facts.keys() >= trunk.facts.keys():
             own = {name: fact for name, fact in self.facts.items() if name not in trunk.facts or not _same(fact, trunk.facts[name])}
@@ -122,7 +122,8 @@ class Open(_Event):
         return self.model_copy(update=leaves)
 
     def with_trunk(self, trunk: Open) -> Open:
-        """Return the whole event of a branch, whose journal has what it says besides its trunk's. Raises ValueError if it cannot be."""
+        """Return the whole event of a branch, given that its journal has only the part that differs from its trunk's. Raises ValueError if
+        this fails."""
         if trunk.scenario != self.scenario:
             raise ValueError(f"test {self.test!r:.80} asks about {trunk.test!r:.80}, which is of another scenario")
         whole: dict[str, Any] = {"skills": self.skills or trunk.skills, "parameters": self.parameters or trunk.parameters}
@@ -205,8 +206,8 @@ class Jump(_Event):
 class Night(_Event):
     """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
 
-    `consolidated`: the agent has `consolidate`, and worked. What that took is told as for a reply; `trace` tells of memories that
-    were written. `measured` has the bytes of what the agent kept, `bytes_before` and `bytes_after`, if it can save.
+    `consolidated`: the agent has `consolidate`, and worked. The cost of its work is recorded as for a reply; `trace` lists memories that
+    were written. `measured` has the size of the agent's memory in bytes, `bytes_before` and `bytes_after`, if it can save.
     """
 
     type: Literal["night"] = "night"
@@ -315,8 +316,8 @@ def parse_json(line: bytes) -> Event:
 
 
 def as_json(event: Event) -> bytes:
-    """Return an event as JSON, without fields that are None or `measured`, and without what a branch's leaves to its trunk's. Raises
-    ValueError for text that is not valid Unicode."""
+    """Return an event as JSON, without fields that are None or `measured`, and without the fields that a branch's event leaves to its
+    trunk's. Raises ValueError for text that is not valid Unicode."""
     left_out = {name for name, value in vars(event).items() if value is None or name == "measured"}
     if isinstance(event, Open) and event.trunk is not None:
         left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}

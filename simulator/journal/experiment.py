@@ -1,4 +1,5 @@
-"""Experiments: conversations that share their beginning with one of the run's, and then lack what one of its tests needs."""
+"""Experiments: conversations that share their beginning with one of the run's, and from then on lack something that one of its tests
+needs."""
 
 from __future__ import annotations
 

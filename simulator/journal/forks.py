@@ -19,11 +19,10 @@ __all__ = ["Fork", "fork_of"]
 @final
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """The branch point of an `experiment`, and what it shares with the other conversation.
+    """The branch point of an `experiment`, and the part that it shares with the other conversation.
 
-    In a lesion, the test's questions alone are asked. `said`: the replies from the branch point on, by turn, which all other turns are
-    given. `nights`: the turns before which the agent worked at night. `since`: the turn since which it knows the conversation when it is
-    asked first.
+    In a lesion, only the test's questions are asked. `said`: the replies from the branch point on, by turn, for all other turns. `nights`:
+    the turns after a night in which the agent worked. `since`: the first turn that it knows of when it is first asked.
     """
 
     experiment: Experiment

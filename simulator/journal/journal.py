@@ -48,7 +48,7 @@ def read_lines(path: Path, owner: Owner | None = None) -> Iterator[tuple[bytes, 
 
 
 def read_shared(path: Path, sum: str, owner: Owner) -> Iterator[events.Event]:
-    """Yield what a branch shares with the journal at `path`: the events after the first, up to the line with a checksum.
+    """Yield the part of the journal at `path` that a branch shares: the events after the first, up to the line with a checksum.
 
     Raises JournalError if there is no such line, and as `read_journal` does.
     """

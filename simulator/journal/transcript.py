@@ -28,10 +28,10 @@ __all__ = ["Change", "Evidence", "PlayedTest", "Transcript", "Transcripts", "Tur
 class Evidence:
     """A needle and a question that rests on it: their turns, and the tokens from the needle's end to the question.
 
-    `tokens` counts the agent's replies as they are, `dealt` at what every agent is charged for one; None in results of 0.2.
-    `stored`, `retrieved`, `echoed`, `rank`, `forgotten` and `k` are added by grading if the agent's traces tell (see `Fate`), and so is
-    what the scenario says of the needle (see `Scenario.needed`): whether a right answer needs it, and, if one of several suffices, the
-    number of that `choice`.
+    `tokens` counts the agent's replies at their actual length, `dealt` at the length charged to every agent; None in results of 0.2.
+    Grading adds `stored`, `retrieved`, `echoed`, `rank`, `forgotten` and `k` if the agent's traces tell (see `Fate`), and the scenario's
+    view of the needle (see `Scenario.needed`): whether a right answer needs it, and, if one of several needles is enough, the number of
+    that `choice`.
     """
 
     needle_turn: int
@@ -80,7 +80,7 @@ class Turn(NamedTuple):
 
 
 def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
-    """Return the parts with what each used, and its cost in dollars."""
+    """Return the parts, each with its usage and its cost in dollars."""
     costs = event.cost_usd or {}
     parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
     parts |= ({"agent": event.usage} if event.usage else {}) | (event.besides or {})
@@ -186,7 +186,7 @@ class _End(NamedTuple):
 
 
 Change = Turn | PlayedTest | None
-"""What an event changed: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
+"""The change that an event made: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
 
 
 @final

@@ -1,7 +1,7 @@
 """The conductor: decides who speaks next, so that every test keeps its span with as little filler as possible.
 
-It only decides. What it decides follows from the tests, the span and the filler alone: a test is charged what its outline declares,
-and a reply of the agent's a constant, so that every agent is dealt the same conversation. Positions are in charged tokens.
+It only decides. Its decisions follow from the tests, the span and the filler alone: a test is charged the figures in its outline, and an
+agent's reply a constant, so that every agent is dealt the same conversation. Positions are in charged tokens.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Conductor:
         """The position within the step that is being taken."""
         return self.position + self._step
 
-    # What the caller reports.
+    # Reports from the caller.
 
     def charges(self, tokens: int) -> None:
         """Charge a turn of the step that is being taken. Nothing is decided by it: once the step is over, the position is where its
@@ -288,7 +288,7 @@ class Conductor:
     # The segments still to be said.
 
     def _chains(self, without: TestState | None = None) -> list[list[Job]]:
-        """What each open test has still to say; of `without`, only what follows its next segment."""
+        """Return the remaining jobs of each open test; for the test `without`, only the jobs after its next segment."""
         return [
             self._chain(state, state.said + 1, state.start) if state is without else self._still(state)
             for state in self._open
@@ -296,7 +296,8 @@ class Conductor:
         ]
 
     def _still(self, state: TestState) -> list[Job]:
-        """What an open test has still to say, made anew only once it has spoken: it is asked for before every turn."""
+        """Return the remaining jobs of an open test. They are asked for before every turn, so they are made anew only when the test has
+        spoken."""
         said, jobs = self._left.get(state, (-1, []))
         if said != state.said:
             jobs = self._chain(state, state.said, state.start)

@@ -66,7 +66,7 @@ class _Utterance:
 
 
 def _turn_name(conversation: str) -> str:
-    """Return what the turn ids of a conversation begin with. Its id may be a test's name, which the agent must not see."""
+    """Return the beginning of a conversation's turn ids. Its own id may be a test's name, which the agent must not see."""
     return hashlib.sha256(conversation.encode()).hexdigest()[:8]
 
 
@@ -85,13 +85,13 @@ def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str 
 
 @final
 class Conversation:
-    """Plays `tests` with `agent` and writes `journal`. `listener` is called with every event once it is in the journal.
-    `before_turn` is awaited before each turn.
+    """Plays `tests` with `agent` and writes `journal`. `listener` is called with every event once it is in the journal. `before_turn` is
+    awaited before each turn.
 
-    A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the
-    agent catches up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception,
-    before an error of its own ends a test that is not replayed. A branch goes on from the end of its `trunk`. An experiment goes on from
-    its `fork`, and ends with its test; `journal` then has what it shares with the other conversation.
+    A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the agent catches
+    up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception, before an error of its
+    own ends a test that is not replayed. A branch continues from the end of its `trunk`. An experiment continues from its `fork` and ends
+    with its test; `journal` then includes the part that it shares with the other conversation.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Conversation:
     # The floor.
 
     async def _give_floor(self, state: TestState, jump: datetime | None, nursery: trio.Nursery) -> None:
-        """Let a test say its next segment or its farewell. What it leaves unsaid of a segment is filled, in its name."""
+        """Let a test say its next segment or its farewell. Any part of a segment that it leaves unsaid is filled, in its name."""
         test = state.test
         if jump is not None:
             self._jump(test, jump)
@@ -444,7 +444,7 @@ class Conversation:
         return turn
 
     async def _pass_night(self) -> None:
-        """Let the agent work until the next morning, and journal what it did. It is then saved."""
+        """Let the agent work until the next morning, and journal its work. Then save the agent."""
         morning = morning_after(self.now)
         self._clock.jump(morning)
         night = await self._respondent.night(self.turns, morning)
@@ -485,7 +485,7 @@ class Conversation:
         return ideal
 
     async def _show(self, turn: Turn) -> None:
-        """Show a turn to the watching tests. What a test then says or waits for comes when it next has the floor."""
+        """Show a turn to the watching tests. Their own next messages and waits come when they have the floor again."""
         for task, watch in self._watchers():
             if watch.turn != turn.number:
                 continue

@@ -44,17 +44,17 @@ T = TypeVar("T")
 class LiveAgent:
     """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
 
-    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the
-    turns after that, with the nights between them: a snapshot before a turn has the night before that turn. Any exception of the
-    agent becomes an AgentError that names the turn.
+    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the turns after
+    that, with the nights between them: a snapshot before a turn includes the night before that turn. Any exception of the agent becomes an
+    AgentError that names the turn.
 
-    In a branch, `trunk` is what brings it to where the branch begins, and there are no `snapshots`. An experiment shares its
-    first turns, `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, it is
-    brought to where it `knows` the last of them alone.
+    In a branch, `trunk` brings the agent to where the branch begins, and there are no `snapshots`. An experiment shares its first turns,
+    `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, it is brought to where it
+    `knows` only the last of them.
 
-    What the agent takes is told once, with the turn that it took it for. What it takes again, when it is shown turns whose account the
-    journal has, counts against the ledger's limit alone. So does what it takes for turns of another conversation, except when an
-    experiment is begun: its first turn tells that. `payer` names the agent in the ledger; `depth` is how many characters were said.
+    Each cost is recorded once, with the turn that caused it. If the agent is shown turns whose cost is already in the journal, the new cost
+    counts only against the ledger's limit. The same holds for turns of another conversation, except when an experiment begins: its first
+    turn records that cost. `payer` names the agent in the ledger; `depth` is the number of characters said so far.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class LiveAgent:
         self._settled = True
 
     async def start(self) -> None:
-        """Start the agent: one in another process tells only then what it can do."""
+        """Start the agent. An agent in another process reports only now what it can do."""
         await self._call(start(self.agent))
 
     def knows(self, since: int) -> None:
@@ -201,10 +201,10 @@ class LiveAgent:
         return (None if took is None else worked), costs
 
     async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
-        """Let the agent work through a night that is over at `at`. Return what it tells of that, and the cost in dollars by part.
+        """Let the agent work through a night that ends at `at`. Return its report as a Reply, and the cost in dollars by part.
 
-        The first is None if it has nothing to do at night. Its `measured` has the seconds, and the bytes that the agent keeps before and
-        after, if it can say. Raises as `reply` does.
+        The Reply is None if the agent has nothing to do at night. Its `measured` has the seconds, and the agent's size in bytes before and
+        after, if known. Raises as `reply` does.
         """
         await self.catch_up(night=True)  # first, because an agent in another process reports its capabilities only then
         if not consolidates(self.agent):
@@ -308,7 +308,7 @@ class LiveAgent:
         return took, costs
 
     def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
-        """Return an account with what has not been told yet besides."""
+        """Return an account together with all costs not recorded yet."""
         untold, self._untold = self._untold, []
         for took, cost in untold:
             besides = dict(told.besides)
@@ -332,7 +332,7 @@ class LiveAgent:
 
 
 def _account(took: object) -> Reply:
-    """Return what the agent says that observing took. Raises AgentError if it is no account."""
+    """Return the agent's account of observing a turn. Raises AgentError if it is not a valid account."""
     return Reply("") if took is None else _checked(took, "observed, and returned")
 
 

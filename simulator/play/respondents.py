@@ -46,18 +46,18 @@ class Unanswered(NamedTuple):
 
 
 class Respondent(Protocol):
-    """Whom a conversation asks for all that it does not decide itself. Each answer is what the journal is to say."""
+    """Answers a conversation's requests for everything that it does not decide itself. Each answer is the event to be journaled."""
 
     async def reply(self, to: Unanswered) -> events.Reply:
         """Return the reply to a message."""
         ...
 
     async def night(self, turn: int, morning: datetime) -> events.Night:
-        """Return what the agent did in the night before a turn, which is over in the `morning`."""
+        """Return the agent's work in the night before a turn. The night ends in the `morning`."""
         ...
 
     async def settle(self, turn: int) -> events.Settled | None:
-        """Return what it took the agent to finish adding the turns before `turn`. None if there is nothing to tell."""
+        """Return the agent's cost of finishing to add the turns before `turn`. None if there is nothing to record."""
         ...
 
     async def save(self) -> bool:
@@ -127,9 +127,9 @@ class _Live:
 
 @final
 class _Recorded:
-    """The journal. What it does not have yet is asked of the `rest`.
+    """The journal. Anything that it does not have yet is asked of the `rest`.
 
-    All that follows from the recorded events is computed again, so that writing it compares it with the record.
+    Everything that follows from the recorded events is computed again, so that writing it compares it with the record.
     """
 
     def __init__(self, journal: Journal, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:
@@ -177,7 +177,7 @@ class _Recorded:
 
 @final
 class _Lesion:
-    """The conversation whose questions are asked again. Those questions, and what comes before them, are asked of the `rest`."""
+    """The conversation whose questions are asked again. These questions, and everything before them, are asked of the `rest`."""
 
     def __init__(self, fork: Fork, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:
         self._fork = fork
@@ -215,7 +215,7 @@ class _Lesion:
 
 
 def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
-    """Return what an agent told of its work, as events have it."""
+    """Return an agent's report on its work in the form of an event's fields."""
     return {
         "usage": asdict(reply.usage) if reply.usage else None,
         "besides": {part: asdict(usage) for part, usage in reply.besides.items()} or None,
@@ -225,7 +225,8 @@ def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
 
 
 def _as_read(kind: type[Told], what: str, *, turn: int, **fields: Any) -> Told:
-    """Return what the agent told as the event that is read back from the journal. Raises AgentError if it cannot be journaled."""
+    """Return an event with the agent's report, exactly as it will be read back from the journal. Raises AgentError if it cannot be
+    journaled."""
     try:
         event = kind(turn=turn, **fields)
         if event.trace is not None or event.besides or event.cost_usd:  # the rest is harmless

@@ -1,4 +1,4 @@
-"""The settings of one conversation, and what follows from them before a word is said."""
+"""The settings of one conversation, and everything that follows from them before a word is said."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Setting:
         return Conductor(map(self._state, tests), self.span, paced=not (self.isolated or self.alone))
 
     def farewell(self, test: Test) -> Sequence[tuple[events.MessageKind, str]]:
-        """Return what a test says when it leaves: nothing, its farewell, or that and its last question once more."""
+        """Return the messages of a test when it leaves: none, its farewell, or its farewell and its last question once more."""
         if test.script.farewell is None:
             return ()
         asked = [line.text for line in test.script.lines if line.asks] if self.score_farewells and test.scenario.asks_again else []

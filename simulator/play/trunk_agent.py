@@ -16,7 +16,7 @@ __all__ = ["TrunkAgent"]
 class TrunkAgent:
     """Brings `agent` back to the end of a trunk of `turns` turns, which `past` returns, and `depth` characters.
 
-    After a branch it goes back to what it has marked there, if it can; else it is loaded again from the trunk's newest snapshot.
+    After a branch it returns to the state marked there, if it can; otherwise it is loaded again from the trunk's newest snapshot.
     """
 
     def __init__(self, agent: Agent, snapshots: Snapshots, turns: int, depth: int, past: Callable[[], Iterable[PastTurn]]) -> None:
@@ -47,11 +47,11 @@ class TrunkAgent:
         self._used = self._there = True
 
     def leave(self) -> None:
-        """The agent is shown, or asked, what comes after the trunk."""
+        """Note that the agent is about to be shown, or asked, turns after the trunk."""
         self._there = False
 
     async def rewind(self) -> None:
-        """Take back what came after the trunk, if the agent can: the next branch then finds it there."""
+        """Take back everything after the trunk, if the agent can, so that the next branch finds it there."""
         if rewinds(self._agent):
             await self._agent.rewind()
             self._there = True

@@ -1,4 +1,4 @@
-"""What a twin's test says in the place of its needles."""
+"""The lines that a twin's test says in place of its needles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longspan.simulator.journal.forks import Fork
 __all__ = ["Replacements"]
 
 MAX_TOKENS: Final = 40
-"""Tokens of what a twin says in the place of a needle, at most."""
+"""The most tokens of a line that replaces a needle."""
 REMARKS: Final = 40
 """How many such remarks are tried until one has no word of the needle's."""
 

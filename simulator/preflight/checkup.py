@@ -139,7 +139,7 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
 
 
 async def _checked(name: str, check: Callable[[], Awaitable[Finding]], end: float, late: Literal["note", "bad"] = "bad") -> Finding:
-    """Return what a check finds until `end`, in Trio's time. That it fails, or takes longer (`late`), is a finding."""
+    """Return the finding of a check that may take until `end`, in Trio's time. A failure or a delay (`late`) is a finding too."""
     with trio.move_on_at(end):
         try:
             return await check()
@@ -251,7 +251,7 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 def _found(reply: Reply) -> Any:
-    """Return what an agent found for a reply, if its trace tells, else the reply."""
+    """Return the memories that an agent found for a reply, if its trace lists them, else the reply."""
     try:
         read = Trace.model_validate(reply.trace or {}).read
     except ValidationError:
@@ -288,7 +288,7 @@ async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 async def _lag(subject: _Subject) -> Finding:
-    """Say how soon an agent finds what it was told, if its traces say what it found."""
+    """Say how soon an agent finds a fact that it was told, if its traces list the memories it found."""
     told: dict[int, Message] = {}
     later = timedelta(days=7)
 

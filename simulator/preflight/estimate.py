@@ -1,4 +1,4 @@
-"""Estimates what a run will take by playing its conversations without the model."""
+"""Estimates the tokens and the cost of a run by playing its conversations without the model."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ class _Played(BaseModel):
 
 @final
 class Extra(_Played):
-    """What the run's experiments of a kind take besides: so many `conversations`."""
+    """The additional tokens and cost of a kind of experiment, in this many `conversations`."""
 
     conversations: int
 
 
 @final
 class Estimate(_Played):
-    """An estimate of what a run will take if replies are ideal.
+    """An estimate of a run's tokens and cost if replies are ideal.
 
-    `span` is in tokens, None if every test has a conversation to itself. `twins` and `lesions` come besides, None if there are none.
+    `span` is in tokens, None if every test has a conversation to itself. `twins` and `lesions` come in addition, None if there are none.
 
-    `turns`, `asked` and `user_tokens` are the run's own, because every agent is dealt the same conversation. Dynamic tests are the
-    exception: of what they may say, replies decide what they do, in `user_tokens`; and how often they speak in a conversation to
-    themselves, where nothing fills their places.
+    `turns`, `asked` and `user_tokens` match the run exactly, because every agent is dealt the same conversation. Dynamic tests are the
+    exception: replies decide which of their possible messages they say, which changes `user_tokens`, and how often they speak in a
+    conversation to themselves, where nothing fills their places.
     """
 
     suite: str

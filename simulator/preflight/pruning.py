@@ -46,7 +46,7 @@ SWEEP: Final = "sweep.json"
 """The list of a sweep's runs, in their folder."""
 
 REST: Final = ".pruned"
-"""What the name of a run ends in while it is deleted. It then begins with a dot, so that nothing takes it for a run."""
+"""The suffix of a run's name while it is deleted. The name then begins with a dot, so that nothing takes it for a run."""
 
 
 @final
@@ -85,7 +85,7 @@ class Prunable(NamedTuple):
 
 
 def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -> tuple[list[Prunable], list[str]]:
-    """Return what can be deleted in a run's folder or a folder of runs, and what must be left alone, with the reason.
+    """Return the files that can be deleted in a run's folder or a folder of runs, and the ones that must be left alone, with the reason.
 
     `replicates`: also runs that have a newer replicate: a run with the same tests, agent, label and settings that was graded and not
     changed since. `packing`: also the journals of finished runs, to be packed. Raises InputError if there is no run.
@@ -265,7 +265,7 @@ def _is_ours(run: RunFolder) -> bool:
 
 
 def _is_rest(run: RunFolder) -> bool:
-    """Return whether a folder holds nothing but what an interrupted deletion leaves."""
+    """Return whether a folder holds only the remains of an interrupted deletion."""
     if os.path.lexists(run.path / MANIFEST):
         return _is_ours(run)
     return {path.name for path in below(run.path)} <= {LOCK}
@@ -304,7 +304,7 @@ def _move_back(hidden: Path, path: Path) -> None:
 def _erase(run: RunFolder) -> int:
     """Delete, one by one, the files of a run that its manifest and its records name, and then its folders, which must be empty.
 
-    What an interruption leaves can be erased in the same way. Raises InputError for anything else in a folder. Return the bytes freed.
+    The remains of an interruption can be erased in the same way. Raises InputError for anything else in a folder. Return the bytes freed.
     """
     if not _is_rest(run):
         raise InputError(f"{run.path}: it holds what is not longspan's; move that elsewhere")

@@ -76,8 +76,8 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 
 
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
-    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn is of no test that
-    is graded. What a dynamic test would have said next is not played."""
+    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn belongs to no test
+    that is graded. The messages with which a dynamic test would have gone on are not played."""
     id = past.turn.message.test
     if past.turn.reply is None or id is None:
         return None
@@ -104,8 +104,8 @@ def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | N
 class Asking:
     """Asks `agent`, the run's own if it is None, a turn of a run again.
 
-    What it has written to standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest
-    names and the user has not allowed (see `gate`).
+    Its standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest names and the user has not
+    allowed (see `gate`).
     """
 
     def __init__(self, run: RunFolder, past: Past, agent: str | None = None) -> None:
@@ -129,8 +129,8 @@ class Asking:
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
         """Bring the agent to the turn, and ask it.
 
-        `agree` is called before, with a line that says what this takes, and whether turns are sent to the agent again. If it
-        returns False, nothing is done. Raises StoppedError then, AgentError if the agent fails.
+        Before that, call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, nothing
+        is done and StoppedError is raised. Raises AgentError if the agent fails.
         """
         prompts = PromptLog(None)
         with self.log.kept(None), prompts.kept():

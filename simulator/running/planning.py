@@ -95,7 +95,7 @@ def made_of(agent: AgentSpec) -> dict[str, Any]:
 def plan(settings: RunSettings, out: Path) -> Plan:
     """Create a run's tests, or take them from its definitions, and check everything that can be checked beforehand.
 
-    The settings are the user's own: what they name is run, called and read.
+    The settings are the user's own: everything that they name is run, called and read.
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
@@ -342,7 +342,7 @@ def _late(suite: Suite) -> list[str]:
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """Return the setting of one conversation of a run. Raises InputError for what the user has not allowed (see `gate`)."""
+    """Return the setting of one conversation of a run. Raises InputError for anything that the user has not allowed (see `gate`)."""
     clear(manifest, "sources")
     experiment = manifest.experiments.get(conversation)
     like = experiment.conversation if experiment is not None else conversation

@@ -76,7 +76,7 @@ GRACE_PERIOD: Final = 10.0
 class RunEvent(NamedTuple):
     """An event of a run being played.
 
-    `folder` is the run's folder, `gradebook` its grades so far, `conversation` an id, `change` what the event changed.
+    `folder` is the run's folder, `gradebook` its grades so far, `conversation` an id, `change` the change that the event made.
     """
 
     plan: Plan
@@ -138,7 +138,7 @@ async def resume(
 ) -> Outcome:
     """Resume a run where its journals end, and grade it. A finished run is only replayed and compared with its journals.
 
-    The run takes at most `limit`, including what it has taken already, and is stopped after `seconds` of real time.
+    The run spends at most `limit`, including past spending, and is stopped after `seconds` of real time.
 
     Raises InputError if another process is playing the run, or it cannot be planned again.
     """
@@ -149,7 +149,7 @@ async def resume(
 
 
 def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
-    """Check that a limit can be enforced, and warn of agents whose replies alone tell what they take.
+    """Check that a limit can be enforced, and warn about agents whose cost is known only from their replies.
 
     Raises InputError if a model's price is unknown.
     """
@@ -200,7 +200,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
     finally:
         await close(agent)
     snapshots, shown = 0, sum(transcripts[id].own_turns for id in unfinished if id in trunks and id in transcripts)
-    for id in dict.fromkeys(trunks.get(id, id) for id in unfinished):  # what it is brought to the end of, branches from their trunk's
+    for id in dict.fromkeys(trunks.get(id, id) for id in unfinished):  # a branch's agent is brought to the end of its trunk
         turns = transcripts[id].turns if id in transcripts else 0
         known = Snapshots(run.snapshots(id), run.owner(id)).newest(turns) if has_snapshots(agent) else 0
         snapshots += known > 0

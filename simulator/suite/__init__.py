@@ -1,1 +1,1 @@
-"""Suites, specs, plugins and manifests, which say what a run plays, and the gate that decides what may run."""
+"""Suites, specs, plugins and manifests, which define the contents of a run, and the gate that decides what may run."""

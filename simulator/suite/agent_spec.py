@@ -109,7 +109,7 @@ def make_agent(spec: AgentSpec) -> Agent:
 
 @contextmanager
 def inspected(spec: AgentSpec) -> Iterator[Agent]:
-    """Make an agent to see what it can do, and close it again. Raises as `make_agent` does.
+    """Make an agent to inspect its abilities, and close it again. Raises as `make_agent` does.
 
     It is closed in a thread, since the caller may or may not be in Trio.
     """

@@ -1,4 +1,4 @@
-"""References in BibTeX: of what a suite's tests are from, and of longspan."""
+"""References in BibTeX: to the sources of a suite's tests, and to longspan."""
 
 from __future__ import annotations
 

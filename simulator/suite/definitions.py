@@ -33,8 +33,8 @@ InputError for invalid definitions.
 class Definition:
     """One test: `scenario` plays and grades it, `id` is unique in the scenario (lower-case letters, digits, _ and -).
 
-    `write` returns its script for a span in tokens, with random numbers for what the definition leaves open. It raises
-    ScenarioError if the script does not fit. None: the scenario generates a test.
+    `write` returns its script for a span in tokens, with random numbers for everything that the definition leaves open. It raises
+    ScenarioError if the script does not fit. With None, the scenario generates a test.
     """
 
     id: str
@@ -107,7 +107,7 @@ def tests_for(suite: Suite, seed: int, span: int, placement: Placement, definiti
 def tests_of(manifest: Manifest) -> dict[str, Test]:
     """Return the tests of a manifest's suite and definitions by id.
 
-    Raises InputError if the definitions have changed, and for what the user has not allowed (see `gate`).
+    Raises InputError if the definitions have changed, and for anything that the user has not allowed (see `gate`).
     """
     clear(manifest, "scenarios", "sources")
     definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None

@@ -33,10 +33,10 @@ class _Frozen(BaseModel):
 
 @final
 class PlannedTest(_Frozen):
-    """A test that a run is to play.
+    """A planned test of a run.
 
-    `trunk`: the test that tells what it asks about. `tells`: it tells what others ask about, and is not graded. `tags`, `counts` and
-    `recorded` are its script's.
+    `trunk`: the test that tells the history it asks about. `tells`: it tells a history that others ask about, and is not graded. `tags`,
+    `counts` and `recorded` come from its script.
     """
 
     id: Name
@@ -109,7 +109,7 @@ class Manifest(RunSettings):
         return self._folder
 
     def allow(self, names: Iterable[str]) -> None:
-        """Allow what has these names to be run, called or read. Only the gate calls this."""
+        """Allow everything with these names to be run, called or read. Only the gate calls this."""
         self._allowed |= frozenset(names)
 
     @classmethod
@@ -136,10 +136,10 @@ class Manifest(RunSettings):
 
     @property
     def run_name(self) -> str | None:
-        """What the run's files call it, so that another run's are not taken for its own; None if it has no nonce.
+        """The name of the run in its files, so that another run's files are not taken for its own; None if it has no nonce.
 
-        The name is a digest (64 bits in hexadecimal) of the nonce and of all that is fixed when a run is made, then the suite, the seed and
-        the agent, for people to read.
+        The name is a digest (64 bits in hexadecimal) of the nonce and of everything that is fixed when a run is made, then the suite, the
+        seed and the agent, for people to read.
         """
         if self.run_nonce is None:
             return None

@@ -1,8 +1,8 @@
 """Runs played by several worker processes, one run at a time each: for agents that compute.
 
-A worker reads what to play from its standard input, one JSON object a line. It writes every event and the outcome of each
-run to its standard output. What a call may take it asks of its parent there, which keeps the ledger of all. When its input ends, its
-parent has exited: it exits at once, which journals survive.
+A worker reads its runs from its standard input, one JSON object a line. It writes every event and the outcome of each run to its standard
+output. There it also asks its parent, which keeps the ledger for all, to reserve the cost of each call. When its input ends, its parent has
+exited, so it exits at once; journals survive this.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _Dispatcher:
 
 @final
 class _Lender:
-    """Reserves in a ledger what calls of a run in a worker may take, until the worker says what they took, or the run has ended."""
+    """Reserves in a ledger the cost of calls in a worker's run, until the worker reports the actual cost, or the run has ended."""
 
     def __init__(self, ledger: Ledger, stream: trio.abc.SendStream) -> None:
         self._ledger = ledger
@@ -184,7 +184,7 @@ class _Lender:
     async def lend(self, listen: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """Return what `listen` returns, which passes all messages to `takes`."""
         async with trio.open_nursery() as self._nursery:
-            heard = await outcome.acapture(listen)  # what it raises is not raised in a group
+            heard = await outcome.acapture(listen)  # so that its errors are not raised in a group
             self._nursery.cancel_scope.cancel()
         return heard.unwrap()
 
@@ -315,7 +315,7 @@ def main() -> None:
     """Play the runs that the parent process sends, until it exits."""
     prepare()
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what an agent prints must not get into the protocol
+        os.dup2(2, 1)  # output printed by an agent must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         borrower = _Borrower(output)
         threading.Thread(target=_read, args=(orders, borrower), daemon=True).start()

@@ -34,10 +34,10 @@ SHARED_LIMITS: Final[ContextVar[SharedLimits | None]] = ContextVar("SHARED_LIMIT
 
 @final
 class SharedLedger(Ledger):
-    """What this process takes of a `limit` that it shares with others.
+    """This process's part of the spending under a `limit` shared with others.
 
-    `reserve` asks whoever keeps the ledger of all for a ticket, and raises StoppedError. `release` returns the ticket with the amount that
-    was taken, None if that is unknown.
+    `reserve` asks the keeper of the common ledger for a ticket, and raises StoppedError. `release` returns the ticket with the amount
+    spent, or None if that is unknown.
     """
 
     def __init__(

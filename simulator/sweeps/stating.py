@@ -55,7 +55,7 @@ def declare(out: Path, contrasts: Contrasts, entries: Sequence[Indexed], played:
 
 
 def conclude(out: Path, contrasts: Contrasts, entries: Sequence[Indexed]) -> tuple[Path, Family]:
-    """Test a sweep's contrasts and write what they came to into its folder. Returns the folder of the files.
+    """Test a sweep's contrasts and write the results into its folder. Returns the folder of the files.
 
     Raises InputError or JournalError for a folder that cannot be written.
     """

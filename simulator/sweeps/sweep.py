@@ -38,7 +38,7 @@ class _Frozen(BaseModel):
 
 @final
 class Indexed(_Frozen):
-    """A run in the sweep's index: its folder's name, what it plays and, once it is finished, its score."""
+    """A run in the sweep's index: its folder's name, its settings and, once it is finished, its score."""
 
     folder: str
     suite: str

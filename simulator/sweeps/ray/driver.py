@@ -66,10 +66,9 @@ def play_on_ray(
 ) -> list[Outcome]:
     """Play runs from where their journals end as tasks of a Ray cluster, and grade them.
 
-    The cluster is the one at RAY_ADDRESS or the one that runs on this machine. If there is none, one is started that only this
-    machine can reach. At most `limit` is taken in all, including what the sweep has `spent` already; `dearest` is what a call is taken to
-    take at least, if it cannot say.
-    SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`.
+    The cluster is the one at RAY_ADDRESS or the one that runs on this machine. If there is none, one is started that only this machine can
+    reach. At most `limit` is spent in all, including the amount that the sweep has `spent` already; `dearest` is assumed as the least cost
+    of a call that cannot tell its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`.
 
     Raises InputError if Ray is not installed, no cluster answers, or the cluster lacks the resources for a run.
     """

@@ -1,4 +1,4 @@
-"""Shares the rate limits of providers and what a sweep may take among all its runs, wherever they are played."""
+"""Shares the rate limits of providers and the spending limit of a sweep among all its runs, wherever they are played."""
 
 from __future__ import annotations
 

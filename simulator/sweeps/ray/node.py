@@ -1,4 +1,4 @@
-"""The task of a node of a Ray cluster: plays one run and ships what it writes, once a second."""
+"""The task of a node of a Ray cluster: plays one run and ships its files, once a second."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ SHIP_TIMEOUT: Final = 60.0
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a node is to play: a run, by its folder's name, under a lease, under the `limit` of the whole sweep.
+    """An order for a node to play a run, given by its folder's name, under a lease and under the `limit` of the whole sweep.
 
-    `manifest` is the run's, as JSON, which the process that started the sweep has checked.
-    `cwd` and `path` are the current folder and sys.path of the process that started the sweep, to import users' agents.
+    `manifest` is the run's, as JSON, which the process that started the sweep has checked. `cwd` and `path` are the current folder and
+    sys.path of the process that started the sweep, to import users' agents.
     """
 
     run: str
@@ -56,7 +56,7 @@ class Order:
 
 
 async def answer_of(reference: Any) -> Any:
-    """Await the result of a Ray call in Trio. Raises what the call raised."""
+    """Await the result of a Ray call in Trio. Raises the call's exception."""
     done, token = trio.Event(), trio.lowlevel.current_trio_token()
     future: Future[Any] = reference.future()
 

@@ -66,7 +66,7 @@ class SegmentStore:
         return owned.lease
 
     def fetch(self, name: str, lease: int) -> dict[str, bytes] | None:
-        """Return what the owner needs to continue a run: its manifest, logs and snapshots, by path. None: it must not start."""
+        """Return everything that the owner needs to continue a run: its manifest, logs and snapshots, by path. None: it must not start."""
         owned = self._runs[name]
         if lease != owned.lease or self.stopping:
             return None
@@ -162,7 +162,7 @@ def _check_rename(source: Path, target: Path, folder: Path, what: str) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a lost owner shipped in part."""
+    """Remove files that a lost owner shipped only in part."""
     for log in logs(folder):
         cut_torn(log)
     for name in RESULTS:
