@@ -26,6 +26,11 @@ DOCS: Final = ROOT / "docs"
 GUIDES: Final = (
     "scenarios.md",
     "agents.md",
+    "own-agents.md",
+    "connecting.md",
+    "models.md",
+    "local-models.md",
+    "memory-agents.md",
     "memory.md",
     "journal.md",
     "running.md",

@@ -1,4 +1,4 @@
-"""exec: an agent that is a program, speaking lines of JSON (docs/agents.md describes the protocol).
+"""exec: an agent that is a program, speaking lines of JSON (docs/connecting.md describes the protocol).
 
     exec:python3 agent.py --quick?timeout=60&faketime=true
 

@@ -1,4 +1,4 @@
-"""http and https: an agent that is a server, called by POST (docs/agents.md describes the protocol).
+"""http and https: an agent that is a server, called by POST (docs/connecting.md describes the protocol).
 
     http://127.0.0.1:8000/path        https://agent.example/path?timeout=60
 

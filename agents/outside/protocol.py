@@ -1,4 +1,4 @@
-"""longspan's protocol with agents in another process: requests and answers are JSON objects (docs/agents.md).
+"""longspan's protocol with agents in another process: requests and answers are JSON objects (docs/connecting.md).
 
 Answers are treated as hostile: they are limited in size and validated here, before anything else sees them.
 """

@@ -121,7 +121,7 @@ def test_commands_print_what_is_shown(page: Path, workshop: Path, site: Path) ->
 def test_a_program_is_shown_the_virtual_time(workshop: Path, site: Path) -> None:
     if not list(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
         skip("libfaketime is not installed: on Debian, apt install libfaketime")
-    (block,) = (block for block in blocks(DOCS / "agents.md") if "faketime=true" in block.text)
+    (block,) = (block for block in blocks(DOCS / "connecting.md") if "faketime=true" in block.text)
     command, _, printed = block.text.removeprefix("$ ").partition("\n")
     done = subprocess.run(["bash", "-c", command], cwd=workshop, env=environment(site), capture_output=True, text=True, check=True)
     assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
@@ -189,7 +189,7 @@ def test_every_command_is_described() -> None:
 # Examples.
 
 
-LONGEST = {"lending.py": 40, "haggling.py": 60, "diary.py": 30, "diary_server.py": 33, "diary_program.py": 30}
+LONGEST = {"lending.py": 40, "haggling.py": 60, "diary.py": 30, "diary_server.py": 33, "diary_program.py": 17}
 
 
 @pytest.mark.parametrize(("path", "limit"), LONGEST.items())
@@ -454,7 +454,7 @@ def test_every_field_of_a_line_and_a_message_and_every_call_of_a_stage_is_descri
     assert documented(section("scenarios.md", "A dynamic scenario")) == names_of(Segment)
     calls = {name for name in vars(Stage) if not name.startswith("_")} - {"cues"}  # cues is for the inherited play
     assert [name for name in calls | {"random"} if f"stage.{name}" not in section("scenarios.md", "The stage")] == []
-    own = section("agents.md", "Your own class")
+    own = section("own-agents.md", "Messages and replies")
     assert [name for model in (Message, Reply) for name in names_of(model) if name not in documented(own)] == []
     assert [name for name in names_of(Usage) if name not in own] == []
 
