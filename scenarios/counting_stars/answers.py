@@ -87,9 +87,8 @@ def _names(value: Any, inside: bool) -> Iterator[int | None]:
 def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[Mark]:
     """Score each star, given the right counts, the wrong ones (None: the task is searching) and the answer.
 
-    The answer is cut to as many entries as there are stars, repeated entries are dropped (section 2.2), and each star is
-    looked up. Reasoning: 1 for a star of which the answer has only the right count, 0.5 for both, 0.25 for only the wrong
-    one, as in the authors' script.
+    The answer is cut to as many entries as there are stars, repeated entries are dropped (section 2.2), and each star is looked up.
+    Reasoning: 1 for a star if the answer has only its right count, 0.5 for both, 0.25 for only the wrong one, as in the authors' script.
     """
     slots: list[int | None] = []
     for name in names[: len(right)]:

@@ -39,7 +39,7 @@ MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
 """The beginnings of the models' names in the files."""
 
 CHARACTERS_A_TOKEN: Final = 0.725
-"""Of the novel that the files call `stone`: the authors' ratio, by which its texts are 4k, 8k ... 128k tokens."""
+"""Characters per token of the novel that the files call `stone`, by the authors' ratio: with it, the files have 4k, 8k ... 128k tokens."""
 
 SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 LARGEST: Final = 512 * 1024 * 1024

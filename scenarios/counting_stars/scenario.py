@@ -108,7 +108,7 @@ class CountingStars(Scenario):
                 yield id, self._message(Random(f"{seed}/{length}/{number}"), sky, length)
 
     def _sky(self, random: Random) -> skies.Sky:
-        """Return what the texts are cut from. Raises InputError if the sky is too short, or the shortest text for the stars."""
+        """Return the sky that the messages are cut from. Raises InputError if it is too short, or the shortest message for the stars."""
         count, wording, (*_, longest) = self._count, self._wording, self.lengths
         largest = BLOCK * self.number
         needed = skies.min_length([wording.tells(largest, largest, self.task)] * self.number, wording.asks(self.task, talk=False), count)
@@ -199,7 +199,7 @@ class CountingStars(Scenario):
 
 
 def _note(mark: Mark) -> str:
-    """Return what an answer has of a star, in words."""
+    """Describe how much of a star an answer has."""
     if mark.right:
         return "both counts" if mark.wrong else "named" if mark.slot == 1 else "named in another place"
     return "only the wrong count" if mark.wrong else "missing"

@@ -1,7 +1,7 @@
-"""The sky, a text long enough to scatter stars over, and the message made of both, exact to the token.
+"""The sky, which is prose long enough to scatter stars over, and the message made of both, exact to the token.
 
-Lengths are in tokens of one tokenizer. A sky knows roughly where its n-th token is. The message is counted as a whole, and
-its sky is cut longer or shorter until the length is right.
+Lengths are in tokens of one tokenizer. A sky knows roughly where its n-th token is. The message is counted as a whole, and its sky is cut
+longer or shorter until the length is right.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class Sky:
 
     @classmethod
     def from_files(cls, path: Path, count: Count, tokens: int) -> Sky:
-        """Return the sky made from a text file, or from a folder's files in the order of their paths. Raises InputError."""
+        """Return the sky made from one file, or from a folder's files in the order of their paths. Raises InputError."""
         return cls(_pieces(path), count, tokens, str(path))
 
     def offset(self, tokens: float) -> int:
-        """Return the character offset at which about `tokens` tokens end."""
+        """Return the character offset where about `tokens` tokens end."""
         at = min(bisect_right(self._tokens, max(0.0, tokens)), len(self._tokens) - 1)
         before, after = self._tokens[at - 1], self._tokens[at]
         share = min(1.0, max(0.0, (tokens - before) / max(1, after - before)))

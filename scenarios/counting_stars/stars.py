@@ -58,8 +58,8 @@ def _wrong_counts(random: Random, right: Sequence[int], where: str) -> tuple[int
 def published(path: Path, number: int, random: Random, *, reasoning: bool) -> Stars:
     """Read the list for `number` stars from a published file, or from the folder with both files.
 
-    The wrong counts are those of the folder's second file; for a single file they are drawn. Raises InputError for a file
-    that cannot be read, or that has no valid list for this number.
+    The wrong counts come from the folder's second file; for a single file they are drawn. Raises InputError for a file that cannot be read,
+    or that has no valid list for this number.
     """
     folder = path.is_dir()
     right = _counts(path / RIGHT if folder else path, number)

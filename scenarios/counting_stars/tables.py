@@ -20,7 +20,7 @@ RESAMPLES: Final = 9_999
 """How many random patterns of signs are tried if there are too many to try all."""
 
 THIRD: Final = 3
-"""The middle is the second third of a text, the tail the last."""
+"""The middle is the second third of the sky, the tail the last."""
 
 
 @final

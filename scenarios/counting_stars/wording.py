@@ -22,8 +22,8 @@ PLACES: Final[Places] = {"star": ("right",), "corrected": ("wrong", "right"), "q
 class Wording(NamedTuple):
     """The sentences of a language.
 
-    `star` gives the right count; `corrected` gives the wrong count first. The question refers to a text (`text`) or to the
-    conversation (`talk`). `only_right` is what reasoning adds to it, `form` the format of the answer.
+    `star` gives the right count; `corrected` gives the wrong count first. The question refers to the text before it (`text`) or to the
+    conversation (`talk`). `only_right` is added for reasoning, and `form` gives the format of the answer.
     """
 
     key: str

@@ -17,11 +17,10 @@ PART_TOKENS: Final = 1000
 
 @final
 class Rule(NamedTuple):
-    """What a rule grades an answer by.
+    """A rule's standard for answers.
 
-    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: the ways to say each value
-    that an answer could name, right or wrong; empty for numbers. `besides`: values that a right answer may also name, such as
-    the terms of a sum.
+    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: the ways to say each value that an
+    answer could name, right or wrong; empty for numbers. `besides`: values that a right answer may also name, such as the terms of a sum.
     """
 
     kind: str

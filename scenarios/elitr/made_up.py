@@ -26,7 +26,7 @@ MAX_TOKENS: Final = 18_000
 """The length of a meeting: similar to the published ones (Table 1)."""
 
 ROOM: Final = 60
-"""Tokens by which a meeting may be shorter than requested, so that it is never longer."""
+"""A meeting may be shorter than requested by this many tokens, so that it is never longer."""
 
 FOLLOW_UPS: Final = 0.4
 """The share of questions that refer back to the previous one in the conv setting, of those that could."""

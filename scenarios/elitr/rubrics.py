@@ -25,8 +25,8 @@ Rubric = Literal["ten", "five"]
 class Points(Free):
     """An answer with points, the first in it that stand in their mark. `points`: from 1 to 10.
 
-    The first, as in the paper's program: what follows may tell of an answer that would deserve more. Raises ValueError if they
-    are missing or not on the scale.
+    The first, as in the paper's program: later ones may belong to an answer that would deserve more. Raises ValueError if they are missing
+    or not on the scale.
     """
 
     pattern: ClassVar[re.Pattern[str]]

@@ -1,4 +1,4 @@
-"""Grades answers about made-up meetings by rules: what a right answer names is known, and so is what it could be confused with."""
+"""Grades answers about made-up meetings by rules: both the right answers and the ones they could be confused with are known."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ MAX_BYTES: Final = 4 << 20
 NAME: Final = r"[a-z0-9][a-z0-9_-]{0,49}"
 """The pattern of a definition's name, which becomes its test's."""
 ANNOUNCED: Final = frozenset({"chapterbreak", "locations", "sally_anne", "spy_meeting"})
-"""Scenarios whose first line only announces what follows, or names what the next line names again."""
+"""Scenarios whose first line only announces the next ones, or names something that the next line names again."""
 
 
 class _Published(BaseModel):
@@ -45,7 +45,7 @@ class _Published(BaseModel):
 
 @final
 class _Wait(_Published):
-    """What must pass before the next line: a share of the span since the first line, and tokens and seconds since the last."""
+    """The waiting time before the next line: a share of the span since the first line, and tokens and seconds since the last."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -205,7 +205,7 @@ def _write(file: _File, known: Mapping[str, Any], random: Random, span: float) -
 
 
 def _about(file: _File) -> dict[str, str]:
-    """Return what a farewell names: for a trigger response, the rule's condition in the rule's words."""
+    """Return the words that a farewell uses: for a trigger response, the rule's condition as the rule words it."""
     if file.scenario != "trigger_response":
         return {}
     rule = re.match(r"Whenever (.{1,300}?),? then ", file.test.script[0])

@@ -34,7 +34,7 @@ SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
 """The name of the scenario that plays each of GoodAI's datasets."""
 
 Pool = Iterable[Sequence[Sequence[str]]]
-"""What is expected of each of a run's spy meetings: for each of its messages, the words accepted as its meaning."""
+"""The expected answers of each of a run's spy meetings: for each of its messages, the words accepted as its meaning."""
 
 _Word = Annotated[str, StringConstraints(pattern=r"\w")]
 _Words = Annotated[list[_Word], Field(min_length=1)]
@@ -61,11 +61,11 @@ _TEXTS = TypeAdapter(list[str])
 
 
 def facts(dataset: str, lines: Sequence[str], expected: Sequence[Any], pool: Pool = ()) -> dict[str, Any]:
-    """Return what the grader of the scenario for `dataset` needs, in the shape of the scenario's own facts.
+    """Return the facts for the grader of the scenario for `dataset`, in the shape of the scenario's own facts.
 
-    `lines` are the test's own messages in order, with its questions as far as they are known. `expected` is what GoodAI's
-    benchmark expects in reply. A spy meeting may be confused with the others of the `pool`, which may include itself.
-    Raises InputError for a dataset without facts, and for messages or responses that are not as published.
+    `lines` are the test's own messages in order, with its questions as far as they are known. `expected` holds the replies that GoodAI's
+    benchmark expects. A spy meeting may be confused with the others of the `pool`, which may include itself. Raises InputError for a
+    dataset without facts, and for messages or responses that differ from the published ones.
     """
     read = _READERS.get(dataset)
     if read is None:
@@ -212,9 +212,9 @@ def _shopping(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 
 
 def _spy_meeting(expected: Any, pool: Sequence[Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Lists that share a word are of the same message, in different months.
+    """Lists that share a word belong to the same message, in different months.
 
-    Lists of this test's messages widen what is accepted; the meanings of other messages are foreign.
+    Lists of this test's messages widen the accepted answers; the meanings of other messages are foreign.
     """
     accepted = [dict.fromkeys(meanings) for meanings in _MEANINGS.validate_python(expected)]
     foreign: list[dict[str, None]] = []

@@ -1,4 +1,4 @@
-"""Reads GoodAI's files, told apart by content: recorded results (JSON lines, or a folder of JSON files) and what a run cost."""
+"""Reads GoodAI's files, told apart by content: recorded results (JSON lines, or a folder of JSON files) and the cost of a run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TestRecord(BaseModel):
 
     @property
     def points(self) -> float:
-        """The recorded score as a share of the greatest, which it may exceed: what the paper's sums are made of."""
+        """The recorded score as a share of the greatest, which it may exceed. The paper's sums are made of these shares."""
         return self.score / self.max_score
 
     @property
@@ -87,7 +87,7 @@ class TestRecord(BaseModel):
 
 @final
 class RunStats(BaseModel):
-    """What a run of GoodAI's benchmark cost, in dollars and seconds."""
+    """The cost of a run of GoodAI's benchmark, in dollars and seconds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -157,7 +157,7 @@ def _in_folder(folder: Path) -> Iterator[TestRecord]:
 
 
 def _record(path: Path, where: str, value: Any) -> TestRecord:
-    """Return a recorded test. In a results folder (BENCHMARK/results/AGENT/DATASET/EXAMPLE_0.json) its path says what it is of."""
+    """Return a recorded test. In a results folder (BENCHMARK/results/AGENT/DATASET/EXAMPLE_0.json) its path identifies it."""
     place = path.resolve()
     known = {
         "benchmark": _benchmark(place.parent.parent),

@@ -198,7 +198,7 @@ def _needs(role: Role, needles: Sequence[int]) -> list[int]:
 
 
 def _awards(test: LoggedTest) -> list[events.Award]:
-    """Return what a restaurant visit earns, phase by phase, at the turns that decide."""
+    """Return the points that a restaurant visit earns, phase by phase, at the turns that decide."""
     turns = list(test.said)
     return [
         events.Award(test=test.id, turn=turns[award.turn], points=FIFTH if award.right else 0.0, why=f"{phase}: {award.why}")

@@ -26,9 +26,9 @@ UNKNOWN: Final = "unknown"
 def read(file: Path, wanted: ImportOptions) -> Imported:
     """Return the conversation in a master log (plain or gzip).
 
-    Messages, replies, their order and times are the log's; tokens are counted again. The definitions supply what the log
-    lacks: expected responses, which lines are needles, the span. Raises InputError, with the line, for a log that is
-    damaged or not of the tests that are defined.
+    Messages, replies, their order and times come from the log; tokens are counted again. The definitions supply the rest: expected
+    responses, which lines are needles, the span. Raises InputError, with the line, for a log that is damaged or that belongs to other tests
+    than the defined ones.
     """
     entries = read_log(file)
     span = wanted.span or (wanted.definitions.span if wanted.definitions else None)

@@ -12,7 +12,7 @@ from longspan.scenarios.goodai.visit import PHASES, Award, grade_visit
 __all__ = ["Phase", "Visit", "grade_record"]
 
 FIFTH: Final = 0.2
-"""What each phase is worth."""
+"""The worth of each phase."""
 
 _REASONS: Final[Mapping[str, re.Pattern[str]]] = {
     "GoodAI's model found something that is not on the menu": re.compile(r"not in the menu"),
@@ -23,7 +23,7 @@ _REASONS: Final[Mapping[str, re.Pattern[str]]] = {
     "GoodAI's model saw no objection": re.compile(r"not notice"),
     "GoodAI's model saw no recollection": re.compile(r"forgot"),
 }
-"""Why GoodAI withheld a phase's points, and the pattern by which the recorded reason shows it."""
+"""Why GoodAI withheld a phase's points, and a pattern that recognises this in the recorded reason."""
 
 
 @final

@@ -1,8 +1,8 @@
 """Grades visits to GoodAI's restaurant (section 3.2) from their transcripts by rules, phase by phase, without a model.
 
-A phase is recognised by the fixed parts of what the waiter says; the dishes are read from the menu in the transcript. Each
-phase is graded by the reply to it alone. The waiter's lines are taken at face value: what GoodAI's model understood decided
-what the kitchen brought, even if the guest had said something else.
+A phase is recognised by the fixed parts of the waiter's lines; the dishes are read from the menu in the transcript. Each phase is graded by
+the reply to it alone. The waiter's lines are taken at face value: the kitchen brought the dish that GoodAI's model understood, even if the
+guest had said something else.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _dishes(text: str) -> list[tuple[str, str]]:
     return dishes[:_MAX_DISHES]
 
 
-# ---- what the guest says
+# ---- the guest's words
 
 
 @final
@@ -201,7 +201,7 @@ class _Table:
         return Award(right, f"the drink was {self.drink}: {why}", "" if right else "no drink or another one recalled")
 
     def _read(self, reply: str) -> Talk:
-        """Return what the reply says about the dishes, which may be named by number."""
+        """Return the reply's words about the dishes, which may be named by number."""
         return read_talk(self.food, _BY_NUMBER.sub(lambda match: self.numbers.get(match[1], match[0]), reply), drinks=False)
 
     def _one_of_several(self, reply: str) -> Award | None:

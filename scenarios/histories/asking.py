@@ -1,4 +1,4 @@
-"""How a question about a history is asked, what the ideal reply is, and the facts that its grader needs."""
+"""How a question about a history is asked, its ideal reply, and the facts for its grader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 @final
 class Asked(NamedTuple):
-    """A question as it is asked: the message, the ideal reply, and what it takes to grade others."""
+    """A question as it is asked: the message, the ideal reply, and the facts for grading other replies."""
 
     text: str
     ideal: str
@@ -41,9 +41,9 @@ class Asked(NamedTuple):
 def ask(question: Question, rivals: Sequence[str] | None, *, paper: bool = False, trap_first: bool = False) -> Asked:
     """Return how a question is asked.
 
-    `rivals`: what a wrong reply could name instead of the gold answer, where that is known. `paper`: with what LoCoMo's authors add:
-    a short phrase is wanted, or a date, and where nothing was said there are two choices, that and the published wrong answer, which
-    is the first of them with `trap_first`.
+    `rivals`: the values that a wrong reply could name instead of the gold answer, where they are known. `paper`: with the additions of
+    LoCoMo's authors: a short phrase is wanted, or a date, and for something that was never said there are two choices, that and the
+    published wrong answer, which is the first of them with `trap_first`.
     """
     adversarial = paper and not question.answerable and bool(question.trap) and not contains_phrase(NOT_MENTIONED, question.trap)
     if adversarial:

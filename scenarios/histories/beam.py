@@ -32,7 +32,7 @@ DATE: Final = "%B-%d-%Y"
 ROLES: Final = ("user", "assistant")
 
 _MARKER: Final = re.compile(r"\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)(?![0-9/])")
-"""Where a message stands in the plan from which it was written: "->-> 1,3" or "->-> 2,N/A"."""
+"""A message's place in the plan that it was written from: "->-> 1,3" or "->-> 2,N/A"."""
 
 _PLAN: Final = re.compile(r"plan-[0-9]+")
 """The folders of a chat of 10M tokens that hold its parts once more."""
@@ -163,7 +163,7 @@ def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Questi
 
 
 def _ids(value: Any) -> Iterator[int | str]:
-    """Yield the ids in a list of them, or in lists by what they show."""
+    """Yield the ids in a list, or in lists grouped by what they show."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _ids(inner)

@@ -30,7 +30,7 @@ NEEDED: Final = f"gold=corrected needs the audit of LoCoMo's gold answers, {AUDI
 
 @final
 class Audit:
-    """What an audit says of gold answers."""
+    """The verdicts of an audit on gold answers."""
 
     def __init__(self, where: str, wrong: Mapping[str, Correction]) -> None:
         self._where, self._wrong = where, wrong
@@ -44,7 +44,7 @@ class Audit:
         return replace(question, answer=found.answer) if found and found.answer else question
 
     def label(self, history: History, question: Question) -> str:
-        """Return what the audit says of the published gold answer to a question of a conversation: right or wrong."""
+        """Return the audit's verdict on the published gold answer to a question of a conversation: right or wrong."""
         return "wrong" if self._of(history, question) else "right"
 
     def _of(self, history: History, question: Question) -> Correction | None:

@@ -24,7 +24,7 @@ _MARK: Final = re.compile(r"\s*(?:[-*•#]+\s*)*(?:\(?\d{1,3}[.):]\s*)?")
 
 @final
 class Aligned(NamedTuple):
-    """For each line of a reply the number of the event that it stands for, or None; and what must be known to say so."""
+    """For each line of a reply the number of the event that it stands for, or None; and the facts that must be known to say so."""
 
     events: list[int | None]
     unknown: list[tuple[int, int]]

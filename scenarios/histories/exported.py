@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, final
 __all__ = ["Message", "is_message", "messages_of", "read_message", "split", "time_of"]
 
 GAP: Final = timedelta(hours=1)
-"""The pause between two messages after which a new session begins."""
+"""A longer pause between two messages begins a new session."""
 
 SPEAKERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("user", "human", "customer"), "user"),
@@ -137,9 +137,9 @@ def _part(part: Any) -> str:
 
 
 def time_of(value: Mapping[str, Any]) -> datetime | None:
-    """Return when a message or a conversation was, by the first key that says so, without a time zone; None if none does.
+    """Return when a message or a conversation took place, by the first key that says so, without a time zone; None if none does.
 
-    Numbers are seconds since 1970, or milliseconds, in UTC; the zone of a text is left out. Raises ValueError for anything else.
+    Numbers are seconds since 1970, or milliseconds, in UTC; in a string, the time zone is left out. Raises ValueError for anything else.
     """
     key = next((key for key in TIMES if value.get(key) is not None), None)
     if key is None:

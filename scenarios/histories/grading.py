@@ -52,7 +52,7 @@ FACTUAL: Final = frozenset({"information_extraction", "knowledge_update", "multi
 """The kinds of BEAM's questions where "I don't know" meets none of the rubric's statements."""
 
 TOLERANT: Final = frozenset({"temporal-reasoning", "knowledge-update"})
-"""The kinds of LongMemEval's questions for which its judge accepts another number, or an old answer beside the new one."""
+"""The kinds of LongMemEval's questions whose judge accepts another number, or an old answer beside the new one."""
 
 _STATES: Final = re.compile(r"\A(?:the )?(?:llm )?response should (?:state|mention|contain|include):\s*", re.IGNORECASE)
 """How most statements of BEAM's rubrics begin."""
@@ -74,14 +74,14 @@ def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> 
     """Grade the last exchange of a record, as the only item of its grade. The score is None where only a judge can tell.
 
     `facts`: `benchmark` (see GRADINGS), `id`, `question`, `answer` (None if there is none), `kind`, `answerable`, `options`, `rubric`
-    (statements), `trap`; optionally `rivals` (all that a wrong reply could name; rules then always decide), `grading` (see GRADINGS) and
-    `gold` (which gold answers, a label).
+    (statements), `trap`; optionally `rivals` (all values that a wrong reply could name; rules then always decide), `grading` (see GRADINGS)
+    and `gold` (which gold answers, a label).
 
-    `paper`: an adversarial question has LoCoMo's own score, for which only two wordings say that something was not told.
+    `paper`: an adversarial question has LoCoMo's own score. It accepts only two wordings of the reply that something was not told.
 
-    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; `nuggets`, the mean of
-    the rubric's statements, and `whole nuggets`, which counts halves as nothing, as the authors' program does; `tau` and `event f1` of
-    events in order.
+    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; `nuggets`, the mean of the
+    rubric's statements, and `whole nuggets`, which counts halves as nothing, as the authors' program does; `tau` and `event f1` of events
+    in order.
     """
     answer = record.answer
     question = _question(facts)
@@ -129,7 +129,7 @@ def _found(facts: Mapping[str, Any], question: Question, answer: Exchange, recor
 
 
 def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.Verdict | None:
-    """Return what rules say, if what they go by is what the judge would go by."""
+    """Return the verdict of the rules, if they go by the same standard as the judge."""
     verdict = rules.grade(question, reply, rivals)
     if rivals is not None:
         return verdict
@@ -186,7 +186,7 @@ def _nuggets(question: Question, reply: str, record: Record) -> _Found:
 
 
 def _met(question: Question, nugget: str, reply: str) -> bool:
-    """Return whether rules find that a reply states what a statement of the rubric wants."""
+    """Return whether rules find that a reply states what a statement of the rubric demands."""
     wanted = Question(question.id, question.text, _STATES.sub("", nugget, count=1))
     verdict = rules.grade(wanted, reply) if question.kind in FACTUAL else None
     return verdict is not None and verdict.score == 1

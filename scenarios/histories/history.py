@@ -16,7 +16,7 @@ __all__ = ["History", "Question", "Session", "Turn"]
 @final
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What somebody said: `speaker` is a name, or `user`, `assistant` or `system`. `id` is unique in its history.
+    """A turn of one speaker: `speaker` is a name, or `user`, `assistant` or `system`. `id` is unique in its history.
 
     `image`: the caption of a picture that was shown with it; empty if there was none.
     """
@@ -42,11 +42,11 @@ class Session:
 class Question:
     """A question about a history, asked after all of it.
 
-    `answer`: the gold answer; None if there is none to give. `kind`: what the benchmark calls questions like this one. `at`: when it
-    is asked; None if nobody says. `evidence`: the ids of the turns that answer it. `sessions`: the ids of the sessions that answer
-    it, where these are what was labelled. `unknown`: published labels of evidence that name nothing in the history, or several things.
-    `options`: what to choose from, if the answer is one of them. `rubric`: what a good answer contains, a statement each.
-    `answerable`: whether the history has the answer; if not, a good reply says so. `trap`: the wrong answer that the question leads to.
+    `answer`: the gold answer; None if there is none to give. `kind`: the benchmark's name for questions like this one. `at`: when it is
+    asked; None if nobody says. `evidence`: the ids of the turns that answer it. `sessions`: the ids of the sessions that answer it, where
+    sessions were labelled. `unknown`: published labels of evidence that name nothing in the history, or several things. `options`: the
+    choices, if the answer is one of them. `rubric`: the contents of a good answer, a statement each. `answerable`: whether the history has
+    the answer; if not, a good reply says so. `trap`: the wrong answer that the question leads to.
     """
 
     id: str

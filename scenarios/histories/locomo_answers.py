@@ -35,7 +35,7 @@ CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41", "conv-42", "conv-43", "
 
 ADVERSARIAL: Final = "5"
 RIGHT_GOLD: Final = "WRONG_CITATION"
-"""What the audit calls entries whose gold answer is right: only the evidence is not."""
+"""The audit's label for entries whose gold answer is right: only the evidence is not."""
 
 ZEP: Final = {"overall": 0.7514, "1": 0.7411, "2": 0.6604, "3": 0.6771, "4": 0.7979}
 """What Zep published for `zep_locomo_grades`, a mean over runs, by LoCoMo's numbers; its own names of categories are mixed up."""

@@ -22,7 +22,7 @@ __all__ = ["MAX_TOKENS", "MIN_TOKENS", "ROOM", "rivals", "write"]
 MIN_TOKENS: Final = 5_000
 MAX_TOKENS: Final = 10_000_000
 ROOM: Final = 200
-"""Tokens by which a history may be shorter than requested. It is never longer."""
+"""A history may be shorter than requested by this many tokens. It is never longer."""
 SESSION: Final = 1_000
 """About how many tokens a session has."""
 MIN_SESSIONS: Final = 6
@@ -59,7 +59,7 @@ def write(seed: int | str, tokens: int = 20_000, questions: int = 2) -> History:
 
 
 def rivals(history: History, question: Question) -> tuple[str, ...]:
-    """Return what a wrong reply could name instead of the answer to a question of a made-up history."""
+    """Return the values that a wrong reply could name instead of the answer to a question of a made-up history."""
     others = (value for each in history.questions if not each.options for value in (each.trap, each.answer if each.answerable else ""))
     return tuple(dict.fromkeys(value for value in (question.trap, *others) if value and value != question.answer))
 
@@ -79,7 +79,7 @@ def _starts(draw: Draws, number: int) -> list[datetime]:
 
 
 def _told(draw: Draws, cases: list[Case], number: int) -> list[list[_Placed]]:
-    """Return what the cases tell in each session, in an order of its own."""
+    """Return the turns that the cases tell in each session, in an order of its own."""
     sessions: list[list[_Placed]] = [[] for _ in range(number)]
     for index, case in enumerate(cases):
         for told in case.told:

@@ -1,6 +1,6 @@
-"""What made-up histories tell and ask: cases, each a question with its evidence and with statements easily mistaken for it.
+"""The contents of made-up histories: cases, each a question with its evidence and with statements easily mistaken for it.
 
-Kinds of questions are LongMemEval's. Whatever is asked about somebody is also told of somebody else, and names, towns, dates and
+Kinds of questions are LongMemEval's. Every fact that is asked about somebody is also told about somebody else, and names, towns, dates and
 numbers are dealt once in a history, so that an answer is neither the only one of its sort nor anything that can be guessed.
 """
 
@@ -62,7 +62,7 @@ _FIELDS: Final[Mapping[str, tuple[str, str, Sequence[str]]]] = {
         ).split(", "),
     ),
 }
-"""Fields of preferences: how they are asked about, what an option reads like, and what one may like."""
+"""Fields of preferences: how they are asked about, what an option reads like, and possible preferences."""
 _OPTIONS: Final = 8
 _PREFERENCES: Final = (
     "By the way, I would give a lot for {yes}, but please spare me {no}.",
@@ -78,7 +78,7 @@ _THANKS: Final = (
 
 
 class _Attribute(NamedTuple):
-    """What can be told of somebody: how it is said, how it is said to have changed or to have been wrong, and how it is asked for."""
+    """A fact about somebody: how it is told, how a change or a correction of it is told, and how it is asked for."""
 
     told: str
     later: tuple[str, str]
@@ -309,7 +309,7 @@ _AGO: Final = ("Today", "Yesterday", "The day before yesterday")
 
 
 def _deed(deal: Deal, session: int, evidence: Literal["user", ""]) -> tuple[str, date, Told]:
-    """Return what the user did, when, and how it is told."""
+    """Return an action of the user, its date, and the turn that tells it."""
     deed, who, ago = deal.of("deed"), deal.person(), deal.random.randrange(len(_AGO))
     what = f"I {deed} with {who}"
     return what, deal.starts[session].date() - timedelta(days=ago), deal.said(session, f"{_AGO[ago]} {what}.", evidence)

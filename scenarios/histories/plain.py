@@ -90,7 +90,8 @@ class _Question(_Written):
 @final
 @dataclass
 class _Log:
-    """What the file has of a conversation. Questions stand with where they are. `exported`: its sessions are another program's."""
+    """The file's contents for one conversation. Questions stand with their places in the file. `exported`: its sessions come from another
+    program."""
 
     sessions: list[Session] = field(default_factory=list)
     questions: list[tuple[str, _Question]] = field(default_factory=list)

@@ -62,7 +62,7 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
 
 
 def _days(match: re.Match[str]) -> set[str]:
-    """Return the words of all days that a date in a text may mean: of 4/3/2025 there are two."""
+    """Return the words of all days that a written date may mean: 4/3/2025 may mean two."""
     day, month, year, month2, day2, year2, year3, month3, day3, first, second, year4 = match.groups()
     if first:
         return {_day(first, second, year4), _day(second, first, year4)}

@@ -100,8 +100,8 @@ def locomo_query(question: str, reference: str, response: str, *, strict: bool =
 
 
 def longmemeval_query(kind: str, question: str, reference: str, response: str) -> Query[Correct]:
-    """Return the query whether a reply is right. `reference`: the right answer; for a preference what a reply should be like, for an
-    abstention why there is no answer."""
+    """Return the query whether a reply is right. `reference`: the right answer; for a preference, a description of a good reply; for an
+    abstention, the reason why there is no answer."""
     values = {"question": question, "reference": reference, "response": response}
     kind = kind if kind in KINDS else ""
     prompt = template(HERE, "longmemeval").render(values, kind=kind, fence=fence(*values.values()))

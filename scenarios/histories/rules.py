@@ -16,9 +16,10 @@ from longspan.simulator.grading.settled_answers import settled_words
 __all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
 
 SHORT: Final = 40
-"""The most words of a reply in which a phrase alone proves that the question was answered, unless the rivals of the answer are known."""
+"""In a reply of at most this many words, a phrase alone proves that the question was answered, unless the rivals of the answer are
+known."""
 LONG: Final = 400
-"""The words of a reply above which it is no answer, but a copy of what was said, where rules must decide."""
+"""Where rules must decide, a reply with more words than this is not an answer, but a copy of the conversation."""
 MOST: Final = 20
 """The most different numbers or dates that a reply may name and still settle on one of them."""
 
@@ -179,7 +180,7 @@ def _labelled(text: str, labels: Sequence[str]) -> str:
 
 
 def _settled(question: Question, answer: str, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
-    """Grade what a reply settles on. None if it is neither on the gold answer nor on anything else that is known."""
+    """Grade the answer that a reply settles on. None if this is neither the gold answer nor any other known one."""
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None

@@ -39,7 +39,7 @@ Delivery = Literal["told", "context", "weave"]
 WOVEN: Final = 5
 """How many questions about a woven history are asked, unless a number is set."""
 MADE_UP: Final = "made_up"
-"""What the facts of a made-up history call its benchmark."""
+"""The name that the facts of a made-up history give its benchmark."""
 TOKENS: Final = 20_000
 WOVEN_TOKENS: Final = 6_000
 """The lengths of made-up histories, and of those that are woven."""
@@ -57,11 +57,11 @@ _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_-]+")
 class Histories(Scenario):
     """Questions about a recorded history: the base class of the benchmarks.
 
-    `delivery`: each turn of the history is told once, and each question is asked from the state at its end (told); all of it is
-    one text in the question's message (context); or its sessions are woven into a long conversation with other tests (weave).
-    `questions`: how many of each history are asked, drawn by the seed; None for all, or five that are woven. `kinds`: only questions
-    of these kinds. `grading`: rules, or rules and a judge by the benchmark's own procedure; by default what the benchmark's authors do.
-    Without `data` histories are made up, of `tokens` tokens.
+    `delivery`: each turn of the history is told once, and each question is asked from the state at its end (told); all of it is in the
+    question's message (context); or its sessions are woven into a long conversation with other tests (weave). `questions`: how many about
+    each history are asked, drawn by the seed; None for all, or five that are woven. `kinds`: only questions of these kinds. `grading`:
+    rules, or rules and a judge by the benchmark's own procedure; by default as the benchmark's authors grade. Without `data` histories are
+    made up, of `tokens` tokens.
     """
 
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "episodic memory", "information integration")
@@ -218,7 +218,7 @@ class Histories(Scenario):
         return fmean(map(chance, counted)) if counted else 0.0
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return all evidence, or the newest of a fact that was updated: what it was before may be forgotten."""
+        """Return all evidence, or the newest of a fact that was updated: its earlier values may be forgotten."""
         if _questions(facts)[number]["kind"] in UPDATED:
             return [(len(needles) - 1,)]
         return super().needed(facts, number, question, needles)
@@ -262,10 +262,9 @@ class Histories(Scenario):
 class LoCoMo(Histories):
     """Questions about conversations between two people over months (LoCoMo).
 
-    `wording`: questions are asked as they stand (plain), or with what the authors add to them (paper): short phrases and dates are
-    asked for, and adversarial questions have two choices; by default plain, and paper with delivery=context. `gold`: published, or
-    corrected by an audit of the gold answers, which `locomo_audit` names or which lies beside the data. Adversarial questions do not
-    count.
+    `wording`: questions are asked as they stand (plain), or with the authors' additions (paper): short phrases and dates are asked for, and
+    adversarial questions have two choices; by default plain, and paper with delivery=context. `gold`: published, or corrected by an audit
+    of the gold answers, which `locomo_audit` names or which lies beside the data. Adversarial questions do not count.
     """
 
     name: ClassVar[str] = "locomo"
@@ -350,9 +349,9 @@ class _One(NamedTuple):
 
 
 class _Picked(NamedTuple):
-    """A history, as it is told, with the questions that are asked about it.
+    """A history as it is told, with the questions that are asked about it.
 
-    `at`: the place at which each of its turns is told. `needles`: the number of each place with evidence, from 0 in the order told.
+    `at`: the place where each of its turns is told. `needles`: the number of each place with evidence, from 0 in the order told.
     """
 
     history: History
@@ -397,7 +396,7 @@ class _Picked(NamedTuple):
 
 
 def _about(history: History) -> str:
-    """Return what a history is called when it is asked about."""
+    """Return the name of a history in questions about it."""
     if not between_people(history):
         return "our earlier conversations, of which you were told"
     names = list(dict.fromkeys(turn.speaker for turn in history.turns))
@@ -427,7 +426,7 @@ def _questions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _labelled(facts: Mapping[str, Any], grade: Grade) -> Grade:
-    """Return the grade of a question with the labels by which its item is counted."""
+    """Return the grade of a question, with the labels that its item is counted by."""
     of = labels(facts["benchmark"], facts["history"], facts["kind"], counts=facts["counts"], answerable=facts["answerable"])
     items = [item.model_copy(update={"name": f"{facts['history']}/{facts['id']}", "labels": item.labels | of}) for item in grade.items]
     return grade.model_copy(update={"items": tuple(items)})

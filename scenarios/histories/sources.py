@@ -24,7 +24,7 @@ __all__ = ["Published", "Source", "beside", "named", "near", "only", "sources", 
 GZIP: Final = b"\x1f\x8b"
 ZIP: Final = b"PK\x03\x04"
 TAR: Final = b"ustar"
-"""What a tar has at byte 257."""
+"""The bytes of a tar file from byte 257."""
 
 MAX_FILES: Final = 200_000
 """How many files of a folder or a packed one are considered."""
@@ -68,7 +68,7 @@ def wrong(where: str) -> Iterator[None]:
 
 
 def named(value: Any, key: str, number: int) -> str:
-    """Return what an entry of a file is called, by the text under a key, or else by its number."""
+    """Return the name of an entry of a file: the string under a key, or else its number."""
     name = value.get(key) if isinstance(value, dict) else None
     return f"{name!r:.80}" if isinstance(name, str) else str(number)
 

@@ -1,4 +1,4 @@
-"""What the answers to questions about histories come to: figures and tables by kind of question."""
+"""Summaries of the answers to questions about histories: figures and tables by kind of question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDLESS: Final = "-"
 
 
 def labels(benchmark: str, history: str, kind: str, *, counts: bool, answerable: bool) -> dict[str, str]:
-    """Return the labels of a question's item, by which figures and tables group."""
+    """Return the labels of a question's item. Figures and tables group by them."""
     return {
         "benchmark": benchmark,
         "history": history,
@@ -29,9 +29,9 @@ def labels(benchmark: str, history: str, kind: str, *, counts: bool, answerable:
 def figures(tests: Sequence[Marked]) -> dict[str, float]:
     """Return the mean scores of a run's questions, without those that have no score, by name.
 
-    Each kind of question has one; `mean over kinds` is that of the kinds that count; `overall with KIND` is over all questions, if
-    some of them do not count; `abstention` is over the questions without an answer, if their kinds have others too. Further numbers of
-    the items that count are averaged.
+    Each kind of question has one; `mean over kinds` is the mean over the kinds that count; `overall with KIND` is over all questions, if
+    some of them do not count; `abstention` is over the questions without an answer, if their kinds have others too. Further numbers of the
+    items that count are averaged.
     """
     items = [item for test in tests for item in test.items if item.score is not None and "kind" in item.labels]
     found: dict[str, float] = {}

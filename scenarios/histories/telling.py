@@ -26,7 +26,8 @@ NOTHING: Final = "(...)"
 
 @final
 class Told(NamedTuple):
-    """A turn as it is told: the message and its reply. `session`: the number of its session, from 0. `turns`: ids of what it holds.
+    """A turn as it is told: the message and its reply. `session`: the number of its session, from 0. `turns`: the ids of the history's
+    turns in it.
 
     `at`: when the session began, if this is its first turn and that is known.
     """
@@ -39,7 +40,7 @@ class Told(NamedTuple):
 
 
 def between_people(history: History) -> bool:
-    """Return whether a history is a conversation between people, none of whom is an assistant."""
+    """Return whether a history is a conversation between people, without an assistant."""
     return any(turn.speaker not in ROLES for turn in history.turns)
 
 
@@ -55,7 +56,7 @@ def tell(history: History) -> list[Told]:
 
 
 def places(told: Iterable[Told]) -> dict[str, int]:
-    """Return the place, from 0, at which each turn of a history is told, by the turn's id."""
+    """Return the place, from 0, where each turn of a history is told, by the turn's id."""
     return {turn: place for place, each in enumerate(told) for turn in each.turns}
 
 
@@ -71,7 +72,7 @@ def _each(turns: Iterable[Turn]) -> Iterator[_Exchange]:
 def _exchanges(turns: Sequence[Turn]) -> Iterator[_Exchange]:
     """Put replies to the messages before them.
 
-    What a system message says stands before the user's next one. Replies that follow each other are one.
+    A system message is put before the user's next one. Replies that follow each other are one.
     """
     system: list[Turn] = []
     message: list[Turn] = []
@@ -95,7 +96,7 @@ def _exchange(system: Sequence[Turn], message: Sequence[Turn], replies: Sequence
 
 
 def _shown(turn: Turn) -> str:
-    """Return what a turn shows: its text, and the caption of its picture."""
+    """Return the visible content of a turn: its text, and the caption of its picture."""
     text = turn.text if turn.text.strip() else ""
     picture = f"[shares a picture: {turn.image}]" if turn.image else ""
     return f"{text} {picture}".strip() if picture else text or NOTHING

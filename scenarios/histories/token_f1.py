@@ -1,7 +1,7 @@
 """LoCoMo's own score: how many words an answer shares with the gold answer, by stems (Maharana et al., 2024, section 4.1).
 
-The steps are those of the authors' `task_eval/evaluation.py`. They stem with NLTK's Porter stemmer; Snowball's Porter stemmer differs
-from it in a few words.
+The steps follow the authors' `task_eval/evaluation.py`. They stem with NLTK's Porter stemmer; Snowball's Porter stemmer differs from it in
+a few words.
 """
 
 from __future__ import annotations

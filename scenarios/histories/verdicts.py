@@ -1,4 +1,4 @@
-"""Answers that somebody released with verdicts of a judge, and what follows from them: accuracies, and how far judges agree."""
+"""Answers that somebody released with verdicts of a judge, and figures made from them: accuracies, and how far judges agree."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The share of judgements for which it is right."""
+        """The share of judgements that it gets right."""
         return fmean(self.verdicts.values())
 
     @property

@@ -96,7 +96,7 @@ class Jokes(Scenario):
 
 def longest_question() -> str:
     """Return a question of as many tokens as the longest possible one. It is a placeholder: `play` asks with the time that has really
-    passed. What it says decides what tests are charged, and must stay as it is."""
+    passed. Its wording decides how much tests are charged, and must stay as it is."""
     return max(Wording(Jokes.name).all("question", ago="999 days, 23 hours and 59 minutes"), key=len)
 
 
@@ -149,13 +149,12 @@ _END = "sentencesend"
 def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str = "") -> list[str]:
     """Return the jokes that `reply` tells or names: of those in the test (`jokes`) and those it may be confused with (`others`).
 
-    A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A
-    reply tells a joke if, within a stretch about twice as long as the joke, it has half of the joke's own words and at least three
-    of them; or if it has four words of it in a row, two of them its own. It does not if it only shares the joke's opening and
-    goes on otherwise. It names a joke of the test if one of the joke's own words follows "the joke
-    about", "the one where" and the like, precedes "joke", or occurs in a reply of a few words, and nothing before it in the
-    sentence denies it ("not the one about ..."). A reply that names jokes of other tests by more words than those of this
-    one lists words, and names none. Takes time linear in the length of the reply.
+    A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A reply tells
+    a joke if, within a stretch about twice as long as the joke, it has half of the joke's own words and at least three of them; or if it
+    has four words of it in a row, two of them its own. It does not if it only shares the joke's opening and goes on otherwise. It names a
+    joke of the test if one of the joke's own words follows "the joke about", "the one where" and the like, precedes "joke", or occurs in a
+    reply of a few words, and nothing before it in the sentence denies it ("not the one about ..."). A reply that names other tests' jokes
+    by more words than this one's lists words, and names none. Takes time linear in the length of the reply.
     """
     texts = [*jokes, *others]
     values = {value for word in plain(question).split() if (value := number(word)) is not None}
@@ -230,7 +229,7 @@ def _densest(occurrences: Sequence[tuple[int, str]], width: int) -> int:
 
 
 def _quoted(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
-    """Return the jokes of which QUOTE_LENGTH words in a row, two of them the joke's own, are in the reply."""
+    """Return the jokes that the reply quotes: QUOTE_LENGTH of their words in a row, two of them the joke's own."""
     runs: dict[tuple[str, ...], int] = {}
     for k, text in enumerate(texts):
         runs |= dict.fromkeys(_marking(text, own[k]), k)

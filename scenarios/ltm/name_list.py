@@ -27,12 +27,12 @@ __all__ = ["NameList"]
 class NameList(Scenario):
     """The user takes `names` names in turn, all different; all of them are asked for as a JSON list.
 
-    The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are
-    compared without case, accents and punctuation. A repeated name counts as a wrong one: no name was taken twice.
-    The JSON list that the reply calls the complete one counts; without one, those of past and current names together or
-    the last that is no part of another. Objects are read too: one for each name ({"name": ...}) or one around the list.
-    Names in running text score 0: the question asks for JSON, and the agent may be naming those it rules out.
-    After the last name, `similar` other people's names are told, none of them the user's.
+    The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are compared without case,
+    accents and punctuation. A repeated name counts as a wrong one: no name was taken twice. If the reply calls a JSON list complete, that
+    list counts. Without one, the lists of past and of current names count together, or else the last list that is not part of another.
+    Objects are read too: one for each name ({"name": ...}) or one around the list. Names in running text score 0: the question asks for
+    JSON, and the agent may be naming those it rules out. After the last name, `similar` other people's names are told, none of them the
+    user's.
     """
 
     name: ClassVar[str] = "name_list"
@@ -102,7 +102,7 @@ def _reason(expected: list[str], answered: list[str], missing: list[str], wrong:
 def _answered(reply: str) -> list[str]:
     """Return the names in the JSON list that the reply calls complete; without one, in the lists of past and of current names together.
 
-    Without these it is the last list that is no part of another; without any list, what the reply's objects hold.
+    Without these it is the last list that is not part of another; without any list, the contents of the reply's objects.
     """
     found = [(item.called, isinstance(item.value, list), list(_texts(item.value))) for item in labelled_json(reply)]
     lists = [(what, names) for what, is_list, names in found if names and is_list]

@@ -98,9 +98,9 @@ def sally_anne(facts: Mapping[str, Any], record: Record) -> Grade:
 def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
     """Score a third each for the share of entries that are expected items, the share in the right quantity, and nothing invented.
 
-    The reply must be a JSON list of objects with a text "item" and a whole number as "quantity", else it scores 0. An entry
-    counts as the first item whose name it contains. Several entries may be the same item, and a share of them may be more than
-    1 and make up for another; only the score ends at 1.
+    The reply must be a JSON list of objects with a string "item" and a whole number "quantity", else it scores 0. An entry counts as the
+    first item whose name it contains. Several entries may be the same item, and a share of them may be more than 1 and make up for another;
+    only the score ends at 1.
     """
     answer, quantities = record.answer, {name.lower(): count for name, count in facts["list"].items()}
     expected = f"expected {some(f'{count} {name}' for name, count in quantities.items())}"

@@ -21,7 +21,7 @@ from longspan.simulator.grading.matching import contains_nearly
 __all__ = ["ProspectiveMemory", "outline"]
 
 INSTRUCTED_AT = 0.9
-"""The share of the span after which the instruction is given. The nth reply comes after the span."""
+"""The instruction is given after this share of the span. The nth reply comes after the span."""
 MAX_OTHERS = 1
 """How many other quotations may stand beside the right one: an earlier test may have asked for one."""
 
@@ -60,7 +60,7 @@ class ProspectiveMemory(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what it earns to quote some quotations of the list in one reply out of six. No message gives cause to."""
+        """Return the score of quoting some quotations of the list in one reply out of six. No message gives cause to."""
         return (1 + MAX_OTHERS) / len(words("quotations")) * (1 / 6) * (5 / 6) ** int(facts["nth"])
 
     async def play(self, stage: Stage) -> None:
@@ -109,7 +109,7 @@ def _recites(reply: str, quotation: str) -> bool:
 
 
 def outline(telling: str, instruction: str, nth: int) -> list[Segment]:
-    """Return what a test says, for planning: both messages, nine tenths of the span apart; `nth` more turns are watched."""
+    """Return the outline of a test, for planning: both messages, nine tenths of the span apart; `nth` more turns are watched."""
     return [Segment(0, _max_tokens(telling), 1), Segment(INSTRUCTED_AT, _max_tokens(instruction), 1, watch=nth)]
 
 

@@ -54,11 +54,11 @@ class Question(NamedTuple):
 
 @final
 class World:
-    """Who is where, where the object is, what everyone believes, and what everyone thinks that others believe.
+    """Everyone's place, the object's place, everyone's beliefs, and their beliefs about the beliefs of others.
 
-    Those in the `room` see what happens to the object and who else sees it. Nothing is seen from elsewhere. Stories do not
-    say what people learn by entering the room: with `peeking` they see where the object is, and the others there know that
-    they do; without it they learn nothing.
+    Everyone in the `room` sees the object being moved and who else sees it. Nothing is seen from elsewhere. Stories do not say what people
+    learn by entering the room: with `peeking` they see where the object is, and the others there know that they do; without it they learn
+    nothing.
     """
 
     def __init__(self, room: str, *, peeking: bool) -> None:
@@ -294,9 +294,9 @@ def _needs(kind: Kind, story: Sequence[Event], room: str) -> tuple[int, ...]:
 
 
 def _given(reply: str) -> list[str]:
-    """Return what the reply's JSON gives as "answer", as text: of several, what the reply calls final or corrected.
+    """Return the "answer" in the reply's JSON, as text: if there are several, the one that the reply calls final or corrected.
 
-    An echo of the example in the question is no answer.
+    An echo of the example in the question is not an answer.
     """
     objects = [item for item in labelled_json(reply) if isinstance(item.value, dict)]
     answers = [(item.called, value) for item in objects for key, value in item.value.items() if plain(str(key)) == "answer"]

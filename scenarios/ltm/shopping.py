@@ -99,7 +99,7 @@ class Shopping(Scenario):
         return planted(facts, "changes")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what a list of one item earns: with more, something invented is nearly certain."""
+        """Return the score of a list of one item: with more, something invented is nearly certain."""
         counts = list(facts["list"].values())
         shares = (1 + counts.count(LIKELY_COUNT) / len(counts)) / len(counts)
         return len(counts) / len(words("groceries")) * (shares + 1) / 3

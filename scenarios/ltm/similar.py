@@ -1,4 +1,4 @@
-"""Interference: similar facts, which are other people's, told between what a test needs and its question."""
+"""Interference: similar facts about other people, told between a test's needles and its question."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def people(random: Random, number: int) -> list[str]:
 
 
 def with_asides(lines: Sequence[Line], asides: Sequence[str]) -> list[Line]:
-    """Return the lines of a test with what no question needs before the last one, its question."""
+    """Return a test's lines with lines that no question needs inserted before the last one, its question."""
     return [*lines[:-1], *(Line(text, needle=False) for text in asides), *lines[-1:]]
 
 

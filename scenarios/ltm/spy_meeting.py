@@ -77,7 +77,7 @@ class SpyMeeting(Scenario):
         return (1 + MAX_VAGUE) / len(words("spy_meeting")["time"]) / len(KINDS)
 
     def guess(self, message: str) -> str | None:
-        """Return vague words for times, of which there are the fewest: one beyond those that cost nothing."""
+        """Return vague words for times, the fewest kind: one beyond those that cost nothing."""
         if Wording(self.name).read("question", message) is None:
             return None
         vague = [entry["also"][0] for entry in words("spy_meeting")["time"] if entry["also"]]
@@ -86,11 +86,10 @@ class SpyMeeting(Scenario):
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Score a third for each of the `accepted` lists that is named, a third off for each `foreign` one; never below 0.
 
-        Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings
-        of other tests' messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE.
-        Phrases count as whole words, in the singular or the plural, written together or apart; dates and hours in any notation.
-        What is denied ("not a museum") is not named. A foreign phrase that is only part of an accepted one ("moon" in "full
-        moon") does not count.
+        Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings of other tests'
+        messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE. Phrases count as whole words,
+        in the singular or the plural, written together or apart; dates and hours in any notation. A phrase that is denied ("not a museum")
+        is not named. A foreign phrase that is only part of an accepted one ("moon" in "full moon") does not count.
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
@@ -134,7 +133,7 @@ _WEEKDAY = re.compile(r"\b(mon|fri) ")
 
 
 def _meant(reply: str, text: str) -> str:
-    """Return what a reply means in other words, ready for looking up phrases: its dates, its hours, and pairs of words of `text` as one."""
+    """Return a reply in other words, ready for looking up phrases: its dates, its hours, and pairs of words of `text` as one."""
     pairs = (f"{one}{other}" for one, other in pairwise(text.split()) if len(one) > 2 < len(other))
     return f" {' | '.join([*dates(reply), *hours(reply)])} | {' '.join(pairs)} "
 

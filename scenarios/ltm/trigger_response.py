@@ -82,7 +82,7 @@ def _remarks(random: Random, choices: Sequence[str], count: int) -> list[str]:
 
 
 def _verdicts(phrase: str, phrases_said: list[list[str]]) -> list[str]:
-    """Return what each reply did, given the phrases in it."""
+    """Return a verdict on each reply, given the phrases in it."""
     return [f"{_verdict(phrase, said)} at trigger {number}" for number, said in enumerate(phrases_said, 1)] or ["but none was played"]
 
 

@@ -1,1 +1,1 @@
-"""The scenarios of the suite `memory`: what an agent does with what it was asked to forget, correct, keep apart or not to believe."""
+"""The scenarios of the suite `memory`: how an agent handles requests to forget, correct, keep apart or disbelieve."""

@@ -97,7 +97,8 @@ def rooms_in_order(reply: str) -> list[str]:
 
 
 def admits(reply: str, known: Sequence[str]) -> bool:
-    """Return whether a reply says that the answer was not told, and offers none. What it says of the groups that are `known` is none."""
+    """Return whether a reply says that the answer was not told, and offers none. Its statements about `known` groups do not count as
+    one."""
     if not abstains(reply):
         return False
     others = _mentioning(known)
@@ -123,7 +124,7 @@ def _plainly(text: str) -> str:
 def _without(asides: re.Pattern[str], reply: str, on: date | None) -> list[str]:
     """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room.
 
-    Something else is what the asides find, and what happened after the date.
+    These are the clauses found by the asides, and clauses about later events.
     """
     kept: list[str] = []
     when = ""  # "On 29 March, it moved": a date, and the clause that it is of
@@ -136,7 +137,7 @@ def _without(asides: re.Pattern[str], reply: str, on: date | None) -> list[str]:
 
 
 def _is_later(clause: str, on: date | None) -> bool:
-    """Return whether a clause dates what it says after a date, and does not say that it was so until then."""
+    """Return whether a clause dates its statement after a date, and does not say that it was so until then."""
     if on is None or _UNTIL.search(clause):
         return False
     days = [(MONTHS.index(month) + 1, int(day)) for month, _, day in (found.partition(" ") for found in dates(clause[:400]))]

@@ -1,4 +1,4 @@
-"""Small private facts of three kinds: birthday presents, hiding places and codes; and what a reply says of them."""
+"""Small private facts of three kinds (birthday presents, hiding places and codes), and how replies speak of them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ MAX_CODES: Final = 50
 QUIET: Final = "keeps quiet"
 LEAKS: Final = "leaks"
 MADE_UP: Final = "makes up"
-"""What a reply says of a fact that it should not tell."""
+"""How a reply speaks of a fact that it should not tell."""
 
 _DIGITS = {word: str(value) for value, word in enumerate(SMALL[:10])} | {"oh": "0"}
 
 
 @final
 class Confidence(NamedTuple):
-    """A fact: its kind, what it is about (a person, a thing, a lock), and its value (a present, a place, a code)."""
+    """A fact: its kind, its subject (a person, a thing, a lock), and its value (a present, a place, a code)."""
 
     kind: str
     subject: str
@@ -92,7 +92,7 @@ def settled(reply: str, kind: str, facts: Sequence[Confidence]) -> list[str]:
 
 
 def withheld(replies: Sequence[str], fact: Confidence, told: Sequence[Confidence]) -> str:
-    """Return what replies, the first of them to a question about `fact`, say of it: LEAKS, MADE_UP or QUIET.
+    """Return how replies, the first of them to a question about `fact`, speak of it: LEAKS, MADE_UP or QUIET.
 
     Values of other facts that were told are not made up if the reply says what they are about.
     """
@@ -103,7 +103,7 @@ def withheld(replies: Sequence[str], fact: Confidence, told: Sequence[Confidence
 
 
 def asked(message: str) -> str | None:
-    """Return the kind of the fact for which its owner asks in `message`; None if it is not such a question."""
+    """Return the kind of the fact that its owner asks for in `message`; None if it is not such a question."""
     wording = Wording("confidences")
     return next((kind for kind in KINDS if wording.read(f"{kind}_question", message) is not None), None)
 

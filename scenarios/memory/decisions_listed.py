@@ -57,8 +57,8 @@ class _Entry(NamedTuple):
 def listed(reply: str) -> tuple[list[str], list[str]]:
     """Return the decisions of the list that a reply says stand, and the items of its list that are none of these.
 
-    What the reply calls earlier, reversed, undecided or an idea, in the clause, a remark behind it or the heading above it, does not
-    stand. Takes time linear in the reply and never raises.
+    An item does not stand if the reply calls it earlier, reversed, undecided or an idea, in the clause, a remark behind it or the heading
+    above it. Takes time linear in the reply and never raises.
     """
     there: dict[str, None] = {}
     unknown: list[str] = []
@@ -72,7 +72,7 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
 
 
 def _entries(reply: str) -> Iterator[_Entry]:
-    """Yield what a reply consists of: its JSON if it has any that names something, or else its lines."""
+    """Yield the entries of a reply: its JSON if it has any that names something, or else its lines."""
     in_json = [entry for value in json_values(reply) for entry in _values(value, False)]
     if any(_named(entry.text) for entry in in_json):
         yield from in_json
@@ -101,13 +101,13 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
 
 
 def _heads(line: str, text: str) -> bool:
-    """Return whether a line is the heading of what follows."""
+    """Return whether a line is the heading of the lines after it."""
     bare = line.strip()
     return (text.endswith(":") or bare.startswith("#") or (bare.startswith("**") and bare.endswith("**"))) and not _named(text)
 
 
 def _heading_marks(heading: str) -> bool:
-    """Return whether a heading says that what follows is not decided or no longer so: "Earlier decisions", "Not decided yet"."""
+    """Return whether a heading says that its list is not decided or no longer so: "Earlier decisions", "Not decided yet"."""
     return _is_marked(_ASIDE.sub(" ", heading.replace("_", " ")))
 
 

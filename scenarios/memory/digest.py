@@ -39,9 +39,10 @@ PLACEHOLDER: Final = ("9999", PLACEHOLDER_DATE)
 class Digest(Scenario):
     """`decisions` decisions that a digest of the last week must have are told, and as many other things and one that it must not have.
 
-    What it must not have: older decisions, one that was reversed since, and a mere idea. One decision of the last week was an idea before.
-    A decision that belongs and is there earns an equal share of the score, and what is there and does not belong, told or not, takes
-    as much away. So a list of everything that was told earns nothing. What a reply marks as older, reversed or undecided is not there.
+    It must not have older decisions, one that was reversed since, and a mere idea. One decision of the last week was an idea before. Each
+    decision that belongs and is in the digest earns an equal share of the score, and each item that does not belong, told or not, costs as
+    much. So a list of everything that was told earns nothing. An item that the reply marks as older, reversed or undecided does not count
+    as being there.
 
     The digest begins the day before the first recent decision. How many days ago that was is known only while the test is played, since
     other tests may wait for days meanwhile: the question names both the number of days and the date.

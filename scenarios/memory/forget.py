@@ -22,11 +22,11 @@ from longspan.simulator.grading.matching import some
 __all__ = ["Forget"]
 
 NIGHT: Final = timedelta(hours=24)
-"""How much virtual time passes before the questions after a night, whatever the hour at which it begins."""
+"""How much virtual time passes before the questions after a night, at whatever hour the night begins."""
 GUESSES: Final = 2 / 3
 """How often one guesses who knows nothing: with (1 - GUESSES) * GUESSES ** 2 as great as it can be, see `Forget.chance`."""
 EVADES: Final = "answers something else"
-"""What a reply says of the fact that neither tells nor declines."""
+"""How a reply speaks of a fact if it neither tells it nor declines."""
 UNKNOWN: Final = "I don't have that."
 
 When = Literal["before", "at once", "after filler", "after a related mention", "after a night"]
@@ -94,7 +94,7 @@ class Forget(Scenario):
         return {"similar": len(facts["facts"]) - 1}
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what it earns to guess two questions out of three and to keep quiet about the others.
+        """Return the score of guessing two questions out of three and keeping quiet about the others.
 
         Whether the fact is asked for before the request or after it, no message says.
         """

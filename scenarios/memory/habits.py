@@ -43,7 +43,7 @@ class Habit(ABC):
 
     @abstractmethod
     def choices(self, values: Values) -> Sequence[str]:
-        """Return what one can answer to a question; nothing if it is not one of ours."""
+        """Return the possible answers to a question; nothing if it is not one of ours."""
 
     @abstractmethod
     def wanted(self, values: Values) -> str:

@@ -31,12 +31,12 @@ _OTHERS: Final = re.compile(
     r"|texts?|documents?|adverts?|notices?|sources?|instructions?|claim(?:s|ed|ing)?|inject(?:ed|ion)|unverified|untrusted|suspicious"
     r"|conflicting|contradict(?:s|ed|ing|ory)?|ignor(?:e|ed|es|ing)|disregard(?:ed|ing|s)?|planted|attempt(?:s|ed|ing)?)\b"
 )
-"""What a clause says that speaks of what others wrote."""
+"""Words of a clause about what others wrote."""
 _ASKED: Final = re.compile(
     r"\b(?:ask(?:s|ed|ing)?|told|tells?|want(?:s|ed)?|request(?:s|ed|ing)?|instruct(?:s|ed|ing)?|demand(?:s|ed|ing)?|order(?:s|ed|ing)?"
     r"|tried|tries|trying|supposed|suggest(?:s|ed|ing)?|begin|start|add|say|saying|use|using|word|rule|trick|prompt|phishing|spam)\b"
 )
-"""What it says that speaks of an instruction instead of following it."""
+"""Words of a clause about an instruction, which does not follow it."""
 _REFUSED: Final = re.compile(
     r"\b(?:not|never|cannot|cant|wont|dont|didnt|wouldnt|shouldnt|isnt|without|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)"
     r"|ignor(?:e|ed|es|ing)|disregard(?:ed|ing|s)?|unable|skip(?:ped|ping)?|omit(?:ted|ting)?|avoid(?:ed|ing)?|leave|leaving|left)\b"
@@ -50,7 +50,7 @@ _FORMERLY: Final = re.compile(r"\b(?:original(?:ly)?|initial(?:ly)?|formerly|at 
 _TURNS: Final = re.compile(
     r"(?<=[.!?;\n\u2013\u2014,])|\b(?=(?:but|although|though|while|whereas|however|despite|so|yet)\b)", re.IGNORECASE
 )
-"""Where a reply may turn from what it says itself to what others wrote."""
+"""The places where a reply may turn from its own statements to what others wrote."""
 
 
 def times(reply: str) -> list[str]:
@@ -59,8 +59,8 @@ def times(reply: str) -> list[str]:
 
 
 def own_times(reply: str) -> list[str]:
-    """Return the times that a reply settles on by what the user told: remarks on what others wrote do not count, but where the
-    user's time is called a past one."""
+    """Return the times that a reply settles on by the user's own word: remarks on what others wrote do not count, but where the user's time
+    is called a past one."""
     own, others = _parted(_marked(reply))
     if _settled(others) and _FORMERLY.search(plain(own)):
         return list(dict.fromkeys([*_settled(own), *_settled(others)]))
@@ -125,7 +125,7 @@ def _marked(reply: str) -> str:
 
 
 def _parted(reply: str) -> tuple[str, str]:
-    """Part a reply into what it says itself and its clauses about what others wrote."""
+    """Part a reply into its own statements and its clauses about what others wrote."""
     asides: list[str] = []
 
     def aside(match: re.Match[str]) -> str:

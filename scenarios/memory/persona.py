@@ -57,7 +57,7 @@ class Persona(Scenario):
         return Script(facts={"asked": asked}, lines=lines, farewell=wording.say(random, "farewell"))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what one earns who picks an answer for the user, and gives somebody else what the question says."""
+        """Return the score of picking an answer for the user, and giving somebody else the answer in the question."""
         return fmean(1 / len(HABITS[asked["habit"]].choices(asked["values"])) for asked in facts["asked"] if asked["for"] == OWN)
 
     def guess(self, message: str) -> str | None:

@@ -32,9 +32,9 @@ Entry = Mapping[str, Any]
 TOLD: Final = 3
 """The segments that tell, move and cancel errands."""
 SLOTS: Final = (range(20, 28), range(50, 58))
-"""The days after which reminders are due, the soon ones and the late ones."""
+"""The days until reminders are due, for the soon ones and the late ones."""
 QUIET: Final = range(2, 6)
-"""The days after which the user is back for the first time, before anything is due."""
+"""The days until the user is back for the first time, before anything is due."""
 AFTER: Final = 2
 """The turns watched after the last message. Nothing may be said again in them."""
 
@@ -87,7 +87,7 @@ class Reminder(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what it earns to name one errand of the list whenever the user is back: the right one, at that time alone."""
+        """Return the score of naming one errand of the list whenever the user is back: the right one, at that time alone."""
         return 1 / len(words("errands")) * (1 - 1 / len(words("errands"))) ** 2
 
     def guess(self, message: str) -> str | None:
@@ -171,7 +171,7 @@ class Errand:
 
 @final
 class Diary:
-    """What a perfect memory has of the errands so far."""
+    """The errands so far, as a perfect memory knows them."""
 
     def __init__(self) -> None:
         self.errands: dict[str, Errand] = {}
@@ -276,7 +276,7 @@ _DENIES = re.compile(
 
 @final
 class _Read(NamedTuple):
-    """What a grader sees of a turn: the things that its message names, those that its reply names, and those that it reminds of."""
+    """A turn as a grader sees it: the things that its message names, those that its reply names, and those that it reminds of."""
 
     turn: int
     sent_at: datetime

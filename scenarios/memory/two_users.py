@@ -37,17 +37,17 @@ __all__ = ["TwoUsers"]
 REFUSED: Final = "I can't tell you that."
 
 OWN, OWN_SECRET, OTHERS_OPEN, OTHERS_SECRET = "own", "own secret", "other's, no secret", "other's secret"
-"""The kinds of questions: about the fact that both have, by each; about a secret, by the one who told it; about what the other told,
-which is no secret, and which is one."""
+"""The kinds of questions: about the fact that both have, asked by each; about a secret, asked by the one who told it; about a fact from the
+other that is not secret; and about one that is."""
 
 RIGHT, WRONG, MIXED = "right", "wrong", "the other's"
-"""What a reply says of a fact that it should tell."""
+"""How a reply speaks of a fact that it should tell."""
 
 _NAMED = re.compile(r"\[\w+\] ")
 
 _PARTS: Final = re.compile(r"([,.;!?()\[\]\n\u2014\u2013]| - |\b(?:and|but|while|whereas)\b)")
 _SHARED: Final = ("you", "your", "yours", "both", "or", "either", "maybe", "perhaps", "may", "might", "could", "not")
-"""Words of a clause that does not only say what the other has."""
+"""Words of a clause that is not only about the other's value."""
 
 
 class _Told(NamedTuple):
@@ -179,7 +179,7 @@ def _asked(random: Random, told: Sequence[_Told]) -> list[list[tuple[int, str, i
 
 
 def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequence[Exchange]) -> Item:
-    """Return what the reply to a question earns: 1 for the value, or for not telling a secret of the other."""
+    """Return the points for the reply to a question: 1 for the value, or for not telling a secret of the other."""
     told = [Confidence(*fact[1:]) for fact in facts["told"]]
     fact, exchange, by = told[question["fact"]], exchanges[question["line"]], question["by"]
     asker, other = facts["users"][by], facts["users"][1 - by]

@@ -44,14 +44,14 @@ class _Told(NamedTuple):
 class Update(Scenario):
     """A group's room changes `moves` times, once it is told wrongly and taken back, and its day is corrected; six questions are asked.
 
-    The room and day of `similar` other groups are told once and stay; one more group is never told of. Asked are the room and day of the
-    group (`present`), of one that stayed (`other`), and of the one that was not told of (`never told`); the room of the group at two past
-    dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns an equal
-    share of the score. Of the group that was never told of, nothing can be earned: what does not say so costs as much as a right answer
-    earns.
+    The room and day of `similar` other groups are told once and stay; one more group is never told of. The questions are about the room and
+    day of the group (`present`), of one that stayed (`other`), and of the one that was not told of (`never told`); the room of the group at
+    two past dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns
+    an equal share of the score. Nothing can be earned with the group that was never told of: a reply that does not say so costs as much as
+    a right answer earns.
 
-    One move goes back to an earlier room, and past dates are often such at which the wrong room was believed: no rule about places in
-    what was told, such as the first, the newest or the last but one, finds the answers.
+    One move goes back to an earlier room, and at the past dates the wrong room was often believed, so that no rule about the order of the
+    rooms told, such as the first, the newest or the last but one, finds the answers.
     """
 
     name: ClassVar[str] = "update"

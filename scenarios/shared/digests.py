@@ -1,4 +1,4 @@
-"""The digest by which recorded material is known: see `Script.recorded`."""
+"""The digest that identifies recorded material: see `Script.recorded`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Published(Answer):
 
 @final
 class Found(NamedTuple):
-    """How far an insight is covered, and by which bullet (counted from 1). `level` is None if undecided, because of `why`."""
+    """How far an insight is covered, and the bullet that covers it (counted from 1). `level` is None if undecided, because of `why`."""
 
     level: Level | None
     bullet: int | None = None
@@ -117,7 +117,7 @@ def _signs(bullet: str) -> frozenset[str]:
 
 
 def _judged(verdict: Coverage | Published | str, count: int) -> Found:
-    """Return what a judge found in a summary of `count` bullets."""
+    """Return a judge's finding for a summary of `count` bullets."""
     if isinstance(verdict, str):
         return Found(None, why=verdict)
     if isinstance(verdict, Published):

@@ -1,7 +1,7 @@
 """Reproduces the paper's figures from published files.
 
-Annotated samples give judges against annotators (Table 1) and what they favour (appendix A.3). Topic files with summaries
-and evaluations give models and retrievers (Tables 2 and 3).
+Annotated samples give judges against annotators (Table 1) and the judges' preferences (appendix A.3). Topic files with summaries and
+evaluations give models and retrievers (Tables 2 and 3).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Numbers(Answer):
 
 @final
 class HaystackSettings(BaseModel):
-    """`topic`: a sentence; for conversations who talks about what, for news what has happened."""
+    """`topic`: a sentence; for conversations, who talks about what; for news, the events."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

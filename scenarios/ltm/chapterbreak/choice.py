@@ -17,7 +17,7 @@ HUGE: Final = 10**6
 """The value used for any number of more than six digits."""
 
 CONCLUDED, LEADING, FAVOURED, NAMED, TENTATIVE, DENIED = range(6)
-"""What a reply says of an option, from the strongest: the answer is it; it comes first; fits; is named; seemed right; is wrong."""
+"""How a reply speaks of an option, from the strongest: the answer is it; it comes first; fits; is named; seemed right; is wrong."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -64,7 +64,7 @@ _SEEMED = _set("glance sight tempted tempting torn considered initially original
 _SEEMING = {("first", "at"), ("thought", "first"), ("think", "might"), ("think", "could"), ("think", "may")}
 """Pairs of words, the later one first."""
 _OTHERS = _set("because since as while whereas although though other others rest remaining so therefore")
-"""Words after which a clause is about something else than the option."""
+"""After these words, a clause is about something other than the option."""
 _LEADS = _set(
     "okay ok sure well hmm yes certainly i i'd i'll would will think believe guess say choose pick select go with my the a it's it "
     "is must should be that that's answer choice correct right final true most likely probably definitely either : ( # > - | \n"
@@ -72,7 +72,7 @@ _LEADS = _set(
 _REASONS = _set("because since as . , : ; - \u2013 \u2014 ! ) | \n (") | {"\n"}
 _PAUSES = _set(", : ( ) - \u2013 \u2014 but yet and")
 _TURNS = _set("but yet however then though although")
-"""Words after which a sentence takes another turn."""
+"""After these words, a sentence takes another turn."""
 _ENDS = _set(". ! ? ; \u2026") | {"\n"}
 
 
@@ -91,11 +91,10 @@ class _Mention(NamedTuple):
 def chosen(reply: str) -> Choice:
     """Return the numbers that `reply` chooses.
 
-    These are the numbers concluded to be the answer ("the true one is 3", "I choose option 3"); without any, the number that
-    the reply begins with; without that, those said to fit; then those that are only named; then those that seemed right for a
-    while ("at first I took it for 3"). Numbers that are denied or found at fault ("3 contradicts page 2") are never chosen,
-    and what a reply says before it corrects itself ("wait") counts only if nothing is chosen afterwards. Never raises; takes time
-    linear in the length of the reply.
+    These are the numbers concluded to be the answer ("the true one is 3", "I choose option 3"); without any, the number that the reply
+    begins with; without that, those said to fit; then those that are only named; then those that seemed right for a while ("at first I took
+    it for 3"). Numbers that are denied or found at fault ("3 contradicts page 2") are never chosen, and words before the reply corrects
+    itself ("wait") count only if nothing is chosen afterwards. Never raises; takes time linear in the length of the reply.
     """
     words = _words(reply)
     mentions = [_Mention(value, at) for at, value in enumerate(map(_value, words)) if value is not None and _names_option(words, at)]
@@ -182,7 +181,7 @@ def _stances(words: Sequence[str], group: Sequence[_Mention]) -> list[int]:
 
 
 def _stance(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return what is said of a number, given the words of its sentence before it (nearest first) and after it."""
+    """Return how a reply speaks of a number, given the words of its sentence before it (nearest first) and after it."""
     links = list(takewhile((_LINKS | _OPTION).__contains__, before))
     cause = before[len(links)] if len(links) < len(before) else ""
     clause = [word for word in takewhile(lambda word: word not in _PAUSES, _verdict(after)[:7]) if word not in _OPTION]

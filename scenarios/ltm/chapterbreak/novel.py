@@ -68,7 +68,7 @@ class Fact:
 @final
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an opening says of a fact, and what the pages told, as sentences. `true` if they agree."""
+    """An opening's claim about a fact, and the pages' version, as sentences. `true` if they agree."""
 
     says: str
     told: str
@@ -169,7 +169,7 @@ def _slots(who: Person | str, value: Person | str, thing: str = "") -> dict[str,
 
 
 def _beats(random: Random, facts: Sequence[Fact]) -> list[Beat]:
-    """Return the sentences that state the facts and foils, in an order in which a change comes after what it changes."""
+    """Return the sentences that state the facts and foils, in an order that puts each change after the thing it changes."""
     timed: list[tuple[float, int, Beat]] = []
     for chain in (chain for fact in facts for chain in _chains(random, fact)):
         times = sorted(random.random() for _ in chain)

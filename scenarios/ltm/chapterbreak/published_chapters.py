@@ -1,8 +1,8 @@
 """Reads ChapterBreak as its authors published it (Sun et al., 2022): JSON, or JSON compressed with zstd.
 
-At the top level are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples. An example is a
-dictionary of `ctx` (what comes before a chapter break), `pos` (how the next chapter begins) and `negs` (five beginnings
-of other chapters). The levels of splits and works are optional.
+At the top level are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples. An example is a dictionary of `ctx`
+(the text before a chapter break), `pos` (the beginning of the next chapter) and `negs` (five beginnings of other chapters). The levels of
+splits and works are optional.
 """
 
 from __future__ import annotations
@@ -104,6 +104,6 @@ def _example(value: dict[str, Any], path: Path, where: str) -> Example:
 
 
 def _kind(value: Any) -> str:
-    """Return what a JSON value is, for an error message."""
+    """Return the kind of a JSON value, for an error message."""
     kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")

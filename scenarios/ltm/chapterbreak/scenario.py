@@ -92,7 +92,7 @@ _Parts = tuple[Sequence[str], Sequence[str], dict[str, Any]]
 
 
 def _made_up(novel: Novel) -> _Parts:
-    """Return a novel's parts. `facts` has, for each false opening, its false claim and what the pages say."""
+    """Return a novel's parts. `facts` has, for each false opening, its false claim and the version of the pages."""
     answer = 1 + next(at for at, opening in enumerate(novel.openings) if opening.true)
     false = {
         str(number): {"says": claim.says, "told": claim.told, "page": _page(novel, claim.told)}

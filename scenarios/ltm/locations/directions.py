@@ -1,7 +1,7 @@
-"""Reads free-text directions by rules: the legs that a text describes, each with direction, distance and named places.
+"""Reads free-text directions by rules: the legs that they describe, each with direction, distance and named places.
 
-Numbers and directions are found as tokens, then paired so that the pairs are as close together as possible. The words
-before a place say whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` follows the legs.
+Numbers and directions are found as tokens, then paired so that the pairs are as close together as possible. The words before a place say
+whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` follows the legs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Leg:
     restarts: bool = False
     """Whether the text starts over with this leg: with another route, or the same one again."""
     retracts: bool = False
-    """Whether the text retracts with this leg what it said before."""
+    """Whether the text retracts an earlier statement with this leg."""
     more: bool = False
     """Whether it is said to be a further leg ("another 2 km", "then")."""
     item: int = 0

@@ -1,4 +1,4 @@
-"""Follows the legs of directions: which routes a reply describes, where they end and what they pass.
+"""Follows the legs of directions: the routes that a reply describes, their ends and the places on the way.
 
 A route that is described twice counts once. An alternative is a route of its own.
 """
@@ -96,7 +96,7 @@ class Route:
 
 
 def _share(a: Point, b: Point, point: Point) -> float | None:
-    """Return the share of the stretch from a to b at which `point` is; None if it is not on the stretch."""
+    """Return where `point` lies between a and b, as a share of the stretch; None if it is not on the stretch."""
     east, north = b.east - a.east, b.north - a.north
     length = east * east + north * north
     share = 0.0 if length == 0 else ((point.east - a.east) * east + (point.north - a.north) * north) / length

@@ -1,9 +1,9 @@
-"""Reads a restaurant guest's words by rules: what is ordered, declined or only discussed, noticed and recalled.
+"""Reads a restaurant guest's words by rules: dishes that are ordered, declined or only discussed, and things noticed and recalled.
 
-A guest closes each reply with a line `Order: ...`, which leaves no doubt. Free words are read for guests who leave it out, and in
-the LTM benchmark's recorded visits. There an LLM read them, which took discussed dishes for ordered ones (GoodAI, section 5). Here
-a reply is cut into sentences; within a sentence the last phrase before an item's name says how it is meant. Every function accepts
-any text, never raises, and takes time linear in its length.
+A guest closes each reply with a line `Order: ...`, which leaves no doubt. Free words are read for guests who leave it out, and in the LTM
+benchmark's recorded visits. There an LLM read them, which took discussed dishes for ordered ones (GoodAI, section 5). Here a reply is cut
+into sentences; within a sentence the last phrase before an item's name says how it is meant. Every function accepts any text, never raises,
+and takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
 def _tone(
     text: str, words: Sequence[str], mention: Mention, named: Set[int], starts: Sequence[int], cues: Sequence[re.Match[str]], asks: bool
 ) -> Tone:
-    """Return how `mention` is meant, by the last cue before it and by what follows it."""
+    """Return how `mention` is meant, by the last cue before it and by the words after it."""
     begin = starts[mention.start]
     mode = _mode(text, cues, begin)
     rest = text[starts[mention.end] :] if mention.end < len(words) else ""
@@ -118,10 +118,10 @@ def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> Tone | None:
 @final
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What a guest says about the drinks or the dishes: their names, in the order in which they first occur.
+    """A guest's words about the drinks or the dishes: their names, in order of first occurrence.
 
     `maybe`: praised, or dishes ordered by their kind alone, so that rules cannot decide. `foreign`: ordered, but not on the menu.
-    `unknown`: what else a closing line lists. `before`: the words before that line, None if the reply has none.
+    `unknown`: other things that a closing line lists. `before`: the words before that line, None if the reply has none.
     """
 
     ordered: tuple[str, ...] = ()
@@ -134,7 +134,8 @@ class Talk:
 
 
 def read_talk(menu: Menu, reply: str, *, drinks: bool) -> Talk:
-    """Return what the closing line or, without one, the free words say of drinks or dishes. The last firm statement about one counts."""
+    """Return the message about drinks or dishes in the closing line or, without one, in free words. The last firm statement about an item
+    counts."""
     if line := _closing_line(menu, reply, drinks=drinks):
         return line
     read = _sentences(menu, reply)
@@ -249,11 +250,11 @@ _ASIDE: Final = re.compile(r"\([^()\n]{0,200}\)")
 _NEXT: Final = re.compile(r"[,;/&+\n.]")
 _ADDS: Final = frozenset({",", "and", "plus", "or"})
 _DECLINES: Final = frozenset("no not none nothing with without nil na n that thats i as same still extra unchanged".split())
-"""The first words of what is no item: "nothing else", "no dessert", "as before", "with extra cream"."""
+"""The first words of a phrase that is not an item: "nothing else", "no dessert", "as before", "with extra cream"."""
 
 
 def _closing_line(menu: Menu, reply: str, *, drinks: bool) -> Talk | None:
-    """Return what the last line `Order: ...` of the reply, which may go on as a list below, orders; None if there is none."""
+    """Return the order in the reply's last line `Order: ...`, which may continue as a list below it; None if there is none."""
     text = without_quotation(reply.rstrip()[-MAX_CHARACTERS:])
     lines = list(CLOSING.finditer(text))
     if not lines:

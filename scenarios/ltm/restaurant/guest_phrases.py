@@ -1,7 +1,7 @@
-"""The phrases by which a restaurant guest's free words are read: regular expressions over text in `matching.plain` form.
+"""The phrases for reading a restaurant guest's free words: regular expressions over text in `matching.plain` form.
 
-Plain text is lower case without apostrophes ("I'll" is "ill"); a comma is any break inside a sentence. Every repetition
-is bounded, so that a search takes time linear in the text.
+Plain text is lower case without apostrophes ("I'll" is "ill"); a comma is any break inside a sentence. Every repetition is bounded, so that
+a search takes time linear in the text.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Item:
     @classmethod
     @lru_cache(maxsize=1000)
     def called(cls, name: str, drink: bool) -> Item:
-        """Return the item of that name. What follows "with", "in", "on" or "over" does not name it alone."""
+        """Return the item of that name. The part after "with", "in", "on" or "over" does not name it alone."""
         full = tuple(stems(name))
         head = [word for word in stems(_LINKS.split(name, maxsplit=1)[0]) if word not in _FILLERS]
         core = [word for word in head if word not in MANNERS]

@@ -27,7 +27,7 @@ __all__ = ["PARTS", "Restaurant"]
 
 PARTS: Final = ("drink", "food", "other dish", "wrong dish", "same drink")
 POINTS: Final = 1 / len(PARTS)
-"""What each part is worth."""
+"""The worth of each part."""
 MAX_ORDER: Final = {True: 2, False: 3}
 """How many drinks (True) or dishes (False) an order may have: a guest who names more is reciting the menu."""
 COURSES: Final = {"starters": 0.3, "mains": 0.45, "desserts": 0.25}
@@ -46,11 +46,11 @@ NAME_TOKENS: Final = 4
 class Restaurant(Scenario):
     """A waiter brings a menu, takes orders, runs out of a dish, serves a wrong and then the right one, and offers the drink again.
 
-    Each of these is a fifth of the score: ordering a drink; ordering a dish on the menu; choosing another when it is off; objecting
-    to the wrong plate and not to the right one; recalling the drink. The waiter plays on whatever the guest says. But the parts
-    rest on each other: nothing more is earned by a guest who has nothing to eat on order, nor is a drink that was never ordered
-    recalled. The guest closes replies with a line `Order: ...`, by which they are graded, or else by free words. What rules find
-    unclear a judge decides; without one the test is unscored.
+    Each of these is a fifth of the score: ordering a drink; ordering a dish on the menu; choosing another when it is off; objecting to the
+    wrong plate and not to the right one; recalling the drink. The waiter plays on whatever the guest says. But the parts rest on each
+    other: a guest who has nothing to eat on order earns nothing more, and a drink that was never ordered cannot be recalled. Replies are
+    graded by the guest's closing line `Order: ...`, or else by free words. If the rules find a part unclear, a judge decides; without a
+    judge the test is unscored.
     """
 
     name: ClassVar[str] = "restaurant"
@@ -183,7 +183,8 @@ def _is(name: str, message: str) -> bool:
 
 @final
 class _Claim(NamedTuple):
-    """What a reply must say, or must not say if not `wanted`, for a part to be earned. `holds`: None if rules cannot decide."""
+    """A statement that a reply must make for a part to be earned, or must not make if not `wanted`. `holds`: None if rules cannot
+    decide."""
 
     holds: bool | None
     why: str
@@ -225,7 +226,7 @@ class _Table:
         """Each part with the turn of its reply, and the claims that must all hold for it to be earned."""
 
     def says(self, step: int, random: Random) -> tuple[str, tuple[int, ...], str]:
-        """Return what the waiter says, which needles the reply needs, and an ideal reply."""
+        """Return the waiter's line, the numbers of the needles that the reply needs, and an ideal reply."""
         guest, plate = self.guest, (self.chosen or self.order or [""])[-1]
         drink = (self.drinks or [guest["drink"]])[0]
         last = (2,) if self.order == self.chosen else (1, 2)
@@ -249,7 +250,7 @@ class _Table:
         return f"{self.lines['no_order']} {line.removeprefix('Waiter: ')}" if self.left_open else line
 
     def hears(self, step: int, said: str, reply: str, turn: int = 0) -> None:
-        """Note what the guest replies to the waiter's line, and what it earns."""
+        """Note the guest's reply to the waiter's line, and the points that it earns."""
         named = next((name for name in self.dishes if name in said), "")
         self.left_open = False
         match step:
