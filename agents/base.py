@@ -85,7 +85,7 @@ class BaseAgent(ABC):
         """Forget the conversation. The default does nothing."""
 
     async def save(self, folder: Path) -> None:  # noqa: B027
-        """Write what it needs to continue into `folder`. The default does nothing."""
+        """Write everything it needs to continue into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
         """Restore the state saved in `folder`. The default does nothing."""

@@ -1,4 +1,4 @@
-"""Options that say what a model costs, where no price list does: behind a gateway, or in an agent of one's own."""
+"""Options for a model's price where no price list has it: behind a gateway, or in an agent of one's own."""
 
 from __future__ import annotations
 

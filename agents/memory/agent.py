@@ -36,7 +36,7 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["AnsweringAgent", "MemoryAgent"]
 
 STATE: Final = "state.json"
-"""The file of a snapshot with what the memory does not have."""
+"""The file of a snapshot with everything that the memory does not have."""
 
 MEMORY: Final = "memory"
 """The folder of a snapshot that the memory writes to."""
@@ -47,9 +47,9 @@ UNANSWERED: Final = "(not answered: the memory was only searched)"
 
 @final
 class _State(BaseModel):
-    """What a snapshot has besides the memory: turns that are waiting, the last message that was answered, with its reply, turns since
-    the mark, None if there is none, what has not been told yet, the last message of all, if the memory can forget, and whether the memory
-    has not said what it made of turns."""
+    """A snapshot's contents besides the memory: turns that are waiting; the last message that was answered, with its reply; turns since the
+    mark, None if there is none; costs not reported yet; the last message of all, if the memory can forget; and whether the memory has not
+    reported how it stored the turns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -99,7 +99,7 @@ class AnsweringAgent(BaseAgent):
 
     @property
     def lacks(self) -> str:
-        """What the memory lacks if questions cannot each find it unchanged."""
+        """The abilities that the memory lacks if questions cannot each find it unchanged."""
         return "a memory with neither save and load nor `read_only_search = True`, which says that a search changes nothing"
 
     @property
@@ -140,7 +140,7 @@ class AnsweringAgent(BaseAgent):
         return Reply(reply.text, reply.usage, trace_fields, told.usage, told.cost_usd or None, reply.refused, told.measured)
 
     def _shown(self, items: Sequence[MemoryItem]) -> dict[str, Any]:
-        """Return what a trace tells of the memories that were shown, and of how many were asked for."""
+        """Return a trace of the memories that were shown, and of how many were asked for."""
         return {"k": self.options.k, **trace.shown(items, whole=self.memory.whole)}
 
     @property

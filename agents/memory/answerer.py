@@ -26,7 +26,7 @@ OVERFLOWS: Final = 4
 
 
 class Answer(NamedTuple):
-    """A reply, the memories that were shown for it, what a trace tells besides, and what it used. `refused`: the model did."""
+    """A reply, the memories that were shown for it, the other entries of its trace, and its usage. `refused`: the model did."""
 
     text: str
     shown: Sequence[MemoryItem]
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 @final
 class Answerer:
-    """Asks `core` with a message and what a memory found for it, in a prompt of at most `context` tokens."""
+    """Asks `core` with a message and the memories found for it, in a prompt of at most `context` tokens."""
 
     def __init__(self, core: Core, context: int | None, on_refusal: OnRefusal) -> None:
         self.core = core

@@ -80,7 +80,7 @@ class SearchAnswer(_Items):
 
 @final
 class Spent:
-    """What a memory's own models took since it was last told."""
+    """The usage of a memory's own models since it was last reported."""
 
     def __init__(self, rates: Rates | None) -> None:
         self._rates = rates
@@ -93,7 +93,7 @@ class Spent:
         return None if self._rates is None else {ROLE: self._rates}
 
     def add(self, answer: AddAnswer | SearchAnswer) -> None:
-        """Add what an answer took."""
+        """Add an answer's usage."""
         if answer.usage is None and answer.cost_usd is None:
             return
         usage = answer.usage.usage if answer.usage is not None else None

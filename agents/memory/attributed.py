@@ -36,8 +36,8 @@ _MADE: Final = TypeAdapter(dict[str, tuple[str, ...]])
 
 @final
 class Attributed(Memory):
-    """`inner`, whose memories without `turns` get those of the memory with that id when it was made, or that their words tell of. What it
-    finds that has no date gets that of its last turn."""
+    """Wraps `inner`. Memories without `turns` get the turns of the memory with that id when it was made, or the turns that their words
+    point to. A memory found without a date gets the date of its last turn."""
 
     takes_target = True
 

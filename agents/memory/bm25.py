@@ -36,8 +36,8 @@ class Bm25(KeptTurns):
     """Turns by the words that they share with the query. Among equals, the newest comes first."""
 
     class Options(AgentOptions):
-        """`forget`: what the user asks to forget is searched for, and the turns with at least this share of the best score are forgotten.
-        None: nothing is."""
+        """`forget`: the subject that the user asks to forget is searched for, and the turns with at least this share of the best score are
+        forgotten. None: nothing is."""
 
         forget: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
 

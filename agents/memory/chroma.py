@@ -31,7 +31,7 @@ STATE: Final = "chroma.json"
 
 @final
 class _State(BaseModel):
-    """What a snapshot was made with. `tokens`: what the embedder used and nobody was told of yet."""
+    """The settings of a snapshot. `tokens`: the embedder's usage that has not been reported yet."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -49,7 +49,7 @@ class Chroma(Memory):
     read_only_search = True
 
     class Options(AgentOptions):
-        """`embedder`: what makes vectors, and `embedder_url` its address. `chroma_url`: a Chroma server. `chunk`, `overlap`: tokens of a
+        """`embedder`: makes vectors, and `embedder_url` is its address. `chroma_url`: a Chroma server. `chunk`, `overlap`: tokens of a
         piece, and of its overlap with the one before."""
 
         embedder: str = "minilm"
@@ -84,7 +84,7 @@ class Chroma(Memory):
         return Chroma("", local, DryEmbedder(self._embedder.model, self._count))
 
     def used(self) -> Used:
-        """Return what the embedder used."""
+        """Return the embedder's usage."""
         tokens, self._memories.tokens = self._memories.tokens, 0
         return Used({"embedder": Usage(tokens)}) if tokens and self._embedder.model else Used()
 

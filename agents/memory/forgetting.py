@@ -1,4 +1,4 @@
-"""Requests to forget: recognized by general rules of English, in what a user says in his or her own name."""
+"""Requests to forget: recognized by general rules of English, in a user's words in his or her own name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAD: Final = re.compile(
     r"|it is time to|it's time to|do)\b\s*",
     re.IGNORECASE,
 )
-"""What may come before the verb of a request. What follows "and" or a comma is looked at by itself."""
+"""Words that may come before the verb of a request. The part after "and" or a comma is looked at by itself."""
 
 _FORGET: Final = re.compile(r"(?:forget|disregard|unlearn)\b(?! to\b)", re.IGNORECASE)
 _DELETE: Final = re.compile(
@@ -69,7 +69,7 @@ class Request(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What a sentence asks to forget, and where in it the request begins."""
+    """The subject that a sentence asks to forget, and where in it the request begins."""
 
     what: str
     start: int
@@ -97,7 +97,7 @@ def request_in(message: str) -> Request | None:
 
 
 def _asked(sentence: str) -> _Asked | None:
-    """Return what a sentence asks to forget, None if it asks for nothing of the kind."""
+    """Return the subject that a sentence asks to forget, None if it asks for nothing of the kind."""
     starts = [0, *(match.start() for match in _CLAUSE.finditer(sentence))]
     for start in starts:
         clause = _JOINT.sub("", sentence[start:])
@@ -114,7 +114,7 @@ def _asked(sentence: str) -> _Asked | None:
 
 
 def _lead_off(clause: str) -> str:
-    """Return a clause without what may come before the verb of a request."""
+    """Return a clause without the words that may come before the verb of a request."""
     while match := _LEAD.match(clause):
         clause = clause[match.end() :]
     return clause

@@ -27,15 +27,15 @@ MEMORIES: Final = "longspan.memories"
 """The entry-point group of memories: each is a class derived from `Memory`, whose arguments are its target and its options."""
 
 PREFIX: Final = "answerer."
-"""What the names of the answerer's own options begin with."""
+"""The beginning of the names of the answerer's own options."""
 
 _MEMORY: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>.*))?", re.DOTALL)
 
 
 class MemoryOptions(AgentOptions):
     """`answerer`: the model that answers, as KIND/MODEL, or words (see `reader`), or none. `k`: how many memories are searched for.
-    `batch`: what is added together. `probe`: at the end of what is told, a memory that does not tell what it stored is searched for
-    each turn. `context`: the maximum tokens of the answerer's prompt and answer. Options that are not declared here are the memory's."""
+    `batch`: the turns added together. `probe`: at the end of the history, a memory that does not report its contents is searched for each
+    turn. `context`: the maximum tokens of the answerer's prompt and answer. Options that are not declared here are the memory's."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

@@ -29,7 +29,7 @@ from longspan.simulator.base.errors import first_problem
 __all__ = ["McpMemory"]
 
 STATE: Final = "mcp.json"
-"""The file of a snapshot with what the server does not have."""
+"""The file of a snapshot with everything that the server does not have."""
 
 ADDING: Final = ("add", "remember", "store", "save", "write", "insert", "create")
 SEARCHING: Final = ("search", "recall", "retrieve", "query", "find")
@@ -39,7 +39,7 @@ LIMITS: Final = ("k", "limit", "top_k", "n", "count", "n_results", "num_results"
 """Parameters that limit how many memories a search returns."""
 
 TEXTS: Final = ("text", "memory", "content", "fact", "observation", "value")
-"""Keys under which a result has a memory's text."""
+"""Keys for a memory's text in a result."""
 
 
 class _Mapped(NamedTuple):
@@ -83,7 +83,7 @@ class McpMemory(Memory):
 
     @property
     def models(self) -> None:
-        """What the server's own models cost is unknown."""
+        """The cost of the server's own models is unknown."""
         return
 
     @property

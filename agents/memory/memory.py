@@ -59,10 +59,10 @@ class Memory(ABC):
 
     takes_target: ClassVar[bool] = False
     whole: ClassVar[bool] = False
-    """Whether a search returns the newest turns, oldest first and up to the last, whatever is asked and whatever `k` is."""
+    """Whether a search returns the newest turns, oldest first and up to the last, regardless of the query and of `k`."""
 
     tells_turns: ClassVar[bool] = True
-    """Whether what it finds always has its `turns`. If not, they are guessed by the words of what has none."""
+    """Whether the memories found always have their `turns`. If not, missing ones are guessed by the words."""
 
     _made_of: tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -139,8 +139,8 @@ class Memory(ABC):
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
         """Forget what the user asks to be forgotten at the virtual time `at`. Return the memories that are gone, None if unknown.
 
-        `text` says what in the user's own words: the message up to the request, or the message before, if it says no more than "forget
-        that". All that was said before has been added. The default raises NotImplementedError.
+        `text` names the subject in the user's own words: the message up to the request, or the message before, if it says no more than
+        "forget that". Everything said before has been added. The default raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -149,7 +149,7 @@ class Memory(ABC):
         return await saved_size(self.save) if self.has_snapshots else None
 
     async def reset(self) -> None:
-        """Forget everything. The default closes the memory and makes it anew, of what it was made of."""
+        """Forget everything. The default closes the memory and makes it anew with the same arguments."""
         arguments, named = self._made_of
         await self.close()
         vars(self).clear()

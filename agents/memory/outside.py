@@ -19,7 +19,7 @@ __all__ = ["HttpMemory", "HttpsMemory", "RemoteMemory"]
 
 
 class RemoteMemory(Memory):
-    """A memory behind `link`, which is what connects agents in another process. What it does not support is emulated."""
+    """A memory behind `link`, the connection to agents in another process. Missing abilities are emulated."""
 
     takes_target = True
     tells_turns = False

@@ -20,7 +20,7 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 NOTABLE: Final = 0.001
-"""Seconds from which on it is told that a memory took time to settle."""
+"""If settling took a memory at least this many seconds, the time is reported."""
 
 
 class Told(NamedTuple):
@@ -35,8 +35,8 @@ class Told(NamedTuple):
 @final
 class Pending(BaseModel):
     """`written`: the memories made, None if not known; `until`: the last turn they cover. `turns` were added in `calls` calls of `add`.
-    `forgotten`: the memories that are gone because the user asked for it. `usage` and `cost_usd`: what the memory's models took, by role.
-    `add_s`, `settle_s`: seconds."""
+    `forgotten`: the memories that are gone because the user asked for it. `usage` and `cost_usd`: the usage and cost of the memory's
+    models, by role. `add_s`, `settle_s`: seconds."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -66,7 +66,7 @@ class Pending(BaseModel):
         self.spend(used)
 
     def spend(self, used: Used) -> None:
-        """Note what the memory's models took."""
+        """Note the usage of the memory's models."""
         for role, usage in used.usage.items():
             total = sum_of([Usage(*self.usage.get(role, (0, 0, 0))), usage])
             self.usage[role] = (total.input_tokens, total.cached_tokens, total.output_tokens)

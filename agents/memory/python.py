@@ -235,12 +235,12 @@ class _InProcessMemory(Memory):
         return self._class(**self._arguments)
 
     async def _call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the user's object, and await what it returns."""
+        """Call a method of the user's object, and await its result."""
         self._is_new = False
         return await self._process.run(name, lambda: getattr(self._object, name)(*arguments))
 
     def _read(self, call: str, kind: type[Kind], result: Any) -> Kind:
-        """Return what a method returned, validated as the answer of a memory in another process is. Raises AgentError."""
+        """Return a method's result, validated as the answer of a memory in another process is. Raises AgentError."""
         try:
             answer = read(json.dumps(as_items(result), allow_nan=False, default=plain).encode(), kind)
         except AgentError as error:

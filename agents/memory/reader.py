@@ -1,4 +1,4 @@
-"""A reader without a language model: it answers from what a memory found as the agent `notebook` does from its notes, by words alone.
+"""A reader without a language model: it answers from the memories found, as the agent `notebook` does from its notes, by words alone.
 
 Its scores compare memories with each other: the same words found give the same answer, at no cost.
 """

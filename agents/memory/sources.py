@@ -16,18 +16,18 @@ SHARE: Final = 0.8
 """The share of words that shows that a memory comes from a turn."""
 
 FEWEST: Final = 3
-"""The fewest different words of a turn, or of a memory, by which it is recognized."""
+"""The fewest different words that identify a turn or a memory."""
 
 RAREST: Final = 8
 """How many of a memory's words are looked up: the rarest."""
 
 MAX_WORDS: Final = 2000
-"""The maximum words of a text that are considered."""
+"""The maximum number of words that are considered."""
 
 
 @final
 class Sources:
-    """The words of turns, by which memories are traced back to them."""
+    """The words of turns, to trace memories back to them."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []

@@ -18,7 +18,7 @@ MAX_TURNS: Final = 20
 
 
 def shown(items: Sequence[MemoryItem], *, whole: bool) -> dict[str, Any]:
-    """Return the memories that were shown, in their order; of a `whole` conversation only from which turn on."""
+    """Return the memories that were shown, in their order; of a `whole` conversation only the first turn shown."""
     if whole:
         first = next((item.turns[0] for item in items if item.turns), None)
         return {"read": []} if first is None else {"read": [], "recent": {"since": first}}

@@ -139,7 +139,7 @@ class Answer:
         self.thoughts: list[str] = []
 
     def think(self, text: object) -> None:
-        """Add a piece of what the model thinks, if it is text."""
+        """Add a piece of the model's thoughts, if it is a string."""
         if isinstance(text, str):
             self.thoughts.append(text)
 

@@ -134,7 +134,7 @@ class _Recent(_Read):
 
 
 class _Told(_Read):
-    """What a trace tells of the last prompt of a turn: the turns it showed, its tokens by our count, and by the provider's."""
+    """A trace's record of the last prompt of a turn: the turns it showed, its tokens by our count, and by the provider's."""
 
     recent: _Recent | None = None
     prompt_tokens: int = Field(default=0, ge=0)
@@ -214,7 +214,7 @@ class ChatAgent(BaseAgent):
             self._add(message, self._fit(message), clean(reply))
 
     async def replay(self, message: Message, reply: Reply) -> None:
-        """Note a turn that the agent answered before an interruption, so that later prompts are what they would have been.
+        """Note a turn that the agent answered before an interruption, so that later prompts stay the same as without it.
 
         Raises AgentError if the trace, which may be from a file, cannot be read.
         """
@@ -326,9 +326,9 @@ class ChatAgent(BaseAgent):
     async def _ask(
         self, fitted: FittedMessage, trace: dict[str, Any], after: Sequence[ChatMessage] = (), complete: Complete | None = None
     ) -> Completion:
-        """Return the model's answer, by its `complete` unless another is given, and put what its prompt showed into `trace`.
+        """Return the model's answer, by its `complete` unless another is given, and put the prompt's contents into `trace`.
 
-        `after` is what follows the message so far. If the provider finds the prompt too long, retry a few times with fewer turns.
+        `after` holds the messages after this one so far. If the provider finds the prompt too long, retry a few times with fewer turns.
         """
         complete = complete or self.core.complete
         for _ in range(OVERFLOWS):

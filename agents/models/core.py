@@ -54,7 +54,7 @@ class Tool(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A model's call of a tool. `arguments` is what it wrote, which should be a JSON object."""
+    """A model's call of a tool. `arguments` is the string that it wrote, which should be a JSON object."""
 
     id: str
     name: str
@@ -75,8 +75,8 @@ class ChatMessage(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form. `thinking`: what the
-    model thought aloud before, if it is told apart from the answer."""
+    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form. `thinking`: the model's
+    thoughts before the answer, if they are told apart from it."""
 
     text: str
     usage: Usage
@@ -92,8 +92,8 @@ class ContextOverflowError(AgentError):
 class RefusalError(AgentError):
     """The model refused to answer.
 
-    `why`: a content filter, a safety block, a tool call that nobody asked for, the model itself. `text`: what it said instead, or
-    else "(no reply: WHY)". `usage`: the tokens used.
+    `why`: a content filter, a safety block, a tool call that nobody asked for, the model itself. `text`: its words instead, or else "(no
+    reply: WHY)". `usage`: the tokens used.
     """
 
     def __init__(self, message: str, why: str, text: str, usage: Usage) -> None:
@@ -104,7 +104,7 @@ class RefusalError(AgentError):
 
 
 OnRefusal = Literal["reply", "error"]
-"""What an agent does when its model refuses: give the refusal as its reply, or fail."""
+"""How an agent handles a refusal of its model: give it as the reply, or fail."""
 
 
 class CoreOptions(AgentOptions):

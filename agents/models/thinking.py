@@ -40,7 +40,7 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 
 def traced(thinking: str) -> dict[str, str]:
-    """Return what a trace says of thinking, its start if it is long; nothing if there is none."""
+    """Return the trace of thinking: its start, if it is long; nothing if there is none."""
     if not thinking:
         return {}
     return {"thinking": thinking if len(thinking) <= MAX_TRACED else f"{thinking[: MAX_TRACED - 1]}…"}

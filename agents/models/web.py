@@ -1,4 +1,4 @@
-"""The HTTP client for vendors' libraries, which limits in one place what a server can do to longspan."""
+"""The HTTP client for vendors' libraries. It limits in one place how much a server can do to longspan."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
 
 
 def refusal_in(error: Exception) -> str | None:
-    """Return why a provider refused, if that is what an error of a vendor's library is about."""
+    """Return the reason why a provider refused, if an error of a vendor's library is about that."""
     return "content filter" if any(isinstance(cause, _FilteredError) for cause in _causes(error)) else None
 
 

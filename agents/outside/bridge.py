@@ -125,7 +125,7 @@ class Bridge:
         return {"protocol": 1, "can": can, **declared}
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object, and await what it returns."""
+        """Call a method of the object, and await its result."""
         result = getattr(self.object, name)(*arguments)
         return self.run(result) if inspect.isawaitable(result) else result
 
@@ -151,7 +151,7 @@ class Bridge:
             self.call("close")
 
     def end(self) -> None:
-        """Let the object close what it holds, then cancel the tasks that are left."""
+        """Let the object close its resources, then cancel the remaining tasks."""
         try:
             self.close()
         finally:

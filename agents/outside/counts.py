@@ -105,7 +105,7 @@ class Counts(BaseModel):
 
     @property
     def usage(self) -> Usage:
-        """The counts in longspan's words. One that is not told is what the total leaves."""
+        """The counts in longspan's words. A missing one is the rest of the total."""
         details = (self.prompt_tokens_details, self.input_tokens_details, self.input_token_details)
         found = [
             *(self.cached_tokens, self.cache_read_input_tokens, self.cache_read_tokens, self.cached_content_token_count),
@@ -158,7 +158,7 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
 
 
 def dropped(reply: Reply) -> Reply:
-    """Return what a reply took that is dropped: an agent that does not support `observe` has to reply instead."""
+    """Return the usage of a reply that is dropped: an agent that does not support `observe` has to reply instead."""
     used, stated = used_by(reply), stated_by(reply)
     cost = {DROPPED: sum(stated.values())} if stated and stated.keys() >= used.keys() else None
     return Reply("", besides={DROPPED: sum_of(used.values())} if used else {}, cost_usd=cost)

@@ -59,7 +59,7 @@ class InProcess:
             raise self._failure(what, error) from error
 
     async def run(self, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function there, and await what it returns. Its errors become AgentErrors that say `what` raised."""
+        """Call a function there, and await its result. Its errors become AgentErrors that say `what` raised."""
         with trio.move_on_after(self._timeout):
             try:
                 if self.thread is not None:

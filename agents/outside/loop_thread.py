@@ -77,7 +77,7 @@ class LoopThread:
 
 @final
 class _Job:
-    """A function to call. `done` gets the outcome; `task` awaits what the function has returned."""
+    """A function to call. `done` gets the outcome; `task` awaits the function's result."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.done: Future[outcome.Outcome[Any]] = Future()
@@ -87,7 +87,7 @@ class _Job:
         self._context = copy_context()
 
     def run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the function in the loop's thread, and start awaiting what it returns. Errors of whatever class are an outcome."""
+        """Call the function in the loop's thread, and start awaiting its result. Errors of whatever class are an outcome."""
         result: outcome.Outcome[Any] = outcome.Error(asyncio.CancelledError())
         function, self._function = self._function, _nothing  # it may hold the agent, which holds the thread
         if not self.cancelled:

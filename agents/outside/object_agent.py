@@ -126,7 +126,7 @@ class ObjectAgent(InProcessAgent):
         return callable(getattr(self.object, name, None))
 
     async def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object, and await what it returns."""
+        """Call a method of the object, and await its result."""
         target = self.object
         return await self.run(name, lambda: getattr(target, name)(*arguments))
 
@@ -141,7 +141,7 @@ class ObjectAgent(InProcessAgent):
 
 
 def _unlike(reply: Callable[..., Any]) -> str:
-    """Say what a method `reply` takes, if it cannot be called with a message alone."""
+    """Describe the parameters of a method `reply` that cannot be called with a message alone."""
     try:
         parameters = inspect.signature(reply).parameters.values()
     except (TypeError, ValueError):

@@ -167,7 +167,7 @@ class PythonAgent(BaseAgent):
 
 @final
 class _KeptProgram(ProgramAgent):
-    """The class in another Python, whose process outlives the loading of a snapshot: what it has imported need not be imported again."""
+    """The class in another Python, whose process outlives the loading of a snapshot, so that modules need not be imported again."""
 
     async def renew(self) -> None:
         if self.connected:

@@ -68,7 +68,7 @@ class Request(NamedTuple):
 class OutsideAgent(BaseAgent):
     """An agent of one's own, in another process or as an object in this one.
 
-    `name` identifies it in errors. `settings` has what a call may take, in seconds and dollars.
+    `name` identifies it in errors. `settings` has the most that a call may take, in seconds and dollars.
     """
 
     takes_target = True
@@ -91,11 +91,10 @@ class OutsideAgent(BaseAgent):
 
 
 class RemoteAgent(OutsideAgent):
-    """An agent in another process. What it does not support is emulated.
+    """An agent in another process. Missing abilities are emulated.
 
     It is contacted when first needed. Until then it is assumed to support everything. `connected`: it has been, and can be asked again.
-    `now`: the virtual time, if known.
-    `told_traceparent`: its requests name the turn's span, if there is one.
+    `now`: the virtual time, if known. `told_traceparent`: its requests name the turn's span, if there is one.
     """
 
     shares_disk = False
@@ -135,7 +134,7 @@ class RemoteAgent(OutsideAgent):
         return self._hello is not None and self._hello.read_only_search
 
     async def start(self) -> None:
-        """Contact the agent to learn what it supports."""
+        """Contact the agent to learn its abilities."""
         if not self.connected:
             self._hello = await self.ask("hello", HelloAnswer, protocol=VERSION)
             self.connected = True

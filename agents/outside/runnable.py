@@ -150,7 +150,7 @@ class RunnableAgent(InProcessAgent):
         return {"configurable": names | {"sent_at": message.sent_at.isoformat(), "turn_id": message.turn_id}}
 
     def _read(self, returned: Any) -> Reply:
-        """Return what a call returned as a Reply: text, a message, a state with messages, or an answer of the protocol."""
+        """Return the result of a call as a Reply: text, a message, a state with messages, or an answer of the protocol."""
         if isinstance(returned, str):
             return Reply(returned)
         if isinstance(returned, dict) and "text" in returned:

@@ -239,7 +239,7 @@ class Notebook(BaseAgent):
         return json.dumps(answer, ensure_ascii=False), sources
 
     def _search(self, text: str) -> list[Match]:
-        """Return the sentences that share words with a text, by BM25 score, best first and newest first among equals."""
+        """Return the sentences that share words with `text`, by BM25 score, best first and newest first among equals."""
         scores: dict[int, float] = {}
         lengths = 0.9 * len(self._sentences) / max(1, self._words)
         for stem in dict.fromkeys(_stems(text)):

@@ -34,7 +34,7 @@ _STRICT: Final = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class _Replayed(BaseModel):
-    """What a trace tells of calls."""
+    """The calls in a trace."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -42,7 +42,7 @@ class _Replayed(BaseModel):
 
 
 class _State(BaseModel):
-    """What a snapshot keeps of the tools: memories as id, turn and text, and the calls to make again if there are no files."""
+    """The tools' part of a snapshot: memories as id, turn and text, and the calls to make again if there are no files."""
 
     model_config = _STRICT
 

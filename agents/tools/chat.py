@@ -79,8 +79,8 @@ class ToolUse:
 class ToolChat(ChatAgent):
     """Asks `core`, runs the tools it calls, and asks it again with their results.
 
-    Later prompts show messages and replies, but not the calls in between. Results are cut to what fits into the context. The
-    last of `rounds`, and one whose results fill the context, is told to answer. `memories` are what has been stored so far.
+    Later prompts show messages and replies, but not the calls in between. Results are cut to the space left in the context. The last of
+    `rounds`, and one whose results fill the context, is told to answer. `memories` have been stored so far.
     """
 
     def __init__(self, core: ToolCore, options: ToolOptions) -> None:
@@ -114,7 +114,7 @@ class ToolChat(ChatAgent):
         self.memories = Memories()
 
     def remember(self, turn: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Note what a tool was given in `turn`, unless it only reads. Return the memory as a trace shows it, if it is one."""
+        """Note a tool's arguments in `turn`, unless it only reads. Return the memory as a trace shows it, if it is one."""
         assert self._toolbox is not None  # noqa: S101
         return None if self._toolbox.reads(name) else self.memories.store(turn, arguments)
 
@@ -130,7 +130,7 @@ class ToolChat(ChatAgent):
         return text, use.usage
 
     async def _converse(self, turn: str, fitted: FittedMessage, use: ToolUse, shown: dict[str, Any]) -> str:
-        """Return the model's answer. What the prompts of all rounds showed goes into `shown`."""
+        """Return the model's answer. The contents of all rounds' prompts go into `shown`."""
         assert self._toolbox is not None  # noqa: S101
         after: list[ChatMessage] = []
         for number in range(self._settings.rounds + 1):
@@ -148,7 +148,7 @@ class ToolChat(ChatAgent):
         return completion.text
 
     async def _result(self, turn: str, call: ToolCall, place: int, room: int, use: ToolUse) -> str:
-        """Run a tool, and note it. Return what the model is told, in at most `room` tokens."""
+        """Run a tool, and note it. Return the message to the model, in at most `room` tokens."""
         assert self._toolbox is not None  # noqa: S101
         noted: dict[str, Any] = {"tool": call.name[:MAX_NAME]}
         use.tools.append(noted)
@@ -188,7 +188,7 @@ class ToolChat(ChatAgent):
 
 
 def _arguments(call: ToolCall) -> dict[str, Any] | None:
-    """Return what a model wrote as arguments, None if it is no JSON object."""
+    """Return the arguments that a model wrote, None if they are not a JSON object."""
     try:
         return _ARGUMENTS.validate_json(call.arguments or "{}")
     except ValidationError:

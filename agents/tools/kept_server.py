@@ -31,7 +31,7 @@ MAX_FILES: Final = 2**30
 
 
 class ServerCall(BaseModel):
-    """A call of a tool, with which a server can be brought to the state it had."""
+    """A call of a tool, kept to bring a server back to its state."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -85,7 +85,7 @@ class KeptServer:
             self._calls += [call for call in calls if call.arguments is not None and self._server.changes(call.tool)]
 
     async def call_again(self, calls: Iterable[ServerCall]) -> None:
-        """Make calls that may change something, in the same order, and note them. What they return no longer matters."""
+        """Make calls that may change something, in the same order, and note them. Their results no longer matter."""
         server = await self.running()
         for call in calls:
             if call.arguments is not None and server.changes(call.tool):

@@ -1,7 +1,7 @@
-"""What a model stored with its tools, and what of it their results show: so that a report can say where a memory was lost.
+"""The memories that a model stored with its tools, and those that results show, so that a report can say where a memory was lost.
 
-Tools tell neither. So what a call that may store something was given counts as one memory, and a result shows a memory if it has
-nearly all of its words.
+Tools tell neither. So the arguments of a call that may store something count as one memory, and a result shows a memory if it has nearly
+all of its words.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Memories:
         self._kept.append((memory, frozenset(plain(memory.text).split()[:MAX_WORDS])))
 
     def store(self, turn: str, arguments: Any) -> dict[str, Any] | None:
-        """Add what a call was given as a memory of `turn`. Return it as a trace shows it; None if there is nothing in it."""
+        """Add a call's arguments as a memory of `turn`. Return it as a trace shows it; None if there is nothing in it."""
         text = " ".join(_texts(arguments))
         if not text.strip():
             return None

@@ -96,7 +96,7 @@ class McpServer:
         raise AgentError(f"{self.name}: {problem}")
 
     def reads(self, name: str) -> bool:
-        """Return whether a tool only reads, by what it says, or else by its name."""
+        """Return whether a tool only reads, by its own statement, or else by its name."""
         return name in self._known and self._known[name].reads
 
     def changes(self, name: str) -> bool:

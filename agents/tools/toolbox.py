@@ -1,4 +1,4 @@
-"""What a model that uses tools is given: the tools, and somebody who runs them. It knows neither models nor servers."""
+"""The equipment of a model that uses tools: the tools, and somebody who runs them. It knows neither models nor servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ToolResult", "Toolbox"]
 
 
 class ToolResult(NamedTuple):
-    """What a tool returned, as text. `failed`: it is what went wrong."""
+    """A tool's result, as text. `failed`: the text is an error."""
 
     text: str
     failed: bool = False

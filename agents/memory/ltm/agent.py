@@ -2,9 +2,9 @@
 
     ltm/openai/gpt-4o?memory=json&context=16k
 
-A prompt starts with what stays the same from turn to turn: the system message and the recent turns, dropped a whole block at a time.
-What changes each time comes last: notes, memories and the message. So a provider that caches prefixes reads most of every prompt from
-its cache, and a local model has already computed it.
+A prompt starts with the parts that stay the same from turn to turn: the system message and the recent turns, dropped a whole block at a
+time. The parts that change each time come last: notes, memories and the message. So a provider that caches prefixes reads most of every
+prompt from its cache, and a local model has already computed it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_QUERY: Final = 300
 """The maximum characters of a query."""
 
 MAX_TIMES: Final = 3
-"""How many of the times at which a memory was said are shown: the newest."""
+"""How many of a memory's times are shown: the newest."""
 
 OVERFLOWS: Final = 4
 """How often a request that the provider finds too long is repeated with a block of turns dropped."""
@@ -170,7 +170,7 @@ class MemoryAgent(BaseAgent):
         return self._account()
 
     def _account(self) -> Reply | None:
-        """Return what the embedder has used and no reply has told."""
+        """Return the embedder's usage that no reply has reported."""
         used = self._embedded()
         return Reply("", besides=used) if used else None
 

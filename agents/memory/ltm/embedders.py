@@ -1,4 +1,4 @@
-"""Embedders: turn texts into the vectors by which memories are found.
+"""Embedders: turn texts into vectors, so that memories can be found.
 
 hash            hashed words and parts of words; offline, the same on every machine
 minilm          all-MiniLM-L6-v2 as packaged by Chroma; downloaded once

@@ -1,4 +1,4 @@
-"""Nearest-neighbour search with Chroma. What the vectors represent is kept in `memory.py`."""
+"""Nearest-neighbour search with Chroma. `memory.py` keeps the texts behind the vectors."""
 
 from __future__ import annotations
 

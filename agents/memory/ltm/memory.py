@@ -38,11 +38,11 @@ class ScoredMemory(NamedTuple):
 class Memories:
     """Fragments, embedded in batches in the order they were added.
 
-    With `dedupe`, fragments whose texts differ only in case and white space are one memory. Nothing is lost, since it keeps all its
-    times, and it takes only one of the few places in a prompt. Nearly identical fragments stay separate: many questions are about
-    a number or a name that has changed.
+    With `dedupe`, fragments whose texts differ only in case and white space are one memory. Nothing is lost, since it keeps all its times,
+    and it takes only one of the few places in a prompt. Nearly identical fragments stay separate: many questions are about a number or a
+    name that has changed.
 
-    `tokens` sums what the embedder's provider counted; the caller resets it to 0. Calls must not overlap.
+    `tokens` sums the provider's counts for the embedder; the caller resets it to 0. Calls must not overlap.
     """
 
     def __init__(self, embedder: Embedder, index: Index, *, dedupe: bool = True) -> None:

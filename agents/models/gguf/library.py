@@ -15,7 +15,7 @@ from longspan.agents.base import InputError
 __all__ = ["build", "library", "load", "take_error"]
 
 ERROR: Final = 4
-"""The level at which llama.cpp reports errors (GGML_LOG_LEVEL_ERROR)."""
+"""The log level of llama.cpp's errors (GGML_LOG_LEVEL_ERROR)."""
 
 _errors: Final[deque[str]] = deque(maxlen=100)
 

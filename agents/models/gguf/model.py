@@ -188,7 +188,7 @@ class Model:
             self._compute(context, [token])
 
     def _compute(self, context: _Context, tokens: Sequence[int]) -> None:
-        """Add tokens to a context and compute what follows them. After an error the context counts as empty."""
+        """Add tokens to a context and compute the next one's probabilities. After an error the context counts as empty."""
         batch = (self._llama.llama_token * len(tokens))(*tokens)
         code = self._llama.llama_decode(context.handle, self._llama.llama_batch_get_one(batch, len(tokens)))
         if code:
@@ -225,7 +225,7 @@ class Model:
             enabled, disabled = llama.LLAMA_FLASH_ATTN_TYPE_ENABLED, llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
             params.flash_attn_type = enabled if self._settings.flash else disabled
         params.n_threads = params.n_threads_batch = self._threads
-        params.n_outputs_max = 1  # only what follows the last token is needed
+        params.n_outputs_max = 1  # only the prediction after the last token is needed
         params.no_perf = True
         handle = llama.llama_init_from_model(self._model, params)
         if handle:

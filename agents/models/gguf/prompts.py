@@ -25,8 +25,8 @@ WORD: Final = "word"
 class Prompts:
     """Prompts of the model that has `vocabulary`, by its own chat template or another.
 
-    Templates run in Jinja's sandbox. For today's date they get the day on which virtual time starts. A message that spells a
-    control token is still plain text. Raises InputError if the template is missing or does not work.
+    Templates run in Jinja's sandbox. For today's date they get the day when virtual time starts. A message that spells a control token is
+    still plain text. Raises InputError if the template is missing or does not work.
     """
 
     def __init__(self, vocabulary: Vocabulary, template: str | None = None) -> None:
