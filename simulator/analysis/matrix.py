@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, final
@@ -12,7 +12,7 @@ from longspan.simulator.analysis.comparable import test_key
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Scored", "TestMatrix", "natural", "test_matrices"]
+__all__ = ["Scored", "TestMatrix", "natural", "score_bounds", "test_matrices"]
 
 
 @final
@@ -42,7 +42,16 @@ class TestMatrix(NamedTuple):
         return {agent for tests in self.scenarios.values() for scores in tests.values() for agent in scores}
 
 
-def test_matrices(runs: Sequence[Graded]) -> list[TestMatrix]:
+Bounds = Callable[[TestResult], tuple[float, float] | None]
+"""The lowest and the highest value of a test, None if it has none."""
+
+
+def score_bounds(test: TestResult) -> tuple[float, float]:
+    """Return the lowest and the highest possible score of a test."""
+    return test.lowest, test.highest
+
+
+def test_matrices(runs: Sequence[Graded], bounds: Bounds) -> list[TestMatrix]:
     """Return a matrix for each column and seed, in order. Tests with other definitions, or from another version, have a matrix of their
     own."""
     groups: dict[Hashable, list[Graded]] = {}
@@ -50,7 +59,7 @@ def test_matrices(runs: Sequence[Graded]) -> list[TestMatrix]:
         groups.setdefault((run.column, test_key(run, "")), []).append(run)
     places = [(group[0].column, group[0].manifest.seed) for group in groups.values()]
     return [
-        TestMatrix(*place, _origin(group[0]) if places.count(place) > 1 else "", _scenarios(group))
+        TestMatrix(*place, _origin(group[0]) if places.count(place) > 1 else "", _scenarios(group, bounds))
         for place, group in zip(places, groups.values(), strict=True)
     ]
 
@@ -66,18 +75,18 @@ def _origin(run: Graded) -> str:
     return f"{made} by longspan {run.manifest.versions.get('longspan', 'unknown')}"
 
 
-def _scenarios(runs: Sequence[Graded]) -> dict[str, dict[str, dict[str, Scored]]]:
-    found: dict[str, dict[str, dict[str, list[tuple[Graded, TestResult]]]]] = {}
+def _scenarios(runs: Sequence[Graded], bounds: Bounds) -> dict[str, dict[str, dict[str, Scored]]]:
+    found: dict[str, dict[str, dict[str, list[tuple[Path, tuple[float, float]]]]]] = {}
     for run in runs:
         for test in run.result.tests:
-            found.setdefault(test.scenario, {}).setdefault(test.id, {}).setdefault(run.agent, []).append((run, test))
+            if (value := bounds(test)) is None:
+                continue
+            found.setdefault(test.scenario, {}).setdefault(test.id, {}).setdefault(run.agent, []).append((run.folder.path, value))
     return {
         name: {id: {agent: _scored(each) for agent, each in found[name][id].items()} for id in sorted(found[name], key=natural)}
         for name in sorted(found)
     }
 
 
-def _scored(played: Sequence[tuple[Graded, TestResult]]) -> Scored:
-    return Scored(
-        fmean(test.lowest for _, test in played), fmean(test.highest for _, test in played), [run.folder.path for run, _ in played]
-    )
+def _scored(played: Sequence[tuple[Path, tuple[float, float]]]) -> Scored:
+    return Scored(fmean(low for _, (low, _) in played), fmean(high for _, (_, high) in played), [path for path, _ in played])

@@ -147,10 +147,12 @@ def intervals(
 
     kinds, wholes = _labels(scenarios), _labels(conversations)
     sizes = np.bincount(kinds)
-    share = (_sums(scores, kinds) / sizes).mean(axis=-1)
+    means = _sums(scores, kinds) / sizes
+    share = means.mean(axis=-1)
     number = len(sizes) ** 2 / (1 / sizes).sum()  # of tests; if scenarios differ in size, the number that would be as informative
     alike = share * (1 - share) / (number - 1)
-    parts = scores / (sizes[kinds] * len(sizes))
+    # Taken from their means, so that conversations with more tests do not seem to differ from the others (a ratio estimate; Cochran, 1977).
+    parts = (scores - means[..., kinds]) / (sizes[kinds] * len(sizes))
     freedom = len(kinds) - len(sizes)
     normal = NormalDist().inv_cdf((1 + LEVEL) / 2) ** 2
     effect = (freedom * _ratio(_variance(parts, np.arange(len(kinds)), kinds), alike) + PRIOR) / (freedom + PRIOR)

@@ -19,7 +19,7 @@ from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import TestResult
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 
-__all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated"]
+__all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated", "results_by_key"]
 
 
 @final
@@ -98,10 +98,11 @@ def _recorded(manifest: Manifest, planned: PlannedTest) -> str | None:
 
 def by_key(runs: Iterable[Graded]) -> dict[Key, list[TestResult]]:
     """Return the results of the tests that count, one or several for each key."""
-    return _by_key((run.manifest, run.result.tests) for run in runs)
+    return results_by_key((run.manifest, run.result.tests) for run in runs)
 
 
-def _by_key(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> dict[Key, list[TestResult]]:
+def results_by_key(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> dict[Key, list[TestResult]]:
+    """The same of tests that have no `Graded` yet."""
     found: dict[Key, list[TestResult]] = {}
     for manifest, tests in runs:
         known = keys(manifest)
@@ -133,7 +134,7 @@ def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Obse
     units = Units(manifest for manifest, _ in played)
     return [
         Observed(key.scenario, units.of(key), fmean(test.lowest for test in results), fmean(test.highest for test in results))
-        for key, results in _by_key(played).items()
+        for key, results in results_by_key(played).items()
     ]
 
 

@@ -54,13 +54,19 @@ class Document(NamedTuple):
     """Everything that measures say about one run, or about several runs side by side.
 
     For one run, `notices` stand next to its score in every medium, `lines` below it where a medium has room for a line each, and `chapters`
-    where there is room for pages. For runs side by side, `leading` tables come right below the scores, and `tables` below the tables of
-    scenarios and pairs. `leading_data` and `data` are the same for programs.
+    where there is room for pages. `closing` sentences end the output of a terminal.
+
+    For runs side by side, `verdicts` name the best, above everything else. The `first` tables come before the scores where they decide the
+    ranking, and right below the scores elsewhere. Then come the `leading` tables, and `tables` below the tables of scenarios and pairs.
+    `leading_data` and `data` are the same for programs.
     """
 
     notices: Sequence[Sentence] = ()
     lines: Sequence[Sentence] = ()
     chapters: Sequence[Chapter] = ()
+    closing: Sequence[Sentence] = ()
+    verdicts: Sequence[Sentence] = ()
+    first: Sequence[Table] = ()
     leading: Sequence[Table] = ()
     tables: Sequence[Table] = ()
     leading_data: Sequence[Data] = ()

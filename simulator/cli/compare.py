@@ -229,6 +229,9 @@ def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
     called = letters([one_line(agent) for agent in comparison.agents])
     for agent, letter in called.items():
         console.say(f"{letter}  {agent}")
+    for verdict in comparison.said.verdicts:
+        console.print()
+        console.print(verdict.text, style="bold")
     shown = tables(comparison)
     last = {table.note: number for number, table in enumerate(shown)}
     for number, table in enumerate(shown):  # a note that several have stands below the last of them

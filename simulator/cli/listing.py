@@ -122,6 +122,8 @@ def _is_shown(folder: Path, out: Path) -> bool:
 
 def _score(result: Result, shares: bool) -> str:
     """Return a score, also as a share of full marks if `shares`."""
+    if result.searched is not None:
+        return result.headline
     if result.score is None or not result.max_score:
         return f"{result.measured} incomplete"
     return result.headline + (f", share {result.score / result.max_score:.1%}" if shares else "")

@@ -70,6 +70,8 @@ def plot(
     left_out = missing(comparison)
     if figure is not None and figure != "heatmap" and figure in left_out:
         raise InputError(f"--figure {figure}: {left_out[figure]}")
+    if figure is None and len(left_out) == len(FIGURES) and not shaded:
+        raise InputError(f"no figure can be drawn: {'; '.join(dict.fromkeys(left_out.values()))}")
     if figure is not None:
         with writing(out) as partial:
             partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw(comparison, figure, format_))

@@ -13,9 +13,10 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from longspan.simulator.analysis.distances import Distances
+from longspan.simulator.analysis.stages import Asked
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.document import Tone
+from longspan.simulator.base.document import Sentence, Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
 from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
@@ -67,14 +68,20 @@ class _Column(NamedTuple):
 
 
 def print_outcome(outcome: Outcome, console: Console | None = None, failed: int = FAILED) -> None:
-    """Print a run's scores and the paths of its folder and report. If it was interrupted, the reason goes to standard error."""
+    """Print a run's scores, the paths of its folder and report, and where its memory lost needles. If the run was interrupted, the reason
+    goes to standard error."""
     console = console or Console()
+    closing: Sequence[Sentence] = ()
     if outcome.result is not None:
-        print_scores(RunFolder(outcome.folder).manifest, outcome.result, console)
+        manifest = RunFolder(outcome.folder).manifest
+        print_scores(manifest, outcome.result, console)
+        closing = shown(manifest, outcome.result).closing
         print_failed(outcome.result, outcome.folder, console, failed)
     _print_interruption(outcome, console)
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
         console.say(f"{label:8}{path}")
+    for sentence in closing:
+        console.print(as_line(sentence.text), style="bold")
 
 
 def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], console: Console | None = None) -> None:
@@ -88,8 +95,20 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     intervals = [_interval(outcome.folder, result) for outcome, result in finished]
     rows = [_row(*each, between, named=len(called) > 1) for each, between in zip(finished, intervals, strict=True)]
     mixed = len({result.max_score for _, result in finished}) > 1
-    columns = [name for name in _Row._fields if (name != "share" or mixed) and (name != "cost" or any(row.cost for row in rows))]
-    named = {"interval": "95% interval", "score": as_line(next(iter(called))) if len(called) == 1 else "score"}
+    scored = any(result.searched is None for _, result in finished)
+    columns = [
+        name
+        for name in _Row._fields
+        if (name != "share" or mixed)
+        and (name not in ("cost", "found", "stored", "recall") or any(getattr(row, name) for row in rows))
+        and (name not in ("score", "share", "interval", "chance", "failed") or scored)
+    ]
+    named = {
+        "recall": "recall",
+        "found": "95% interval",
+        "interval": "95% interval",
+        "score": as_line(next(iter(called))) if len(called) == 1 else "score",
+    }
     heads = [named.get(name, name) for name in columns]
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -107,8 +126,11 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
 
 @final
 class _Row(NamedTuple):
-    """One of several runs, as strings."""
+    """One of several runs, as strings. `recall` is the recall of its memory, and `found` the interval of its recall."""
 
+    stored: str
+    recall: str
+    found: str
     score: str
     share: str
     interval: str
@@ -122,13 +144,19 @@ def _row(outcome: Outcome, result: Result, between: Interval | None, *, named: b
     """Return a run's row. If `named`, the score includes the name of its measure."""
     dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
     score = _range(result) if result.ungraded else f"{_range(result)} of {result.max_score}"
+    memory, searched = result.memory, result.searched is not None
+    found = None if memory is None else memory.found
+    stored = next((each for each in memory.stages if each.stage == "stored"), None) if memory is not None else None
     return _Row(
-        score=as_line(result.headline) if named else score,
+        stored="" if stored is None else f"{stored.share:.2f}",
+        recall="" if found is None else f"{found.share:.2f} @{found.k}",
+        found="" if found is None or found.interval is None else "[{:.2f}, {:.2f}]".format(*found.interval),
+        score="" if searched else as_line(result.headline) if named else score,
         share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
         interval=_between(between),
-        chance=f"{result.chance:.2f}",
+        chance="" if searched else f"{result.chance:.2f}",
         cost=f"${dollars:.4f}" if dollars is not None else "",
-        failed=f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
+        failed="" if searched else f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
         run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
     )
 
@@ -237,12 +265,18 @@ def _print_kinds(result: Result, console: Console) -> None:
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("kind", overflow="fold")
     found = places(kinds.values())
-    for name in ("score", "tests", *(f"{'' if number else 'evidence found '}@{k}" for number, k in enumerate(found))):
+    scored = result.searched is None
+    for name in (
+        *(["score"] if scored else []),
+        "tests",
+        *(f"{'' if number else 'evidence found '}@{k}" for number, k in enumerate(found)),
+    ):
         table.add_column(name, justify="right", no_wrap=True)
     for name, kind in kinds.items():
         tests, score = kind.group.tests, kind.group.low if kind.group.std is not None else None
         counted = "" if kind.counted == tests else f" ({'' if not kind.counted else f'{tests - kind.counted:,} '}not in the score)"
-        table.add_row(f"{as_line(name)}{counted}", _figure(score), f"{tests:,}", *(_figure(kind.recall.get(k)) for k in found))
+        shares = [_figure(score)] if scored else []
+        table.add_row(f"{as_line(name)}{counted}", *shares, f"{tests:,}", *(_figure(kind.recall.get(k)) for k in found))
     console.print(table)
 
 
@@ -265,11 +299,27 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
     title = f"{result.suite}{'' if alone else f' at {result.span:,} tokens'} · {manifest.labelled} · seed {result.seed}"
     same = len(set(tests)) == 1
     of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
+    searched = result.searched
+    if searched is not None:
+        asked = Asked.of([(manifest, result.tests)])
+        found = [asked.found(searched.k or 0, lambda test, name=name: test.scenario == name) for name in groups]  # type: ignore[misc]
+        figures = [
+            _Column(f"recall@{searched.k}", [_figure(None if each is None else each.low) for each in found], f"{searched.share:.2f}"),
+            _Column(
+                "95% interval",
+                ["" if each is None else _between(each.interval) for each in found],
+                "" if searched.interval is None else "[{:.2f}, {:.2f}]".format(*searched.interval),
+            ),
+        ]
+    else:
+        figures = [
+            _Column(as_line(result.measure), [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
+            *([_Column("95% interval", intervals, _between(whole))] if whole is not None else []),
+            _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{result.chance:.2f}"),
+        ]
     columns = [
         _Column("scenario", list(result.scenarios), "in total"),
-        _Column(as_line(result.measure), [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
-        *([_Column("95% interval", intervals, _between(whole))] if whole is not None else []),
-        _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{result.chance:.2f}"),
+        *figures,
         *([] if same else [_Column("tests", list(map(str, tests)), str(len(result.tests)))]),
         _Column("evidence distance", [found.in_tokens for found in evidence]),
         *([] if alone else [_Column("of span", [found.of_span for found in evidence])]),

@@ -106,7 +106,7 @@ class Standing:
             "tokens": f"{figures.tokens:,}",
             "virtual time": f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
             "open": str(figures.open),
-            "score": f"{figures.score:.2f} of {figures.scenarios}",
+            "score": f"{figures.score:.2f} of {figures.scenarios}" if figures.scenarios else "",
         }
 
     def line(self) -> str:
@@ -116,7 +116,8 @@ class Standing:
         time = f"after {shown['elapsed']}, " * (self.elapsed >= 1)
         cost = f"{shown['cost']}, " * bool(shown["cost"])
         spoken = f"turn {shown['turn']}, {shown['tokens']} tokens, {shown['virtual time']}"
-        return f"{shown['tests']} tests, {time}{far}{cost}{spoken}, score so far {shown['score']}"
+        score = f", score so far {shown['score']}" * bool(shown["score"])
+        return f"{shown['tests']} tests, {time}{far}{cost}{spoken}{score}"
 
 
 def _lengths(plan: Plan) -> dict[str, Length]:

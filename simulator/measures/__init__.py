@@ -22,6 +22,7 @@ from longspan.simulator.measures.nights import Nights
 from longspan.simulator.measures.own_figures import OwnFigures
 from longspan.simulator.measures.refusals import Refusals
 from longspan.simulator.measures.skills import Skills
+from longspan.simulator.measures.stages import Stages
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
 
@@ -30,6 +31,7 @@ __all__ = ["MEASURES", "compared", "shown"]
 MEASURES: Final[Sequence[type[Measure]]] = (
     Refusals,
     Leaks,
+    Stages,
     WhereLost,
     EvidenceRecall,
     Ingestion,

@@ -31,7 +31,7 @@ class ByDistance(Measure):
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
         groups = _by_distance(side.points)
-        table = side_by_side("Evidence distance, over all spans", "distance", groups, side.agents, "graded questions")
+        table = side_by_side("Evidence distance, over all spans", "distance", groups, side.answering, "graded questions")
         data = [Data("distances", {}, list(group_rows(None, groups))), Data("curve", {}, list(_curve_rows(side.curves)))]
         return Document(tables=[_curves(side.curves), table], data=data)
 

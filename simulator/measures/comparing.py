@@ -4,57 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
-from math import fsum
 from pathlib import Path
 from statistics import fmean
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from longspan.simulator.analysis.changes import data_of
 from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, other_data, pooled
 from longspan.simulator.analysis.distance_curve import DistanceCurve
 from longspan.simulator.analysis.distances import Distances, narrow
 from longspan.simulator.analysis.groups import Group, by_scenario
-from longspan.simulator.analysis.matrix import TestMatrix, test_matrices
-from longspan.simulator.analysis.pairing import Paired, paired
-from longspan.simulator.analysis.statistics import by_test, holm, least_conversations, more_conversations, paired_p, permutation_p
+from longspan.simulator.analysis.matrix import TestMatrix, score_bounds, test_matrices
+from longspan.simulator.analysis.pairing import paired
+from longspan.simulator.analysis.pairs import Pair, corrected, pair_of
+from longspan.simulator.analysis.stages import Asked, recall_bounds
 from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.document import Document
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
-from longspan.simulator.measures.group_tables import grouped_tests
+from longspan.simulator.measures.group_tables import grouped_tests, one_line
 from longspan.simulator.measures.measure import SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
 
-__all__ = ["Comparison", "Pair", "compare", "load_comparison", "load_comparisons", "load_finished"]
+__all__ = ["Comparison", "compare", "load_comparison", "load_comparisons", "load_finished"]
 
 UNCOUNTED: Final = "none of its tests counts toward a score"
-
-
-@final
-class Pair(NamedTuple):
-    """Two agents on the same tests of a column, the agent with the higher score first. Tests without a score count as 0.
-
-    `conversations` is the number of independent conversations that both have had; `recorded` is whether some of them tell recorded
-    histories. `p` is the p-value of a permutation test over conversations, and `corrected` is `p` corrected for all pairs. Where
-    conversations are too few for any difference to be significant, `p_of_tests` is the p-value of a permutation test over tests. It says
-    nothing about other conversations, and is None elsewhere. `more` is how many more conversations would show a significant difference, or
-    None if no number would.
-    """
-
-    column: Column
-    better: str
-    other: str
-    difference: float
-    conversations: int
-    tests: int
-    unscored: int
-    p: float
-    corrected: float
-    p_of_tests: float | None
-    more: int | None
-    recorded: bool = False
 
 
 @final
@@ -63,7 +40,8 @@ class Comparison:
     """A comparison of agents by their runs.
 
     `agents` are ranked by their lower bounds, best first. `evidence` holds the evidence distances of each scenario's questions, for all
-    agents together. `narrow` names the scenarios that occur only at some distances. `matrices` hold each agent's score in each test.
+    agents together. `narrow` names the scenarios that occur only at some distances. `matrices` hold each agent's score in each test, or its
+    recall if no agent has a score.
     `data` names the data that the tests are made from. `measured` says what the scores measure, with remarks in brackets. `said` is the
     document of all other figures.
     """
@@ -94,6 +72,22 @@ class Comparison:
     def curves(self) -> dict[str, DistanceCurve]:
         """Each agent's curve of score by distance, over all spans. An agent with too few questions has no curve."""
         return self.side.curves
+
+    @property
+    def answers(self) -> str:
+        """One sentence on memories whose answers say nothing about them: they are not shown to be better than guessing, or there are none.
+        Empty if there is nothing to say, or if agents are compared by their scores."""
+        if not self.side.by_recall:
+            return ""
+        if not self.side.answering:
+            reasons = {test.reason for run in self.side.runs for test in run.result.tests if test.status == "unscored"}
+            return f"No test has a score, and so none is shown: {'; '.join(sorted(reasons)):.200}"
+        above = {agent for (agent, _), cell in self.cells.items() if cell.above_chance}
+        if not (guessed := [one_line(agent) for agent in self.side.answering if agent not in above]):
+            return ""
+        if above:
+            return f"The answers of {listed(guessed)} are not shown to be better than guessing: recall ranks them, and not their scores."
+        return "No memory's answers are shown to be better than guessing: recall ranks the memories, and not their scores."
 
     @property
     def priced(self) -> bool:
@@ -149,15 +143,19 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     tests = counted(runs)
     cells = cells_of(runs)
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
-    agents = _ranked(cells)
-    side = SideBySide(runs, agents, columns, cells)
+    asked = {key: Asked.of((run.manifest, run.result.tests) for run in group) for key, group in by(runs, _place).items()}
+    memories = {key: each for key, each in asked.items() if each.is_memory and key in cells}
+    side = SideBySide(runs, _ranked(cells), columns, cells, memories)
+    if side.by_recall:
+        side = replace(side, agents=_ranked_by_recall(side))
+    agents = side.agents
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),
-        agents=agents,
+        agents=list(agents),
         columns=columns,
         cells=cells,
-        pairs=_pairs(runs, agents, columns),
+        pairs=_pairs(side),
         scenarios={column: grouped_tests(tests, agents, by_scenario, column) for column in columns},
         evidence={
             column: {name: Distances.of([each.test for each in group], column.span) for name, group in sorted(by_name.items())}
@@ -166,7 +164,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         },
         side=side,
         said=compared(side),
-        matrices=test_matrices(runs),
+        matrices=test_matrices(runs, score_bounds if side.answering else partial(recall_bounds, k=side.k)),
         narrow=narrow([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
@@ -188,41 +186,47 @@ def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
     return sorted(columns, key=lambda agent: (-share(agent), agent))
 
 
+def _ranked_by_recall(side: SideBySide) -> list[str]:
+    """Rank memories, best first, by their mean recall over the columns that all have, or else over their own. The score decides ties."""
+    found = {key: estimate.low for key, asked in side.memories.items() if (estimate := asked.found(side.k)) is not None}
+    columns = by(found, lambda key: [key[0]])
+    shared = set.intersection(*({column for _, column in keys} for keys in columns.values())) if len(columns) == len(side.agents) else set()
+
+    def recall(agent: str) -> float:
+        return fmean([found[key] for key in columns.get(agent, []) if not shared or key[1] in shared] or [0.0])
+
+    return sorted(side.agents, key=lambda agent: -recall(agent))
+
+
+def _place(run: Graded) -> Sequence[tuple[str, Column]]:
+    return [(run.agent, run.column)]
+
+
 # ---- pairs
 
 
-def _pairs(runs: Sequence[Graded], agents: Sequence[str], columns: Sequence[Column]) -> list[Pair]:
-    """Compare each pair of agents in each column where they share tests."""
-    by_cell = by(runs, lambda run: [(run.agent, run.column)])
+def _pairs(side: SideBySide) -> list[Pair]:
+    """Compare each pair of agents in each column where they share tests. Memories whose answers are not shown to be better than guessing
+    are not compared by these."""
+    by_cell, answering = by(side.runs, _place), side.answering
     shared = [
         (column, one, other, paired(by_cell[one, column], by_cell[other, column]))
-        for column in columns
-        for one, other in combinations([agent for agent in agents if (agent, column) in by_cell], 2)
+        for column in side.columns
+        for one, other in combinations([agent for agent in answering if (agent, column) in by_cell], 2)
+        if not side.by_recall or any(side.cells[agent, column].above_chance for agent in (one, other))
     ]
     compared = [each for each in shared if each[-1]]
-    found = [_pair(column, one, other, both, len(compared)) for column, one, other, both in compared]
-    corrected = holm([pair.p for pair in found])
-    return [pair._replace(corrected=p) for pair, p in zip(found, corrected, strict=True)]
-
-
-def _pair(column: Column, one: str, other: str, both: Sequence[Paired], pairs: int) -> Pair:
-    """Compare two agents by `both`, their results in each shared test. `pairs` is how many pairs of agents are compared."""
-    apart = [each.difference for each in both]
-    parts = by_test(apart)
-    difference, conversations = fsum(parts), len({each.conversation for each in apart})
-    few = conversations < min(len(apart), least_conversations(pairs))
-    p = paired_p(apart)
-    return Pair(
-        column=column,
-        better=one if difference >= 0 else other,
-        other=other if difference >= 0 else one,
-        difference=abs(difference),
-        conversations=conversations,
-        tests=len(apart),
-        unscored=sum(each.unscored for each in both),
-        p=p,
-        corrected=p,
-        p_of_tests=permutation_p(parts) if few else None,
-        more=more_conversations(apart, pairs),
-        recorded=any(each.recorded for each in both),
+    return corrected(
+        [
+            pair_of(
+                column,
+                one,
+                other,
+                [each.difference for each in both],
+                pairs=len(compared),
+                unscored=sum(each.unscored for each in both),
+                recorded=any(each.recorded for each in both),
+            )
+            for column, one, other, both in compared
+        ]
     )

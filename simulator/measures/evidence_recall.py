@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final, Self, final
 
-from longspan.simulator.base.document import Document, Sentence
+from longspan.simulator.analysis.stages import by_question, found_share, places_of, stored_share
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.measures.measure import GradedTests, Measure
-from longspan.simulator.results.result import Result
-from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["PLACES", "EvidenceRecall", "evidence_metrics", "places_of", "recall_at", "recalls"]
-
-PLACES: Final = (5, 10, 20)
-"""The values of k for recall among the first k memories, unless fewer were asked for."""
+__all__ = ["EvidenceRecall", "evidence_metrics", "recalls"]
 
 _RECALL: Final = re.compile(r"evidence_recall@(\d{1,7})")
 
@@ -32,18 +26,6 @@ class EvidenceRecall(Measure):
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
         return evidence_metrics(test.evidence for test in run.tests if test.counts)
 
-    @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
-        shares = ", ".join(f"{share:.3f} among the first {k}" for k, share in recalls(result.metrics).items())
-        alone = not any(test.status == "scored" for test in result.tests)  # where questions are answered, their scores say more
-        return Document(lines=[Sentence(f"evidence found: {shares}")] if shares and alone else [])
-
-
-def places_of(tests: Iterable[Sequence[Evidence]]) -> Sequence[int]:
-    """Return the values of k for recall: those in `PLACES` below the most memories asked for, and that number."""
-    most = max((each.k or 0 for test in tests for each in test), default=0)
-    return [k for k in PLACES if k < most] + [most] if most else PLACES  # no search: all was shown, or nothing
-
 
 def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] | None = None) -> dict[str, float]:
     """Return the mean share of a question's evidence that was stored, and the mean share that was among the first k memories read.
@@ -52,30 +34,14 @@ def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] 
     `places_of` these tests.
     """
     known = list(tests)
-    questions = [question for test in known for question in _by_question(test)]
-    stored = [
-        fmean(each.stored is True for each in question) for question in questions if all(each.stored is not None for each in question)
-    ]
-    recall = {f"evidence_recall@{k}": list(recall_at(questions, k)) for k in places or places_of(known)}
-    metrics = {"evidence_stored": stored} | recall
-    return {name: round(fmean(shares), 6) for name, shares in metrics.items() if shares}
+    questions = [question for test in known for question in by_question(test).values()]
+    figures = {"evidence_stored": [stored_share(question) for question in questions]}
+    figures |= {f"evidence_recall@{k}": [found_share(question, k) for question in questions] for k in places or places_of(known)}
+    told = {name: [share for share in shares if share is not None] for name, shares in figures.items()}
+    return {name: round(fmean(shares), 6) for name, shares in told.items() if shares}
 
 
 def recalls(metrics: Mapping[str, float]) -> dict[int, float]:
     """Return the recall among the first k memories, by k, from the figures that `evidence_metrics` returned."""
     found = {int(match[1]): value for name, value in metrics.items() if (match := _RECALL.fullmatch(name))}
     return dict(sorted(found.items()))
-
-
-def recall_at(questions: Iterable[Sequence[Evidence]], k: int) -> Iterator[float]:
-    """Yield the share of each question's evidence that was among the first `k` memories read or was shown anyway, where traces tell."""
-    for question in questions:
-        if all(each.retrieved is not None for each in question):
-            yield fmean(each.rank is not None and each.rank <= k for each in question)
-
-
-def _by_question(evidence: Iterable[Evidence]) -> Iterable[Sequence[Evidence]]:
-    questions: dict[int, list[Evidence]] = defaultdict(list)
-    for each in evidence:
-        questions[each.question_turn].append(each)
-    return questions.values()

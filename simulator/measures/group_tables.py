@@ -39,14 +39,15 @@ def one_line(text: str) -> str:
 def side_by_side(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str], counted: str = "tests") -> Table:
     """Return a table of groups by agents. `counted` names the things that a group counts, such as tests."""
     columns = [agent for agent in agents if any(agent in group for group in groups.values())]
-    return _shaded(title, what, columns, {name: [by.get(agent) for agent in columns] for name, by in groups.items()}, counted)
+    rows = {name: [by.get(agent) for agent in columns] for name, by in groups.items()}
+    return _shaded(title, what, columns, {name: row for name, row in rows.items() if any(row)}, counted)
 
 
 def by_span(title: str, what: str, side: SideBySide, groups: Mapping[Column, Mapping[str, Mapping[str, Group]]]) -> list[Table]:
     """Return a table of mean scores by span for each agent."""
     names = list(dict.fromkeys(name for column in reversed(side.columns) for name in groups[column]))
     found = []
-    for agent in side.agents:
+    for agent in side.answering:
         columns = [column for column in side.columns if (agent, column) in side.cells]
         rows = {name: [groups[column].get(name, {}).get(agent) for column in columns] for name in sorted(names)}
         kept = {name: row for name, row in rows.items() if any(row)}

@@ -13,7 +13,6 @@ from longspan.simulator.base.integers import is_finite
 from longspan.simulator.base.tables import Table, small
 from longspan.simulator.journal.events import Event, Settled
 from longspan.simulator.journal.transcript import Change, Turn
-from longspan.simulator.measures.evidence_recall import recalls
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Graded
@@ -32,8 +31,7 @@ QUARTERS: Final = 4
 ADDING: Final = "add_calls_per_1k"
 """The figure that every agent has if it reports adding."""
 
-STAGES: Final = {
-    "evidence_stored": "evidence stored",
+TAKES: Final = {
     "add_seconds_per_1k": "adding: seconds",
     "add_calls_per_1k": "calls",
     "add_tokens_per_1k": "tokens",
@@ -43,13 +41,9 @@ STAGES: Final = {
     "search_seconds": "a search: seconds",
     "beyond_k": "memories beyond k",
 }
-"""The figures of a memory, and their column headings. The recall columns come after the first."""
+"""The figures of a memory, and their column headings."""
 
-STAGES_NOTE: Final = (
-    "Means over questions of the share of their evidence that was stored, and that was among the first memories found, at "
-    "most as many as were asked for. Adding: for each 1,000 tokens of conversation; its last quarter to its first: how many times as long "
-    "a token took."
-)
+TAKES_NOTE: Final = "Adding: for each 1,000 tokens of conversation; its last quarter to its first: how many times as long a token took."
 
 
 @final
@@ -126,7 +120,7 @@ class Ingestion(Measure):
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
-        return Document(leading=[_stages(side)])
+        return Document(tables=[_takes(side)])
 
 
 def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
@@ -184,26 +178,13 @@ def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in metrics.items()}
 
 
-def _stages(side: SideBySide) -> Table:
-    """Return a table of memories by stage: the shares stored and found, and the cost of adding. Empty unless an agent tells of adding."""
-    means = [(one_line(agent), str(column), cell, _means(side.of(agent, column))) for agent, column, cell in side.places]
+def _takes(side: SideBySide) -> Table:
+    """Return a table of what memories take: the cost of adding, settling and searching. Empty unless an agent tells of adding."""
+    means = [(one_line(agent), str(column), _means(side.of(agent, column))) for agent, column, _ in side.places]
     told = [each for each in means if ADDING in each[-1]]
-    first, *others = STAGES
-    places = sorted({k for *_, figures in told for k in recalls(figures)})
-    heads = {f"evidence_recall@{k}": f"{k:,}" if number else f"among the first {k:,}" for number, k in enumerate(places)}
-    columns = {first: STAGES[first], **heads, **{name: STAGES[name] for name in others}}
-    seen = [name for name in columns if any(name in figures for *_, figures in told)]
-    rows = [
-        [
-            agent,
-            span,
-            *("" if name not in figures else small(figures[name]) for name in seen),
-            "" if cell.score is None else f"{cell.share[0]:.2f}",
-        ]
-        for agent, span, cell, figures in told
-    ]
-    named = [columns[name] for name in seen]
-    return Table(title="Memories by stage", columns=["agent", "span", *named, "score, of 1"], rows=rows, note=STAGES_NOTE)
+    seen = [name for name in TAKES if any(name in figures for *_, figures in told)]
+    rows = [[agent, span, *("" if name not in figures else small(figures[name]) for name in seen)] for agent, span, figures in told]
+    return Table(title="What memories take", columns=["agent", "span", *(TAKES[name] for name in seen)], rows=rows, note=TAKES_NOTE)
 
 
 def _means(runs: Sequence[Graded]) -> dict[str, float]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
 from longspan.simulator.analysis.groups import Group, group
-from longspan.simulator.measures.evidence_recall import evidence_metrics, places_of, recalls
+from longspan.simulator.analysis.stages import places_of
+from longspan.simulator.measures.evidence_recall import evidence_metrics, recalls
 from longspan.simulator.results.result import TestResult
 
 __all__ = ["Kind", "by_kind", "places"]

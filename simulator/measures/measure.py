@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.analysis.distances import Point
-from longspan.simulator.analysis.units import placed
+from longspan.simulator.analysis.pairs import Pair, corrected
+from longspan.simulator.analysis.stages import PLACES, Asked, pair_recall
+from longspan.simulator.analysis.units import Units, placed
 from longspan.simulator.base.document import Document
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.scenario import Scenario
@@ -52,12 +55,35 @@ class GradedTests(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`."""
+    """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`.
+
+    `memories` hold the questions of agents whose traces tell what their memory found.
+    """
 
     runs: Sequence[Graded]
     agents: Sequence[str]
     columns: Sequence[Column]
     cells: Mapping[tuple[str, Column], Cell]
+    memories: Mapping[tuple[str, Column], Asked]
+
+    @property
+    def by_recall(self) -> bool:
+        """Whether all agents are memories, so that they are compared by recall first."""
+        return len(self.memories) == len(self.cells)
+
+    @cached_property
+    def k(self) -> int:
+        """The number of memories at which all memories can be compared: the fewest that one was asked for."""
+        return min((max(asked.places) for asked in self.memories.values()), default=max(PLACES))
+
+    @property
+    def answering(self) -> list[str]:
+        """The agents that have a score. A memory that only searches has none."""
+        silent = {agent for agent, column in self.memories if not any(self._is_scored(agent, each) for each in self.columns)}
+        return [agent for agent in self.agents if agent not in silent]
+
+    def _is_scored(self, agent: str, column: Column) -> bool:
+        return (agent, column) in self.cells and self.cells[agent, column].statuses.get("scored", 0) > 0
 
     @property
     def places(self) -> list[tuple[str, Column, Cell]]:
@@ -75,6 +101,33 @@ class SideBySide:
         """Each agent's curve of score by distance. An agent with too few questions has no curve."""
         curves = {agent: distance_curve(found) for agent, found in self.points.items()}
         return {agent: curve for agent, curve in curves.items() if curve is not None}
+
+    @cached_property
+    def units(self) -> Units:
+        """The units of all tests."""
+        return Units(run.manifest for run in self.runs)
+
+    @cached_property
+    def recall_pairs(self) -> list[Pair]:
+        """Each pair of memories in each column where they were asked the same questions, by recall among the first `k`."""
+        return self.pairs_by_recall({"": lambda test: True})[""]
+
+    def pairs_by_recall(self, kinds: Mapping[str, Callable[[TestResult], bool]]) -> dict[str, list[Pair]]:
+        """Return the pairs of memories by recall among the first `k`, by kind of question, corrected for all of them together."""
+        both = [
+            (column, one, other)
+            for column in self.columns
+            for one, other in combinations([agent for agent in self.agents if (agent, column) in self.memories], 2)
+        ]
+        found = [
+            (name, pair)
+            for name, chosen in kinds.items()
+            for column, one, other in both
+            for asked in [(self.memories[one, column], self.memories[other, column])]
+            if (pair := pair_recall(column, one, other, asked, self.k, units=self.units, pairs=len(kinds) * len(both), chosen=chosen))
+        ]
+        told = corrected([pair for _, pair in found])
+        return {name: [pair for (kind, _), pair in zip(found, told, strict=True) if kind == name] for name in kinds}
 
     def of(self, agent: str, column: Column) -> list[Graded]:
         """Return an agent's runs in a column."""

@@ -303,7 +303,7 @@ def _answered(needles: Needles) -> str:
     if right == found:
         return f" All {found:,} that were found were needed by questions that were answered right."
     if needles.found_undecided == found:
-        return " How their questions were answered is undecided."
+        return f" The {found:,} that {were} found {were} needed by questions whose answers have no score."
     return f" Of the {found:,} that {were} found, {right:,} {_were(right)} needed by questions that were answered right{undecided}."
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, final
 from urllib.parse import quote
 
 from longspan.simulator.analysis.matrix import Scored
+from longspan.simulator.analysis.stages import Estimate
 from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.measures.memory_losses import LOST_NOTE, OUTCOMES, Answers, Needles, lost_of
 from longspan.simulator.measures.memory_losses import Lost as CellLost
@@ -116,6 +117,9 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         matrices=[(matrix, [agent for agent in comparison.agents if agent in matrix.agents]) for matrix in shown],
         hidden=len(comparison.matrices) - len(shown),
         lost=_lost(comparison),
+        recalled=_recalled(comparison),
+        remembering={agent for agent, _ in comparison.side.memories},
+        scores=bool(comparison.side.answering),
         outcomes=OUTCOMES,
         split=split,
         lost_note=LOST_NOTE,
@@ -127,6 +131,13 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         policy=POLICY,
         styles=STYLES,
     )
+
+
+def _recalled(comparison: Comparison) -> Mapping[tuple[str, Column], Estimate]:
+    """The recall of each memory in each column."""
+    side = comparison.side
+    found = {key: asked.found(side.k) for key, asked in side.memories.items()}
+    return {key: estimate for key, estimate in found.items() if estimate is not None}
 
 
 def _chance(comparison: Comparison, column: Column) -> float:

@@ -9,12 +9,13 @@ from typing import Final, get_args
 
 from longspan.simulator.analysis.distances import Distances, short
 from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.analysis.statistics import ADVISED, ALPHA, least_conversations
+from longspan.simulator.analysis.statistics import ADVISED, least_conversations
 from longspan.simulator.base.document import Data
 from longspan.simulator.base.tables import Table
 from longspan.simulator.measures.cells import Cell
-from longspan.simulator.measures.comparing import Comparison, Pair
+from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.measures.group_tables import Row, by_span, group_rows, one_line, place, side_by_side, spanned
+from longspan.simulator.measures.pair_tables import pair_row, pair_table
 from longspan.simulator.results.result import Status
 
 __all__ = ["COMMON_COLUMNS", "as_csv", "as_markdown", "as_rows", "escaped_markdown", "more_tables", "notes", "scenario_tables", "tables"]
@@ -29,16 +30,6 @@ COMMON_COLUMNS: Final = (
 """The columns of the CSV that belong to no single figure; docs/comparing.md describes them."""
 
 
-P_NOTE: Final = "p is over whole conversations."
-
-PAIRS_NOTE: Final = (
-    f"{P_NOTE} Significant: p below 0.05 after Holm's correction. More conversations needed: for a significant difference in four of five "
-    "cases, if the true one is the observed one."
-)
-
-TESTS_NOTE: Final = "The p of these tests takes them one by one: it is about these tests, not about other conversations, and not corrected."
-
-
 EVIDENCE_NOTE: Final = (
     "Evidence distance: tokens from a question to the furthest needle that it needs, with this agent's replies; of span: the same as "
     "every agent was dealt it. Medians, with ranges in brackets. Span with replies: the median of the tests."
@@ -47,16 +38,28 @@ EVIDENCE_NOTE: Final = (
 
 def tables(comparison: Comparison) -> list[Table]:
     """Return the tables for people, most important first."""
+    said, scores = comparison.said, _score_tables(comparison)
+    best = [*said.first, *scores] if comparison.side.by_recall else [*scores, *said.first]
+    found = [*best, *said.leading, *scenario_tables(comparison), *more_tables(comparison)]
+    return [table for table in found if table.rows]
+
+
+def _score_tables(comparison: Comparison) -> list[Table]:
+    """Return the tables of scores, none if no agent has a score. The note below them says where they rank no memory."""
+    if not comparison.side.answering:
+        return []
     scores = [_shares(comparison), _scores(comparison)] if comparison.mixed else [_scores(comparison)]
-    return [table for table in [*scores, *comparison.said.leading, *scenario_tables(comparison), *more_tables(comparison)] if table.rows]
+    return [*scores[:-1], scores[-1].model_copy(update={"note": comparison.answers})]
 
 
 def scenario_tables(comparison: Comparison) -> list[Table]:
     """Return the mean scores by scenario, shaded: for all agents if there is only one span, otherwise a table of scenarios by spans for
     each agent."""
+    if not comparison.side.answering:
+        return []
     if len(comparison.columns) == 1:
         (column,) = comparison.columns
-        scenarios = side_by_side(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.agents)
+        scenarios = side_by_side(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.side.answering)
         return [_with_evidence(scenarios, comparison.evidence[column])]
     return [*by_span("Scenarios", "scenario", comparison.side, comparison.scenarios), _evidence(comparison)]
 
@@ -66,7 +69,8 @@ def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
 
     If contrasts were `stated`, the tables do not say how many more conversations would show a pair's difference.
     """
-    found = [_pairs(comparison, stated=stated), _tests(comparison), *comparison.said.tables]
+    pairs = pair_table("Pairs", comparison.pairs, "same tests", several=len(comparison.columns) > 1, stated=stated)
+    found = [pairs, _tests(comparison), *comparison.said.tables]
     return [table for table in found if table.rows]
 
 
@@ -79,7 +83,9 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
     lines += [f"Left out: {run.why}" for run in comparison.unusable]
     lines += [f"Data: {'; '.join(comparison.data)}"] if comparison.data else []
     lines += [comparison.narrow] if comparison.narrow else []
-    unscored = sum(count for cell in comparison.cells.values() for status, count in cell.statuses.items() if status != "scored")
+    lines += [] if comparison.side.answering or not comparison.answers else [comparison.answers]
+    cells = [cell for (agent, _), cell in comparison.cells.items() if agent in comparison.side.answering]
+    unscored = sum(count for cell in cells for status, count in cell.statuses.items() if status != "scored")
     if unscored:
         lines.append(f"{unscored:,} tests have no score: they count as 0 in ranks and pairs, and as 1 at the upper end of a range")
     by = {cell.interval.by for cell in comparison.cells.values() if cell.interval is not None}
@@ -88,15 +94,16 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
         lines.append(f"Intervals: 95%, from the spread of whole conversations{rest}; of two or three they can only be wide")
     elif by:
         lines.append("Intervals: 95%, from the spread of the tests of a single conversation: they say nothing about other conversations")
-    least = least_conversations(len(comparison.pairs) or 1)
+    pairs = comparison.pairs or comparison.side.recall_pairs
+    least = least_conversations(len(pairs) or 1)
     if stated and comparison.pairs:
         for_all = f", corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
         lines.append(f"Pairs: their tests are two-sided{for_all}, and may differ from the contrasts, which are what was to be tested")
-    elif few := {pair.conversations for pair in comparison.pairs if pair.conversations < least}:
+    elif few := {pair.conversations for pair in pairs if pair.conversations < least}:
         have = f"{min(few)} to {max(few)}" if len(few) > 1 else str(*few)
-        among = f" of one of {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
+        among = f" of one of {len(pairs)} pairs" if len(pairs) > 1 else ""
         lacking = least - min(few)
-        if any(pair.recorded for pair in comparison.pairs):
+        if any(pair.recorded for pair in pairs):
             more = f"take data with {lacking} more histor{'ies' if lacking > 1 else 'y'}"
         else:
             more = f"play {lacking} more seed{'s' * (lacking > 1)}"
@@ -118,7 +125,9 @@ def _scores(comparison: Comparison) -> Table:
         maxima = sorted({cell.maximum for cell in cells})
         columns.append(f"{column}, of {'/'.join(map(str, maxima))}")
         chance.append(spanned(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
-    rows = [[one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
+    rows = [
+        [one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.side.answering
+    ]
     title = f"{_measured(comparison)} ± the sum of the scenarios' standard deviations [95% interval]"
     return Table(title=title, columns=columns, rows=[*rows, chance])
 
@@ -137,7 +146,9 @@ def _score(cell: Cell | None) -> str:
 def _shares(comparison: Comparison) -> Table:
     """Return the scores as shares of full marks. The table has no rows if all scores have the same maximum."""
     columns = ["agent", *map(str, comparison.columns)]
-    rows = [[one_line(agent), *(_share(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.agents]
+    rows = [
+        [one_line(agent), *(_share(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.side.answering
+    ]
     return Table(
         title=f"{_measured(comparison)} as shares of full marks [95% interval]", columns=columns, rows=rows if comparison.mixed else []
     )
@@ -173,40 +184,8 @@ def _tests(comparison: Comparison) -> Table:
     names = [status.replace("_", " ") for status in statuses]
     cost = ["cost per run, $"] if comparison.priced else []
     columns = ["agent", "span", "runs", "tests", *names, "evidence distance", "of span", "span with replies", *cost]
-    return Table(title="Tests behind the scores", columns=columns, rows=rows, note=EVIDENCE_NOTE)
-
-
-def _pairs(comparison: Comparison, *, stated: bool) -> Table:
-    few = any(pair.p_of_tests is not None for pair in comparison.pairs)
-    several = len(comparison.columns) > 1
-    rows = [
-        [
-            *([str(pair.column)] if several else []),
-            one_line(pair.better),
-            one_line(pair.other),
-            f"{pair.difference:.2f}",
-            str(pair.conversations),
-            f"{pair.tests}{f' ({pair.unscored} without a score)' if pair.unscored else ''}",
-            _p(pair.p),
-            _p(pair.corrected),
-            *([_p(pair.p_of_tests)] if few else []),
-            *([] if stated else [_more(pair)]),
-        ]
-        for pair in comparison.pairs
-    ]
-    span, tests = ["span"] if several else [], ["p of these tests"] if few else []
-    more = [] if stated else ["more conversations needed"]
-    columns = [*span, "higher", "lower", "difference", "conversations", "same tests", "p", "p (Holm)", *tests, *more]
-    correction = f", Holm-corrected for all {len(rows)} pairs" if len(rows) > 1 else ""
-    title = f"Pairs{'' if several else comparison.columns[0].at}: paired permutation tests of conversations{correction}"
-    note = P_NOTE if stated else PAIRS_NOTE
-    return Table(title=title, columns=columns, rows=rows, note=f"{note} {TESTS_NOTE}" if few else note)
-
-
-def _more(pair: Pair) -> str:
-    if pair.corrected < ALPHA:
-        return "significant"
-    return "equal scores" if pair.more is None else f"{max(1, pair.more):,}"
+    title = f"Tests behind the {'scores' if comparison.side.answering else 'figures'}"
+    return Table(title=title, columns=columns, rows=rows, note=EVIDENCE_NOTE)
 
 
 def _with_evidence(table: Table, evidence: Mapping[str, Distances]) -> Table:
@@ -224,12 +203,6 @@ def _evidence(comparison: Comparison) -> Table:
     return Table(title="Evidence distance by scenario and span", columns=["scenario", *map(str, comparison.evidence)], rows=rows)
 
 
-def _p(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
 # ---- Markdown
 
 
@@ -237,10 +210,12 @@ def as_markdown(comparison: Comparison) -> str:
     """Return the tables and notes in Markdown. Untrusted text is escaped: it is shown as it is, and cannot become HTML, a link or a
     mention."""
     parts = [f"# {escaped_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
+    parts += [escaped_markdown(verdict.text) for verdict in comparison.said.verdicts]
     for table in tables(comparison):
         rules = ["---:" if right else "---" for right in table.numeric]
         lines = [f"| {' | '.join(map(escaped_markdown, row))} |" for row in (table.columns, *table.rows)]
         parts.append("\n".join([f"## {escaped_markdown(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
+        parts += [escaped_markdown(table.note)] if table.note else []
     if lines := notes(comparison):
         parts.append("\n".join(["## Notes", "", *(f"- {escaped_markdown(note)}" for note in lines)]))
     return "\n\n".join(parts) + "\n"
@@ -285,20 +260,7 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
                 yield {"table": "scores"} | place(column, agent=agent) | _cell_row(cell)
     yield from _said(comparison.said.leading_data)
     for pair in comparison.pairs:
-        yield (
-            {"table": "pairs"}
-            | place(pair.column, agent=pair.better, other=pair.other)
-            | {
-                "tests": pair.tests,
-                "unscored": pair.unscored,
-                "difference": pair.difference,
-                "conversations": pair.conversations,
-                "p": pair.p,
-                "p_holm": pair.corrected,
-                "p_of_tests": pair.p_of_tests,
-                "more_conversations": pair.more,
-            }
-        )
+        yield {"table": "pairs"} | pair_row(pair)
     for column in comparison.columns:
         for row in group_rows(column, comparison.scenarios[column]):
             yield {"table": "scenarios"} | row | _evidence_row(comparison.evidence[column][row["name"]])

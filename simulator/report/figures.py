@@ -71,9 +71,12 @@ SETTINGS: Final[Any] = {
 def missing(comparison: Comparison) -> dict[FigureName, str]:
     """Return the figures that cannot be drawn for a comparison, and why."""
     found: dict[FigureName, str] = {}
+    if not comparison.side.answering:
+        return dict.fromkeys(FIGURES, "no test has a score")
     if not comparison.curves:
         found["distance"] = "too few questions have an evidence distance"
-    if not comparison.priced:
+    answering = comparison.side.answering
+    if not any(cell.cost_usd for (agent, _), cell in comparison.cells.items() if agent in answering):
         found["cost"] = "no run has a known cost"
     return found
 
@@ -119,7 +122,7 @@ def _no_glyph_warnings() -> Iterator[None]:
 
 def _bars(comparison: Comparison, figure: Figure) -> None:
     """Draw bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end is how much tests without a score could add."""
-    agents, looks = comparison.agents, styles(comparison.agents)
+    agents, looks = comparison.side.answering, styles(comparison.agents)
     figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
     axes = _axes(figure, comparison)
     width = 0.8 / len(agents)
@@ -157,7 +160,7 @@ def _bar_look(style: Style) -> dict[str, Any]:
 
 def _spans(comparison: Comparison, figure: Figure) -> None:
     """Draw score by span, with intervals. Isolated tests are on the left, apart from the spans."""
-    agents, looks = comparison.agents, styles(comparison.agents)
+    agents, looks = comparison.side.answering, styles(comparison.agents)
     figure.set_size_inches(max(7.5, 1.6 * len(comparison.columns)), 4.2)
     axes = _axes(figure, comparison)
     places = _places(comparison.columns)
@@ -208,7 +211,7 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
 
 def _cost(comparison: Comparison, figure: Figure) -> None:
     """Draw score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
-    agents, looks = comparison.agents, styles(comparison.agents)
+    agents, looks = comparison.side.answering, styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
     marks = {column: MARKERS[number % len(MARKERS)] for number, column in enumerate(comparison.columns)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import fsum
 from statistics import fmean, pstdev
-from typing import Literal, final
+from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
@@ -19,7 +19,20 @@ from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
 from longspan.simulator.subject.ledger import Spending
 
-__all__ = ["AfterFarewell", "Result", "ScenarioResult", "Status", "TestResult", "read_result", "rounded", "scenario_result"]
+__all__ = [
+    "AfterFarewell",
+    "MemoryResult",
+    "Result",
+    "ScenarioResult",
+    "StageResult",
+    "Status",
+    "TestResult",
+    "read_result",
+    "rounded",
+    "scenario_result",
+]
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinished"]
 """The outcome of a test. Only `scored` tests have a score.
@@ -106,6 +119,38 @@ class ScenarioResult(_Frozen):
 
 
 @final
+class StageResult(_Frozen):
+    """A stage of a memory: the share of the evidence that was `stored`, that was `found` among the first `k` memories, or the score of the
+    answers (`answered`). `share` is the mean over `questions` that rest on evidence, and `interval` its 95% interval, None if it cannot
+    be estimated. Undecided answers count as 0 in `share` and as 1 in `share_at_most`, which is None without any.
+    """
+
+    stage: Literal["stored", "found", "answered"]
+    k: int | None = None
+    questions: int
+    share: Share
+    share_at_most: Share | None = None
+    interval: tuple[Share, Share] | None
+
+
+@final
+class MemoryResult(_Frozen):
+    """What became of the evidence in an agent's memory, as its traces tell. `kinds` has the stages by kind of question. `needles` counts
+    the needles that questions needed, by what became of them, and `sentence` says so.
+    """
+
+    stages: list[StageResult]
+    kinds: dict[str, list[StageResult]] = {}
+    needles: dict[str, int]
+    sentence: str
+
+    @property
+    def found(self) -> StageResult | None:
+        """The stage `found` with the most memories."""
+        return max((each for each in self.stages if each.stage == "found"), key=lambda each: each.k or 0, default=None)
+
+
+@final
 class Result(_Frozen):
     """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
 
@@ -117,6 +162,8 @@ class Result(_Frozen):
 
     `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
     are the effects of experiments, None without any; they count toward nothing else.
+
+    `memory`: the evidence that the agent's memory stored and found; None if its traces do not tell.
     """
 
     run: str | None = None
@@ -149,6 +196,7 @@ class Result(_Frozen):
     leaks: bool = False
     twins: Effect | None = None
     lesions: Effect | None = None
+    memory: MemoryResult | None = None
 
     @property
     def chance(self) -> float:
@@ -169,6 +217,8 @@ class Result(_Frozen):
         """The score and the maximum with the score's name: "token F1 0.29 of 1 (no judge)"."""
         if self.ungraded:
             return f"no test is graded{self._remarks}"
+        if (found := self.searched) is not None:
+            return f"recall@{found.k} {found.share:.2f}, nobody answered{self._remarks}"
         low, high = self.score_bounds
         figure = f"{self.score:.2f}" if self.score is not None else f"{low:.2f}\u2013{high:.2f}"
         return f"{self.measure} {figure} of {self.max_score}{self._remarks}"
@@ -181,6 +231,13 @@ class Result(_Frozen):
     def interrupted(self) -> int:
         """How many tests had not ended when the run was interrupted or the agent failed."""
         return sum(test.status in ("unfinished", "agent_error") for test in self.tests)
+
+    @property
+    def searched(self) -> StageResult | None:
+        """What was found by a memory that only was searched, so that no test has a score; None for all other runs."""
+        if self.memory is None or any(test.score is not None for test in self.tests):
+            return None
+        return self.memory.found
 
     @property
     def ungraded(self) -> bool:

@@ -117,6 +117,8 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
          "questions that were answered right."),
         (Needles(found_right=1, found_undecided=2), "Of 3 needles that questions needed, all were found again. Of the 3 that were found, "
          "1 was needed by questions that were answered right, and of 2 the answer is undecided."),
+        (Needles(not_retrieved=2, found_undecided=3), "Of 5 needles that questions needed, 2 were stored but not retrieved. The 3 that "
+         "were found were needed by questions whose answers have no score."),
         (Needles(1), "Of 1 needle that questions needed, 1 had never been stored."),
     ],
 )  # fmt: skip

@@ -1,0 +1,243 @@
+"""A memory by stage: how much of the evidence it stored, how much it found again, and how often the answer was right.
+
+The unit is a question that rests on evidence. Intervals and tests are those of scores: over whole conversations or recorded histories.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.analysis.distances import question_scores
+from longspan.simulator.analysis.pairs import Pair, pair_of
+from longspan.simulator.analysis.statistics import Difference, Interval, Observed, effect_interval, interval, least_conversations
+from longspan.simulator.analysis.units import Key, Units, results_by_key
+from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.result import TestResult
+from longspan.simulator.suite.manifest import Manifest
+
+__all__ = [
+    "PLACES",
+    "Asked",
+    "Estimate",
+    "Question",
+    "by_question",
+    "found_share",
+    "kinds_of",
+    "pair_recall",
+    "places_of",
+    "recall_bounds",
+    "stored_share",
+]
+
+PLACES: Final = (5, 10, 20)
+"""The values of k at which recall among the first k memories is measured, unless fewer were asked for."""
+
+QUESTIONS: Final = "questions"
+"""All questions count alike, whatever their scenario."""
+
+
+@final
+class Question(NamedTuple):
+    """A question as it was asked once: its test, the evidence that it rests on, and the score of its answer, None if undecided."""
+
+    test: TestResult
+    evidence: Sequence[Evidence]
+    score: float | None
+
+
+@final
+class QuestionKey(NamedTuple):
+    """A question of a test, by its place in the test. Equal for all agents that were asked it."""
+
+    test: Key
+    number: int
+
+
+@final
+class Estimate(NamedTuple):
+    """The mean of a share over questions, with its interval, None if it cannot be estimated. `low` and `high` differ only where answers
+    are undecided."""
+
+    questions: int
+    low: float
+    high: float
+    interval: Interval | None
+
+
+Share = Callable[[Question], float | None]
+"""A share of one question, None if unknown."""
+
+Chosen = Callable[[TestResult], bool]
+
+
+def _all(test: TestResult) -> bool:
+    return True
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The questions of an agent's runs that rest on evidence. A question of a recorded history that was asked several times counts once,
+    by the mean."""
+
+    asked: Mapping[QuestionKey, Sequence[Question]]
+    units: Units
+
+    @classmethod
+    def of(cls, runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> Asked:
+        known = [(manifest, list(tests)) for manifest, tests in runs]
+        found: dict[QuestionKey, list[Question]] = defaultdict(list)
+        for key, results in results_by_key(known).items():
+            for test in results:
+                for number, question in enumerate(_questions(test)):
+                    found[QuestionKey(key, number)].append(question)
+        return cls(found, Units(manifest for manifest, _ in known))
+
+    @cached_property
+    def is_memory(self) -> bool:
+        """Whether the agent's traces tell what its memory found. An agent that only tells which turns were in its prompt has none."""
+        pairs = [pair for question in self._questions for pair in question.evidence]
+        return any(pair.retrieved is not None for pair in pairs) and any(pair.stored is not None or pair.k for pair in pairs)
+
+    @cached_property
+    def is_answered(self) -> bool:
+        """Whether the answer to any question has a score."""
+        return any(question.score is not None for question in self._questions)
+
+    @cached_property
+    def places(self) -> Sequence[int]:
+        """The values of k at which recall is measured."""
+        return places_of(question.evidence for question in self._questions)
+
+    @property
+    def _questions(self) -> Iterator[Question]:
+        return (question for times in self.asked.values() for question in times)
+
+    def stored(self, chosen: Chosen = _all) -> Estimate | None:
+        """Return the share of a question's evidence that was stored; None if no trace tells."""
+        return self._estimate(lambda question: stored_share(question.evidence), chosen)
+
+    def found(self, k: int, chosen: Chosen = _all) -> Estimate | None:
+        """Return the share of a question's evidence among the first `k` memories read; None if no trace tells."""
+        return self._estimate(lambda question: found_share(question.evidence, k), chosen)
+
+    def answered(self, chosen: Chosen = _all) -> Estimate | None:
+        """Return the score of the answers to the same questions; None if none has a score."""
+        return self._estimate(lambda question: question.score, chosen, undecided=True) if self.is_answered else None
+
+    def chance(self) -> float:
+        """Return what guessing would score in these questions."""
+        return fmean(question.test.chance for question in self._questions)
+
+    def shares(self, share: Share, chosen: Chosen = _all) -> dict[QuestionKey, float]:
+        """Return a share by question, where it is known."""
+        found = {}
+        for key, times in self.asked.items():
+            known = [value for each in times if chosen(each.test) and (value := share(each)) is not None]
+            if known:
+                found[key] = fmean(known)
+        return found
+
+    def _estimate(self, share: Share, chosen: Chosen, *, undecided: bool = False) -> Estimate | None:
+        low = self.shares(_or(share, 0.0) if undecided else share, chosen)
+        high = self.shares(_or(share, 1.0), chosen) if undecided else low
+        if not low:
+            return None
+        seen = [Observed(QUESTIONS, self.units.of(key.test), value, high[key]) for key, value in low.items()]
+        return Estimate(len(seen), fmean(low.values()), fmean(high.values()), interval(seen))
+
+
+def pair_recall(
+    column: Column,
+    one: str,
+    other: str,
+    asked: tuple[Asked, Asked],
+    k: int,
+    *,
+    units: Units,
+    pairs: int,
+    chosen: Chosen = _all,
+) -> Pair | None:
+    """Compare the recall of two memories among the first `k` that each found, in the questions that both were asked; None without any.
+
+    `units` are those of both. `pairs` is how many pairs are compared at once."""
+    mine, theirs = (each.shares(lambda question: found_share(question.evidence, k), chosen) for each in asked)
+    shared = [key for key in mine if key in theirs]
+    apart = [Difference(QUESTIONS, units.of(key.test), mine[key] - theirs[key]) for key in shared]
+    recorded = any(key.test.recorded is not None for key in shared)
+    if not apart:
+        return None
+    pair = pair_of(column, one, other, apart, pairs=pairs, recorded=recorded)
+    if pair.conversations < least_conversations(1):  # an interval would claim what no test of so few can show
+        return pair
+    sign = 1 if pair.better == one else -1
+    between = effect_interval([each._replace(value=sign * each.value) for each in apart])
+    return pair._replace(between=(between.low, between.high))
+
+
+def kinds_of(tests: Iterable[TestResult]) -> dict[str, Chosen]:
+    """Return the kinds of tests that count, by name, each with what chooses its tests: their tags, or else their scenarios if there are
+    several."""
+    known = [test for test in tests if test.counts]
+    if tags := sorted({tag for test in known for tag in test.tags}):
+        return {tag: lambda test, tag=tag: tag in test.tags for tag in tags}  # type: ignore[misc]
+    scenarios = sorted({test.scenario for test in known})
+    if len(scenarios) < 2:
+        return {}
+    return {name: lambda test, name=name: test.scenario == name for name in scenarios}  # type: ignore[misc]
+
+
+# ---- one question
+
+
+def places_of(questions: Iterable[Sequence[Evidence]]) -> Sequence[int]:
+    """Return the values of k that recall is measured at: those in `PLACES` below the most memories asked for, and that number."""
+    most = max((each.k or 0 for question in questions for each in question), default=0)
+    return [k for k in PLACES if k < most] + [most] if most else PLACES  # no search: all was shown, or nothing
+
+
+def by_question(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
+    """Return a test's evidence by the turn of the question that rests on it, in order."""
+    questions: dict[int, list[Evidence]] = defaultdict(list)
+    for each in evidence:
+        questions[each.question_turn].append(each)
+    return dict(sorted(questions.items()))
+
+
+def stored_share(question: Sequence[Evidence]) -> float | None:
+    """Return the share of a question's evidence that was stored; None unless the traces tell of all of it."""
+    return None if any(each.stored is None for each in question) else fmean(each.stored is True for each in question)
+
+
+def found_share(question: Sequence[Evidence], k: int) -> float | None:
+    """Return the share of a question's evidence that was among the first `k` memories read or was shown anyway; None where no trace
+    tells."""
+    if any(each.retrieved is None for each in question):
+        return None
+    return fmean(each.rank is not None and each.rank <= k for each in question)
+
+
+def recall_bounds(test: TestResult, k: int) -> tuple[float, float] | None:
+    """Return the mean recall of a test's questions among the first `k` memories, as its lowest and its highest value; None if unknown."""
+    shares = [share for question in by_question(test.evidence).values() if (share := found_share(question, k)) is not None]
+    return (fmean(shares), fmean(shares)) if shares else None
+
+
+def _questions(test: TestResult) -> Iterator[Question]:
+    scores = question_scores(test)
+    for turn, evidence in by_question(test.evidence).items():
+        yield Question(test, evidence, scores.get(turn, test.score))
+
+
+def _or(share: Share, otherwise: float) -> Share:
+    def known(question: Question) -> float:
+        value = share(question)
+        return otherwise if value is None else value
+
+    return known

@@ -1,0 +1,279 @@
+"""A memory by stage, measured before any answer is graded: what it stored, what it found, and which memory finds more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, Self, final
+
+from longspan.simulator.analysis.pairs import Pair
+from longspan.simulator.analysis.stages import Asked, Estimate, kinds_of
+from longspan.simulator.analysis.statistics import ALPHA, least_conversations
+from longspan.simulator.base.document import Data, Document, Sentence
+from longspan.simulator.base.tables import Table
+from longspan.simulator.filler.draws import listed
+from longspan.simulator.measures.cells import counted
+from longspan.simulator.measures.group_tables import Row, one_line, place, spanned
+from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
+from longspan.simulator.measures.memory_losses import MemoryLosses
+from longspan.simulator.measures.pair_tables import p_text, pair_row, pair_table
+from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.result import MemoryResult, Result, StageResult, TestResult, rounded
+from longspan.simulator.suite.manifest import Manifest
+
+__all__ = ["Stages"]
+
+STAGES_NOTE: Final = (
+    "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Recall@20: the share of it among "
+    "the first 20 memories found. Answered: the score of the answers to the same questions."
+)
+
+Chosen = Callable[[TestResult], bool]
+
+
+@final
+class Stages(Measure):
+    """How much of the evidence a memory stored and found, with intervals, and which of several memories finds more."""
+
+    name = "stages"
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        asked = Asked.of([(run.manifest, run.tests)])
+        if not asked.is_memory:
+            return {}
+        losses = MemoryLosses.of(run.tests, run.manifest.span)
+        return {
+            "memory": MemoryResult(
+                stages=list(_stages(asked, _any)),
+                kinds={name: list(_stages(asked, chosen)) for name, chosen in kinds_of(run.tests).items()},
+                needles={name: count for name, count in losses.needles._asdict().items() if count},
+                sentence=losses.sentence or "",
+            )
+        }
+
+    @classmethod
+    def shown(cls, manifest: Manifest, result: Result) -> Document:
+        memory = result.memory
+        if memory is None:
+            return Document()
+        found = ", ".join(_found(each) for each in memory.stages if each.stage == "found")
+        lines = [Sentence(f"evidence found: {found}")] if found else []
+        return Document(lines=lines, closing=[Sentence(memory.sentence)] if memory.sentence else [])
+
+    @classmethod
+    def compared(cls, side: SideBySide) -> Document:
+        if not side.memories:
+            return Document()
+        kinds = kinds_of(each.test for each in counted(side.runs))
+        by_kind = side.pairs_by_recall(kinds)
+        pairs = pair_table(f"Recall@{side.k}", side.recall_pairs, "same questions", several=len(side.columns) > 1, of="recall")
+        tables = [_table(side), _by_place(side), pairs, *_by_kind(side, kinds, by_kind)]
+        data = [Data("stages", {"kind": str, "stage": str, "k": int, "questions": int}, list(_rows(side, kinds)))]
+        data.append(Data("recall", {"kind": str, "k": int, "questions": int}, list(_pair_rows(side, by_kind))))
+        verdicts = [Sentence(verdict) for verdict in _verdicts(side)] if side.by_recall else []
+        return Document(verdicts=verdicts, first=[table for table in tables if table.rows], leading_data=data)
+
+
+def _any(test: TestResult) -> bool:
+    return True
+
+
+def _each(asked: Asked, chosen: Chosen) -> Iterator[tuple[Literal["stored", "found", "answered"], int | None, Estimate]]:
+    """Yield the stages of a memory in their order, each with the number of memories it is about."""
+    if (stored := asked.stored(chosen)) is not None:
+        yield "stored", None, stored
+    for k in asked.places:
+        if (found := asked.found(k, chosen)) is not None:
+            yield "found", k, found
+    if (answered := asked.answered(chosen)) is not None:
+        yield "answered", None, answered
+
+
+def _stages(asked: Asked, chosen: Chosen) -> Iterator[StageResult]:
+    for stage, k, estimate in _each(asked, chosen):
+        between, undecided = estimate.interval, estimate.high > estimate.low
+        yield StageResult(
+            stage=stage,
+            k=k,
+            questions=estimate.questions,
+            share=rounded(estimate.low),
+            share_at_most=rounded(estimate.high) if undecided else None,
+            interval=None if between is None else (rounded(between.low), rounded(between.high)),
+        )
+
+
+def _found(stage: StageResult) -> str:
+    between = "" if stage.interval is None else " [{:.2f}, {:.2f}]".format(*stage.interval)
+    return f"{stage.share:.3f}{between} among the first {stage.k}"
+
+
+# ---- side by side
+
+
+def _table(side: SideBySide) -> Table:
+    """Return the table of memories by stage, the best first in each column."""
+    rows = []
+    for agent, column, asked in _memories(side):
+        found, answered = asked.found(side.k), asked.answered()
+        rows.append(
+            [
+                one_line(agent),
+                str(column),
+                "" if found is None else f"{found.questions:,}",
+                _cell(asked.stored()),
+                _cell(found),
+                _cell(answered),
+                "" if answered is None else f"{asked.chance():.2f}",
+            ]
+        )
+    columns = ["agent", "span", "questions", "stored", f"recall@{side.k}", "answered", "chance"]
+    kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
+    rows = [[row[number] for number in kept] for row in rows]
+    return Table(title="Memories by stage [95% interval]", columns=[columns[number] for number in kept], rows=rows, note=STAGES_NOTE)
+
+
+def _by_place(side: SideBySide) -> Table:
+    """Return the table of recall among fewer or more memories, empty if there is only one number."""
+    places = sorted({k for asked in side.memories.values() for k in asked.places})
+    rows = [
+        [one_line(agent), str(column), *(_cell(asked.found(k)) if k <= max(asked.places) else "" for k in places)]
+        for agent, column, asked in _memories(side)
+    ]
+    heads = [f"@{k}" for k in places]
+    title = "Recall by the number of memories [95% interval]"
+    return Table(title=title, columns=["agent", "span", *heads], rows=rows if len(places) > 1 else [])
+
+
+def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, Sequence[Pair]]) -> Iterator[Table]:
+    """Yield a table of recall by kind of question for each column. Two memories have the p-values beside, of more there is a table of the
+    best against each other."""
+    for column in side.columns:
+        memories = [(agent, side.memories[agent, column]) for agent in side.agents if (agent, column) in side.memories]
+        two = len(memories) == 2
+        rows = []
+        for kind, chosen in kinds.items():
+            found = [asked.found(side.k, chosen) for _, asked in memories]
+            known = [each for each in found if each is not None]
+            if known:
+                number = f"{max(each.questions for each in known):,}"
+                ps = [p_text(pair.corrected) for pair in pairs[kind] if pair.column == column] or [""]
+                rows.append([one_line(kind), number, *map(_cell, found), *(ps[:1] if two else [])])
+        what = "kind" if any(each.test.tags for each in counted(side.runs)) else "scenario"
+        columns = [what, "questions", *(one_line(agent) for agent, _ in memories), *(["p (Holm)"] if two else [])]
+        yield Table(title=f"Recall@{side.k} by {what}{column.at} [95% interval]", columns=columns, rows=rows)
+        if len(memories) > 2:
+            yield _against_best(side, column, what, pairs)
+
+
+def _against_best(side: SideBySide, column: Column, what: str, pairs: Mapping[str, Sequence[Pair]]) -> Table:
+    best = next(agent for agent in side.agents if (agent, column) in side.memories)
+    rows = [
+        [one_line(kind), one_line(pair.better), one_line(pair.other), f"{pair.difference:.2f}", p_text(pair.p), p_text(pair.corrected)]
+        for kind, found in pairs.items()
+        for pair in found
+        if pair.column == column and best in (pair.better, pair.other)
+    ]
+    title = f"Recall@{side.k} by {what}{column.at}: the best memory against each other, Holm-corrected for all kinds and pairs"
+    return Table(title=title, columns=[what, "higher", "lower", "difference", "p", "p (Holm)"], rows=rows)
+
+
+def _memories(side: SideBySide) -> Iterator[tuple[str, Column, Asked]]:
+    for column in side.columns:
+        for agent in side.agents:
+            if (asked := side.memories.get((agent, column))) is not None:
+                yield agent, column, asked
+
+
+def _cell(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    between = "" if estimate.interval is None else f" [{', '.join(estimate.interval.ends())}]"
+    return f"{spanned(estimate.low, estimate.high)}{between}"
+
+
+def _rows(side: SideBySide, kinds: Mapping[str, Chosen]) -> Iterator[Row]:
+    for kind, chosen in {"": _any, **kinds}.items():
+        for agent, column, asked in _memories(side):
+            for stage, k, estimate in _each(asked, chosen):
+                between = estimate.interval
+                yield place(column, agent=agent) | {
+                    "kind": kind or None,
+                    "stage": stage,
+                    "k": k,
+                    "questions": estimate.questions,
+                    "score": estimate.low if estimate.low == estimate.high else None,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "interval_low": None if between is None else between.low,
+                    "interval_high": None if between is None else between.high,
+                    "interval_by": None if between is None else between.by,
+                    "chance": asked.chance() if stage == "answered" else None,
+                }
+
+
+def _pair_rows(side: SideBySide, by_kind: Mapping[str, Sequence[Pair]]) -> Iterator[Row]:
+    for kind, pairs in {"": side.recall_pairs, **by_kind}.items():
+        for pair in pairs:
+            low, high = pair.between or (None, None)
+            named = {"kind": kind or None, "k": side.k, "questions": pair.tests}
+            yield pair_row(pair) | named | {"tests": None, "unscored": None, "interval_low": low, "interval_high": high}
+
+
+# ---- in words
+
+
+def _verdicts(side: SideBySide) -> Iterator[str]:
+    """Yield a sentence for each column: which memory finds the most of the evidence, and which others it is shown to beat."""
+    for column in side.columns:
+        agents = [agent for agent in side.agents if (agent, column) in side.memories]
+        pairs = [pair for pair in side.recall_pairs if pair.column == column]
+        if len(agents) == 2 and pairs:
+            yield _of_two(side, pairs[0])
+        elif pairs:
+            yield _of_several(side, column, agents, pairs)
+
+
+def _of_two(side: SideBySide, pair: Pair) -> str:
+    one, other = one_line(pair.better), one_line(pair.other)
+    shares = f"recall@{side.k} {_share(side, pair.better, pair.column)} against {_share(side, pair.other, pair.column)}"
+    between = "" if pair.between is None else " [{:.2f}, {:.2f}]".format(*pair.between)
+    p = p_text(pair.corrected)
+    shown = f"{shares}, difference {pair.difference:.2f}{between}, p {p if p[0] == '<' else f'= {p}'}, {_counted(pair)}"
+    if pair.corrected < ALPHA:
+        return f"{one} finds more than {other}{pair.column.at}: {shown}."
+    return f"No difference in recall is shown between {one} and {other}{pair.column.at}: {shown}{_needed(pair)}."
+
+
+def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: Sequence[Pair]) -> str:
+    best, *others = sorted(agents, key=lambda agent: -_recall(side, agent, column))
+    against = {other: next((pair for pair in pairs if {best, other} == {pair.better, pair.other}), None) for other in others}
+    beaten = [other for other, pair in against.items() if pair is not None and pair.better == best and pair.corrected < ALPHA]
+    rest = [other for other in others if other not in beaten]
+    told = f"{one_line(best)} finds the most{column.at}: recall@{side.k} {_share(side, best, column)}."
+    if beaten:
+        told += f" It is shown to find more than {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in beaten])}."
+    if rest:
+        told += f" No difference is shown from {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in rest])}."
+    return told
+
+
+def _recall(side: SideBySide, agent: str, column: Column) -> float:
+    found = side.memories[agent, column].found(side.k)
+    return 0.0 if found is None else found.low
+
+
+def _share(side: SideBySide, agent: str, column: Column) -> str:
+    return f"{_recall(side, agent, column):.2f}"
+
+
+def _counted(pair: Pair) -> str:
+    what = "recorded history" if pair.recorded else "conversation"
+    several = "recorded histories" if pair.recorded else "conversations"
+    asked = f"{pair.tests:,} {'question' if pair.tests == 1 else 'questions'}"
+    return f"{asked} in {pair.conversations:,} {what if pair.conversations == 1 else several}"
+
+
+def _needed(pair: Pair) -> str:
+    if pair.conversations < (least := least_conversations(1)):
+        return f"; fewer than {least} cannot show one"
+    return "" if pair.more is None else f"; about {max(1, pair.more):,} more would show this one in four of five cases"
