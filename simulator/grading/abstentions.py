@@ -40,7 +40,7 @@ _KNOW: Final = (
 )
 """Verbs and adjectives of someone who knows."""
 _NO_KNOWING: Final = r"(?! (?:fault|a better|anything better|any better|any fault|any problem|why|it hard|it difficult|wrong)\b)"
-"""What does not follow: "I couldn't find fault with it" and "I don't see why" say nothing about knowledge."""
+"""Excludes phrases that say nothing about knowledge, such as "I couldn't find fault with it" and "I don't see why"."""
 
 _TELL: Final = (
     r"(?:tell|told|telling|say|said|saying|mention(?:ed|ing|s)?|specif(?:y|ied|ying|ies)|stat(?:e|ed|ing|es)|shar(?:e|ed|ing)"
@@ -63,7 +63,7 @@ _RECORD: Final = (
     r"|knowledge|notion|inkling|indications?|trace|references?|entry|entries|evidence|signs?|hints?|hits|match(?:es)?"
     r"|context|confirmation|memo|specifics|particulars|discussion|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
 )
-"""What there is of something that was told."""
+"""Nouns for a trace of something that was told."""
 _PLACE: Final = (
     r"(?:anything|everything|whatever|what|conversations?|chats?|messages?|history|notes?|memor(?:y|ies)|records?|exchanges?|transcripts?"
     r"|logs?|files?|context|discussions?|sessions?|talks?|threads?|dialogue|data|knowledge|earlier|before|here)"
@@ -76,7 +76,7 @@ _SELF: Final = (
     r"|have)\b)(?:(?:sorry|afraid|apologies|hmm|hm|um|well|oh|honestly|frankly|unfortunately|sadly|alas|no"
     r"|that|this|it|still|really|truly|actually|am|m) ){0,3})"
 )
-"""Who does not know: the speaker, who may be left out ("Not sure", "Sorry, can't find it")."""
+"""The person who does not know: the speaker, who may be left out ("Not sure", "Sorry, can't find it")."""
 _UNWILLING: Final = (
     r"(?:will|would|ll|d) (?:\w+ly )?not (?:\w+ly )?(?:tell|say|name|answer|guess|confirm|identify|have|speculate|hold|place)\b"
 )
@@ -84,7 +84,7 @@ _FAILING: Final = r"(?:unable|failed|failing|struggling|powerless|not (?:able|po
 _NOT_REFUSED: Final = (
     r"(?<!\bcan )(?<!\bcould )(?<!\bwill )(?<!\bwould )(?<!\bll )(?<!\bshould )(?<!\bmay )(?<!\brather )(?<!\bto )(?<!^do )"
 )
-"""Who cannot or will not share something may well know it."""
+"""Verbs for not sharing. Anyone who cannot or will not share something may well know it."""
 _OF_OTHERS: Final = (
     r"(?<!\byou have )(?<!\byou had )(?<!\byou ve )(?<!\bhe had )(?<!\bshe had )(?<!\bthey had )(?<!\bhe has )(?<!\bshe has )"
 )
@@ -114,7 +114,7 @@ _IDIOMS: Final = (
     r"|guesswork|speculating)(?! (?:it|he|she|they|that)\b)|i (?:have |ve )?(?:forgot|forgotten)|only remember that you|i wish i knew"
     r"|wish i could (?:tell|say|remember)"
 )
-"""What says without a negation that something is not known or was not told."""
+"""Words that say without a negation that something is not known or was not told."""
 _ONLY: Final = (
     rf"(?:only|just|all) (?:ever )?(?:{_HAVE} )?(?:ever )?(?:told|mentioned|said|spoken|spoke|shared|gave|given|described|called"
     rf"|referred|know"
@@ -122,7 +122,7 @@ _ONLY: Final = (
     r"|find"
     r"|see|got|recall|remember|shared)"
 )
-"""What says that something else is all that is known."""
+"""Words that say that something else is all that is known."""
 
 _CLAUSE: Final = re.compile(
     "|".join(
@@ -178,7 +178,7 @@ _ADDRESSED: Final = re.compile(
     r"|asked me not to|rather not|would not know"
     r"|private|confidential|off limits|sorry|apologi[sz]e|apologies|afraid|decline)\b"
 )
-"""What refuses to tell, or says that something was forgotten."""
+"""Words that refuse to tell, or say that something was forgotten."""
 
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,200}"|\u201c[^\u201d\n]{1,200}\u201d')
@@ -198,7 +198,7 @@ _SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019\u02bc`\u00b4](?=(?:s|m|ve|re|d|ll)\b)", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
-"""What "You told me his name, but not his age" leaves out in its second clause."""
+"""Verbs that a second clause leaves out: "You told me his name, but not his age"."""
 _SUBJECTLESS: Final = re.compile(rf"{_AUXILIARY} not\b|not\b|never\b|came\b|got\b")
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|we)\b")
 _SPOKEN: Final = re.compile(r"\b(?:idk|dunno)\b")
@@ -264,7 +264,7 @@ def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
 
 
 def _read(reply: str) -> str:
-    """Return as much of a reply as is read: if it is JSON, its values, each a line."""
+    """Return the part of a reply that is read: if it is JSON, its values, one per line."""
     reply = readable(reply)
     pieces = split_json(reply) if "{" in reply else []
     prose = " ".join(piece for piece, value in pieces if not isinstance(value, dict))
@@ -274,7 +274,7 @@ def _read(reply: str) -> str:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Yield the texts in a JSON value, whose depth is bounded where it is parsed."""
+    """Yield the strings in a JSON value. The parser has bounded its depth."""
     if isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _leaves(each)
@@ -283,7 +283,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _without_values(text: str, values: Sequence[str]) -> str:
-    """Return `text` with blanks for the values that would themselves read as declining, such as a film called Unknown."""
+    """Return `text` with blanks in place of values that would themselves read as declining, such as a film called Unknown."""
     for value in values:
         if value and any(map(_declining, (_plainly(value), _plainly(f"it is {value}")))):
             text = text.replace(value, " " * len(value))

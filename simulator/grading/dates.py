@@ -1,4 +1,4 @@
-"""Reads dates and hours of the day in the notations that replies use, and says them in one."""
+"""Reads dates and hours of the day in the notations that replies use, and writes them in a single notation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _HOUR: Final = re.compile(
 def dates(text: str) -> list[str]:
     """Return the days of the year in `text` as "february 29", each once: "Feb 29th", "29/02", "the twenty-ninth of February", "02-29".
 
-    Of a date in numbers that can be read in two ways ("1/4") both are returned. Takes time linear in the text and never raises.
+    If a date in numbers can be read in two ways ("1/4"), both are returned. Takes time linear in the text and never raises.
     """
     return list(dict.fromkeys(f"{MONTHS[month - 1]} {day}" for month, day in _dates(text) if 1 <= month <= 12 and 1 <= day <= 31))
 

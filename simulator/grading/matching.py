@@ -61,7 +61,7 @@ _FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
 
 
 def normalised(text: str) -> str:
-    """Return `text` in the normal form NFKC, without the rest of endless runs of accents, which would take quadratic time to sort."""
+    """Return `text` in the normal form NFKC, cutting endless runs of accents, which would take quadratic time to sort."""
     return unicodedata.normalize("NFKC", _FOREIGN.sub(_with_few_accents, text))
 
 

@@ -45,7 +45,7 @@ _GONE = re.compile(
     r"(?:e|es|ed|ing)|overrode"
     r"|gave up|given up|taken over from|moved (?:on|away) from) (?:the |your |that |my )?(?:old |previous |former |earlier )?$"
 )
-"""What stands right before something that was left, and says nothing of anything else ("it replaced blue")."""
+"""Matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
 _LEFT = re.compile(
     r" (?:gave way to|(?:was|is|has been|got) (?:\w+ly )?(?:replaced|superseded|overridden|dropped|changed)|is (?:history|gone|out))\b"
 )
@@ -55,7 +55,7 @@ _REACHED = re.compile(
     r"|(?:replaced|superseded|overridden)(?= by)|(?:swapp|dropp|trad|exchang|abandon)(?:ed|ing)(?= .*for $))"
     r"\b.{0,60}\b(?:to|onto|on|for|by) (?:the )?$"
 )
-"""What stands right before something that was changed to."""
+"""Matches right before the name of something that was changed to."""
 
 _CLAUSES = re.compile(
     r"(?P<joint>[,/&|]|->|→|\b(?:and|or|plus|also)\b)"  # between items of an enumeration
@@ -114,7 +114,7 @@ def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
 
 
 def _laid_out(text: str) -> str:
-    """Return `text` with the cells of tables headed by what their columns or rows are called, and JSON's lists without brackets."""
+    """Return `text` with the cells of tables headed by the names of their columns or rows, and JSON's lists without brackets."""
     header: list[str] = []
     lines: list[str] = []
     for line in _JSON.sub(r"\1", text).splitlines():
@@ -173,7 +173,7 @@ def _mentions(text: str, named: re.Pattern[str]) -> list[_Mention]:
 
 
 def _named_in(clause: str, named: re.Pattern[str], how: int, run: int) -> list[_Mention]:
-    """Return the candidates that a clause names. Of several that something was changed to, one after another, the last counts."""
+    """Return the candidates that a clause names. If something was changed to several of them, one after another, the last counts."""
     found = [_Mention(match.group(), _local(clause, match, how), run) for match in named.finditer(clause)]
     return [mention._replace(how=REPORTED) if mention.how == CHANGED else mention for mention in found[:-1]] + found[-1:]
 

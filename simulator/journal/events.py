@@ -49,8 +49,8 @@ class _Event(BaseModel):
 
 @final
 class BranchPoint(BaseModel):
-    """Where a conversation branches from another: from `conversation`, before turn `turn`. `sum` is the checksum of the line of its journal
-    after which it does, the last one unless it is an experiment. It covers all lines before."""
+    """The point where a conversation branches off another: off `conversation`, before turn `turn`. `sum` is the checksum of the last line
+    of its journal that both share. This is the journal's last line, unless the branch is an experiment. It covers all lines before."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,12 +61,12 @@ class BranchPoint(BaseModel):
 
 @final
 class Begin(_Event):
-    """The start of a conversation of the run that is called `run` (`Manifest.run_name`; None in runs of earlier versions).
+    """The start of a conversation of the run called `run` (`Manifest.run_name`; None in runs of earlier versions).
 
     `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
 
-    A branch's turns, positions and times go on from the end of its `trunk`; its journal has its own events alone. So has the journal
-    of an `experiment`, which branches before the trunk's end.
+    A branch's turns, positions and times continue from the end of its `trunk`; its journal has only its own events. The same holds for the
+    journal of an `experiment`, which branches off before the trunk's end.
     """
 
     type: Literal["begin"] = "begin"
@@ -171,12 +171,12 @@ class Message(_Event):
 
 @final
 class Reply(_Event):
-    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it;
-    the other fields then tell what that took.
+    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it; the
+    other fields then record the cost of that.
 
-    `usage` counts the agent's tokens, `besides` the tokens of other models that it called. `cost_usd` is the cost of each part in
-    dollars, None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first
-    reply was lost in a crash. `refused` is True if the agent's model refused to answer.
+    `usage` counts the agent's tokens, `besides` the tokens of other models that it called. `cost_usd` is the cost of each part in dollars,
+    None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first reply was lost in a
+    crash. `refused` is True if the agent's model refused to answer.
     """
 
     type: Literal["reply"] = "reply"
@@ -222,8 +222,8 @@ class Night(_Event):
 
 @final
 class Settled(_Event):
-    """All that was said before turn `turn` can be found in the agent's memory, and its branches begin. Only the trunk of an agent that
-    tells what that took has this event, with the rest of what adding took, told as for a reply."""
+    """Everything said before turn `turn` can be found in the agent's memory, and the branches begin. Only the trunk of an agent that
+    reports the cost of this has the event. It holds the rest of the cost of adding, in the form of a reply's."""
 
     type: Literal["settled"] = "settled"
     turn: int

@@ -22,7 +22,7 @@ class Fork:
     """The branch point of an `experiment`, and the part that it shares with the other conversation.
 
     In a lesion, only the test's questions are asked. `said`: the replies from the branch point on, by turn, for all other turns. `nights`:
-    the turns after a night in which the agent worked. `since`: the first turn that it knows of when it is first asked.
+    the turns that follow a night when the agent worked. `since`: the first turn that it knows of when it is first asked.
     """
 
     experiment: Experiment
@@ -33,7 +33,7 @@ class Fork:
     since: int = 0
 
     def gives(self, message: Message) -> Reply | None:
-        """Return the reply that a message is given, None if the agent is asked."""
+        """Return the reply that a message is given; None if the agent is asked."""
         if message.test == self.experiment.test and message.kind == "question":
             return None
         return self.said.get(message.turn)
@@ -51,7 +51,7 @@ def fork_of(experiment: Experiment, journal: Path) -> Fork:
     transcript = Transcript()
     lines: list[bytes] = []
     sums: list[str] = []
-    before: tuple[int, int] | None = None  # how many lines there are before the message, and its turn
+    before: tuple[int, int] | None = None  # the number of lines before the message, and its turn
     starts: list[int] = []
     said: dict[int, Reply] = {}
     nights: set[int] = set()

@@ -26,14 +26,14 @@ MAX_LINE_BYTES: Final = 2**30
 """A longer line, in bytes, cannot be an event."""
 
 MAX_CLOSE_BYTES: Final = 1000
-"""Bytes that the line of a Close event never reaches."""
+"""An upper bound on the bytes in the line of a Close event."""
 
 
 def read_journal(path: Path, owner: Owner | None = None) -> Iterator[events.Event]:
     """Yield the events of a journal in order, without an incomplete last line.
 
-    `owner`: the run and the conversation that it must be of, if that is known. Raises DamageError at a line that is not as it was written,
-    JournalError if the file cannot be read or is another's.
+    `owner`: the run and the conversation that the journal must belong to, if known. Raises DamageError at a line that differs from the line
+    that was written, and JournalError if the file cannot be read or belongs to another.
     """
     lines = JournalLines(path, owner)
     for line in _complete_lines(path):
@@ -73,7 +73,7 @@ def is_closed(path: Path) -> bool:
 
 
 def last_sum(path: Path) -> str | None:
-    """Return the checksum of a closed journal's last line; None for another. Raises JournalError if it cannot be read."""
+    """Return the checksum of a closed journal's last line; None if the journal is not closed. Raises JournalError if it cannot be read."""
     close = _close(path)
     return str(close.get("sum")) if close is not None else None
 
@@ -121,13 +121,13 @@ class Shared(NamedTuple):
 class Journal:
     """A journal being written. An existing journal is first replayed.
 
-    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the
-    recorded event, such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last
-    line, left by a crash, was cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
+    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the recorded event,
+    such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last line, left by a crash, was
+    cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
 
     `shared`: another journal's events come after the first event; they are replayed too, and not written to this journal.
 
-    `owner`: the run and the conversation that an existing journal must be of; it raises JournalError if it is another's.
+    `owner`: the run and the conversation that an existing journal must belong to. Raises JournalError if it belongs to another.
     """
 
     def __init__(self, path: Path, *, replay_only: bool = False, shared: Shared | None = None, owner: Owner | None = None) -> None:
@@ -143,7 +143,7 @@ class Journal:
                 self._lines.check(line)
                 self._recorded.append(line)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._replay_only = replay_only or is_packed(path)  # a finished one, so nothing is added
+            self._replay_only = replay_only or is_packed(path)  # a finished run, so nothing is added
             self._file = open_file(path, "rb" if self._replay_only else "ab", buffering=0)
             if not self._replay_only:
                 self.torn = cut_torn(path)

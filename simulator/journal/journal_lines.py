@@ -19,7 +19,7 @@ __all__ = ["REMEDY", "JournalLines", "as_line", "fields_of", "parse_line"]
 REMEDY: Final = "restore the file from a copy, or grade what is before it with `longspan score --before-damage`"
 
 FOREIGN: Final = "put the run's own back from a copy"
-"""What to do about a journal of another run or conversation."""
+"""The remedy for a journal of another run or conversation."""
 
 MEASURED: Final = b',"measured":'
 
@@ -28,7 +28,7 @@ MEASURED: Final = b',"measured":'
 class JournalLines:
     """The lines of the journal at `path`, written or read in order. `seq` is the next line's.
 
-    `owner`: the run and the conversation that the first line must name. None: that is not checked.
+    `owner`: the run and the conversation that the first line must name; None if that is not checked.
     """
 
     def __init__(self, path: Path, owner: Owner | None = None) -> None:
@@ -68,7 +68,7 @@ class JournalLines:
 
 
 def as_line(event: events.Event, seq: int) -> bytes:
-    """Return the beginning of an event's line: what its checksum covers."""
+    """Return the beginning of an event's line: the part that its checksum covers."""
     return _start(seq) + events.as_json(event)[1:-1]
 
 

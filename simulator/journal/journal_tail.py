@@ -15,10 +15,10 @@ from longspan.simulator.journal.journal_lines import JournalLines
 __all__ = ["MAX_LINES", "JournalTail"]
 
 MAX_LINES: Final = 200
-"""Lines that one call of `JournalTail.read` reads at most."""
+"""The most lines that one call of `JournalTail.read` reads."""
 
 MAX_LINE_BYTES: Final = 64 * 2**20
-"""A longer line, in bytes, is not followed."""
+"""Longer lines, in bytes, are not followed."""
 
 
 @final
@@ -33,7 +33,7 @@ class JournalTail:
     def read(self) -> list[events.Event]:
         """Return the next events, at most MAX_LINES; none if there is no complete new line.
 
-        Raises JournalError for a damaged journal, and for another's.
+        Raises JournalError for a damaged journal, and for the journal of another run or conversation.
         """
         try:
             if not self._path.exists():

@@ -92,10 +92,10 @@ def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str
 class PlayedTest:
     """A test as it was played.
 
-    `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last
-    question; None before these are said. `dealt`: the first and the last of them as charged. `status` is "open", "played" or
-    "scenario_error"; `error` is the latter's message. `refused`: how many of its own messages got a refusal. `unanswered`: how many
-    of its questions got a reply that is no answer. `again`: its last question once more after its farewell, with the reply.
+    `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last question; None
+    before these are said. `dealt`: the first and the last of these as charged. `status` is "open", "played" or "scenario_error"; in the
+    last case `error` is the message. `refused`: how many of its own messages got a refusal. `unanswered`: how many of its questions got a
+    reply that is not an answer. `again`: its last question once more after its farewell, with the reply.
     """
 
     definition: events.Open
@@ -149,7 +149,7 @@ class PlayedTest:
     @property
     def tells(self) -> bool:
         """Whether it tells a history that others ask about, and is not graded."""
-        lines = self.definition.lines  # in runs of 0.3, an event has the lines that are told
+        lines = self.definition.lines  # in runs of 0.3, the event of a test that only tells has its lines
         told = self.definition.lines_sha256 is not None or (bool(lines) and all("reply" in line for line in lines))
         return self.definition.alone and told
 
@@ -164,8 +164,8 @@ class PlayedTest:
         )
 
     def certified(self, span: int) -> bool | None:
-        """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep. None for one
-        about a history that is told: how long that is, is not ours to say."""
+        """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep. None for a test
+        about a history that is told, since the history's length is given."""
         if self.told:
             return None
         return self.until is not None and (self.definition.alone or self.span_dealt <= span)
@@ -179,7 +179,7 @@ class PlayedTest:
 
 
 class _End(NamedTuple):
-    """Where a message ends: its position in tokens as said, and as charged."""
+    """The position where a message ends, in tokens as said and as charged."""
 
     said: int
     dealt: int
@@ -193,16 +193,15 @@ Change = Turn | PlayedTest | None
 class Transcript:
     """The state of a conversation after the events added so far. Its results are derived from this.
 
-    A branch goes on from its `trunk`: turns, positions and history are counted from the trunk's beginning, and all else from its own.
-    `before` and `before_tokens` are the trunk's turns and tokens; 0 if there is none. An experiment's events begin with those that it
-    shares with another conversation, `shared` of them, and its own turns come `before` these; it has neither costs nor refusals of theirs.
+    A branch continues from its `trunk`: turns, positions and history are counted from the trunk's beginning, and everything else from its
+    own. `before` and `before_tokens` are the trunk's turns and tokens; 0 if there is none. An experiment's events begin with those that it
+    shares with another conversation, `shared` of them, and its own turns come `before` these; their costs and refusals are not counted.
 
-    `events` is the number of events added. `history` are the turns that have a reply; `waiting` is the turn that has none yet.
-    `tests` are by id, in the order they opened; `open` are the ids of tests that have not ended. `turns`, `tokens` and
-    `filler_tokens` are totals so far, as are the replies that are refusals, `refused`; `now` is virtual time. Of `steps` pairs of
-    consecutive test messages, `switches` are of different tests (without uninterrupted scenarios, filler and the opening). `crowd`
-    is the number of open tests summed over the `spoken` test messages. `used` is the usage and cost in dollars of each part, reply
-    by reply, including the `nights` that have passed.
+    `events` is the number of events added. `history` holds the turns that have a reply; `waiting` is the turn that has none yet. `tests`
+    are by id, in the order they opened; `open` holds the ids of tests that have not ended. `turns`, `tokens` and `filler_tokens` are totals
+    so far, as is the number of refusals, `refused`; `now` is virtual time. Of `steps` pairs of consecutive test messages, `switches` are of
+    different tests (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests summed over the `spoken`
+    test messages. `used` is the usage and cost in dollars of each part, reply by reply, including the `nights` that have passed.
     """
 
     def __init__(self, trunk: Transcript | None = None) -> None:
@@ -359,7 +358,7 @@ class Transcript:
         return test
 
     def _opened_by(self, id: str) -> events.Open:
-        """Return how the test that tells a history opened: here, or in the trunk."""
+        """Return the opening event of the test that tells a history: here, or in the trunk."""
         tests = self.tests if self._trunk is None or id in self.tests else self._trunk.tests
         return tests[id].definition
 

@@ -21,19 +21,19 @@ from longspan.simulator.play.look_ahead import Job, plays_out
 __all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", "cost"]
 
 CHARGE: Final = 20
-"""Tokens charged for a reply of the agent, whatever its length (the medians of published logs are from 3 to 133)."""
+"""The tokens charged for an agent's reply, whatever its length (the medians of published logs range from 3 to 133)."""
 SPARE: Final = 60
-"""Tokens of its span that a test plans to leave unused, because filler may run a little longer than the gap it fills."""
+"""The tokens of its span that a test plans to leave unused, because filler may be a little longer than the gap it fills."""
 URGENT: Final = 0.1
-"""The share of the span below which a test's slack makes a time jump due."""
+"""If a test's slack falls below this share of the span, a time jump is due."""
 HURRIED: Final = 0.05
-"""The share of the span below which a test's slack lets it speak before others open."""
+"""If a test's slack falls below this share of the span, it may speak before others open."""
 CROWD: Final = 10.0
-"""How many times their own length an early placed test's needles may take when other tests' needles are said among them."""
+"""The needles of an early placed test, together with other tests' needles among them, may take this many times their own length."""
 HEAVY: Final = 0.4
 """A test that fills more than this share of its span is heavy: it opens before all others."""
 SHORT: Final = 60
-"""Tokens of a filler message that is said to pass turns, not tokens."""
+"""The number of tokens in a filler message that is said to pass turns, not tokens."""
 
 
 def cost(segment: Segment) -> int:
@@ -42,7 +42,7 @@ def cost(segment: Segment) -> int:
 
 
 class Phase(Enum):
-    """How far a test is: not opened yet, open, or ended except for its farewell."""
+    """The progress of a test: not opened yet, open, or ended except for its farewell."""
 
     QUEUED = "queued"
     OPEN = "open"
@@ -52,12 +52,12 @@ class Phase(Enum):
 @final
 @dataclass(slots=True, eq=False)
 class TestState:
-    """A test as the conductor sees it, which alone changes it.
+    """A test as the conductor sees it. Only the conductor changes it.
 
-    `said`: how many segments of `outline` have been said. `start`: the position of the first. The next may be said when all of
-    `due`, `due_turn` and `due_time` are reached; `due_turn` is infinite while the test watches until no other is left.
-    `watching`: until `due_turn` it may watch a bounded number of turns. `farewell`: the last segment of its outline once it has
-    ended, if another test of its scenario is still to come.
+    `said`: how many segments of `outline` have been said. `start`: the position of the first. The next may be said when all of `due`,
+    `due_turn` and `due_time` are reached; `due_turn` is infinite while the test watches until no other is left. `watching`: until
+    `due_turn` it may watch a bounded number of turns. `farewell`: the last segment of its outline once it has ended, if another test of its
+    scenario is still to come.
     """
 
     test: Test
@@ -95,7 +95,7 @@ class End(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """Filler of about `tokens` tokens. `asked`: the agent answers it (a bounded watch runs)."""
+    """Filler of about `tokens` tokens. `asked`: the agent answers it, because a bounded watch is running."""
 
     tokens: int
     asked: bool
@@ -133,7 +133,7 @@ class Conductor:
 
     @property
     def open(self) -> Sequence[TestState]:
-        """The tests that are open or have still to say farewell, in the order they were made."""
+        """The tests that are open or still have to say farewell, in the order they were made."""
         return self._open
 
     @property
@@ -144,8 +144,8 @@ class Conductor:
     # Reports from the caller.
 
     def charges(self, tokens: int) -> None:
-        """Charge a turn of the step that is being taken. Nothing is decided by it: once the step is over, the position is where its
-        outline says."""
+        """Charge a turn of the step that is being taken. This decides nothing: once the step is over, the position is where its outline
+        says."""
         self._step += tokens
 
     def passes(self, tokens: int) -> None:
@@ -276,11 +276,11 @@ class Conductor:
         return None
 
     def _reopens_by(self, state: TestState) -> bool:
-        """Return whether the test of its scenario before has taken nearly all of its span, or nothing else is left to wait for."""
+        """Return whether the test of its scenario before has taken nearly all of its span, or there is nothing else to wait for."""
         return self.position >= self._reopens.get(state.test.scenario.name, 0) or not any(other.pending for other in self._open)
 
     def _may_open(self, state: TestState, position: int) -> bool:
-        """Return whether playing out, on paper, all that is still to be said by everyone keeps every span."""
+        """Return whether playing out, on paper, everything that remains to be said by everyone keeps every span."""
         if not any(other.pending for other in self._open):
             return True
         return plays_out(position, [*self._chains(), self._chain(state, 0, position)], first=True)
@@ -310,7 +310,7 @@ class Conductor:
         needed = sum(map(cost, state.outline))
         jobs = []
         for segment in reversed(state.outline[first:]):
-            if segment.by < 1:  # never asking for more than can be done among others
+            if segment.by < 1:  # so as not to ask for more than can be done among others
                 by = max(segment.by * self.span, min(CROWD * needed, (LAST - GAP) * self.span))
                 deadline = min(deadline, start + by)
             gap = segment.gap * self.span

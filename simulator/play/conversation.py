@@ -41,7 +41,7 @@ DISK: Final = trio.CapacityLimiter(4)
 
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
-"""Turns before the agent is saved if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
+"""The number of turns until the agent is saved if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
 conversation, so with a fixed number of turns, the time to save a long history would grow with its square."""
 
 
@@ -140,7 +140,7 @@ class Conversation:
         return self._positions.turns
 
     def end(self) -> Trunk:
-        """Return where others branch from it, once it has been played to its end."""
+        """Return the point where others branch off, once the conversation has been played to its end."""
         needles = {id: task.needles for id, task in self._tasks.items()}
         at = self._positions
         return Trunk(self._setting.id, at.turns, at.said, at.dealt, self.now, needles, self._opened, self._journal.sum)
@@ -190,7 +190,7 @@ class Conversation:
         while step := self._conductor.next(self.turns, self.now):
             if self._nights.fall(self.turns, self._conductor.position):
                 await self._pass_night()
-                continue  # the next step may be another now
+                continue  # the next step may be a different one now
             match step:
                 case Speak(state, jump):
                     await self._give_floor(state, jump, nursery)
@@ -250,7 +250,7 @@ class Conversation:
         self._conductor.said(state, turn=self.turns, now=self.now)
 
     async def _serve(self, task: TestTask, segment: Segment | None) -> int:
-        """Serve a test's requests until it gives up the floor, or until it ends if it has no segment left to say. What its
+        """Serve a test's requests until it gives up the floor, or until it ends if it has no segment left to say. A request that its
         outline does not declare is an error of the test. Return how many messages it has said."""
         said, left = 0, segment.tokens if segment else 0
         while True:
@@ -297,7 +297,7 @@ class Conversation:
             yield from islice(places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
 
     def _needles_of(self, test: str | None) -> Sequence[int]:
-        """Return the turns of the needles of a test that another branches from."""
+        """Return the turns of the needles of a test that another branches off."""
         if test is None:
             return ()
         return self._tasks[test].needles if test in self._tasks or self._trunk is None else self._trunk.needles[test]
@@ -341,7 +341,7 @@ class Conversation:
         return turn.reply
 
     async def _pin(self, test: Test) -> None:
-        """Save the agent before the first needle of a test that others branch from there."""
+        """Save the agent before the first needle of a test that others branch off there."""
         if test.id in self._unpinned:
             self._unpinned.remove(test.id)
             self._agent.pin()
@@ -452,7 +452,7 @@ class Conversation:
         self._save_due |= night.consolidated
 
     async def _settle(self) -> None:
-        """Let the agent finish adding the turns so far, and journal what that took."""
+        """Let the agent finish adding the turns so far, and journal the cost of that."""
         settled = await self._respondent.settle(self.turns)
         if settled is not None:
             self._write(settled)

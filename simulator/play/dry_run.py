@@ -16,17 +16,18 @@ __all__ = ["Length", "dry_run"]
 
 @final
 class Length(NamedTuple):
-    """How long a conversation is: its charged tokens, and in how many of its turns the agent is asked."""
+    """The length of a conversation: its charged tokens, and the number of turns that the agent is asked."""
 
     tokens: int
     asked: int
 
 
 def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
-    """Return about how long a conversation will be: nothing is said, and filler is taken to have the tokens that it should have.
+    """Return approximately how long a conversation will be: nothing is said, and filler is assumed to have exactly the tokens that it
+    should have.
 
-    It costs a few hundredths of what playing the conversation with an agent that takes no time does at large spans, a tenth of a
-    second at small ones.
+    It costs a few hundredths of the time to play the conversation with an instant agent at large spans, and a tenth of a second at small
+    ones.
     """
     conductor = setting.conductor(tests)
     clock = VirtualClock(setting.starts_at, setting.pace)

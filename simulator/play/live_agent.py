@@ -104,7 +104,7 @@ class LiveAgent:
         self._nights.extend(nights)
 
     def replay_settling(self) -> None:
-        """Note that the agent has finished adding all turns so far, and that the journal tells what that took."""
+        """Note that the agent has finished adding all turns so far, and that the journal records the cost of that."""
         self._settled = True
 
     async def start(self) -> None:
@@ -112,11 +112,11 @@ class LiveAgent:
         await self._call(start(self.agent))
 
     def knows(self, since: int) -> None:
-        """Note that, when the agent is needed next, it is to know nothing but the turns from number `since` on. Turns are kept for that."""
+        """Note that the next time the agent is needed, it must know only the turns from number `since` on. The turns are kept for that."""
         self._since, self._keeps = since, True
 
     async def catch_up(self, *, night: bool = False) -> None:
-        """Bring the agent to the end of the journal, where a `night` follows or not. Does nothing when called again."""
+        """Bring the agent to the end of the journal. `night` says whether a night follows there. Does nothing when called again."""
         if self._since is not None:
             since, self._since = self._since, None
             await self._recall(since)
@@ -140,7 +140,7 @@ class LiveAgent:
         self._nights.clear()
 
     async def _recall(self, since: int) -> None:
-        """Bring the agent to where it knows nothing but the turns from number `since` on."""
+        """Bring the agent to a state where it knows only the turns from number `since` on."""
         with self._spans.catch_up(self._turns - since) if self._turns > since else nullcontext():
             if self._caught_up:
                 await self._call(self.agent.reset())
@@ -184,9 +184,9 @@ class LiveAgent:
                 self._untold.append(await self._work(self.agent, at))
 
     async def settle(self) -> tuple[Reply | None, Costs | None]:
-        """Let the agent finish adding the turns so far. Return what that took, and the cost in dollars by part.
+        """Let the agent finish adding the turns so far. Return its report as a Reply, and the cost in dollars by part.
 
-        The first is None if there is nothing to tell. Raises as `reply` does.
+        The Reply is None if there is nothing to record. Raises as `reply` does.
         """
         await self.catch_up()
         return await self._settle()
@@ -230,7 +230,8 @@ class LiveAgent:
         return worked, costs
 
     async def observe(self, message: Message, reply: str) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent without asking it. It must have caught up. Return what that took, and the cost in dollars by part.
+        """Show a turn to the agent without asking it. It must have caught up. Return its report as a Reply, and the cost in dollars by
+        part.
 
         Raises StoppedError if that could exceed the ledger's limit.
         """
@@ -287,7 +288,7 @@ class LiveAgent:
             await self.save()
 
     async def _show(self, message: Message, reply: Reply, asked: bool) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent, which has no reply to make unless it cannot observe. Return what that took."""
+        """Show a turn to the agent. It has no reply to make unless it cannot observe. Return its report and the cost."""
         show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
         if not pays_to_observe(self.agent):
             return _account(await self._call(show())), None
@@ -351,7 +352,7 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
-        if usage.cached_tokens > usage.input_tokens:  # it would cost less than nothing
+        if usage.cached_tokens > usage.input_tokens:  # the input would cost less than nothing
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); cached_tokens are part of input_tokens")
     stated = reply.cost_usd if isinstance(reply.cost_usd, Mapping) else {"agent": reply.cost_usd}
     for part, cost in stated.items() if reply.cost_usd is not None else ():
@@ -362,7 +363,8 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
 
 
 def _without_keys(reply: Reply) -> Reply:
-    """Return a reply with the keys left out. All that an agent tells passes here once, before anything reads, keeps or exports it."""
+    """Return a reply with keys redacted. Everything that an agent says passes through here once, before anything reads, keeps or exports
+    it."""
     try:
         trace = redacted_in(reply.trace)
     except RecursionError:

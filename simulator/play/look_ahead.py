@@ -1,4 +1,4 @@
-"""The look-ahead: whether all that tests have still to say can be said in time. Positions and costs are in charged tokens."""
+"""The look-ahead: whether everything that tests still have to say can be said in time. Positions and costs are in charged tokens."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["Job", "fits", "plays_out"]
 
 @final
 class Job(NamedTuple):
-    """A segment still to be said: not before `release`, nor before `gap` has passed after the segment before, finished by `deadline`,
-    taking `cost`."""
+    """A segment still to be said: not before `release`, nor before `gap` has passed after the segment before. It must be finished by
+    `deadline`, and takes `cost`."""
 
     release: float
     deadline: float
@@ -21,10 +21,10 @@ class Job(NamedTuple):
 
 
 def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool = False) -> bool:
-    """Return whether some order of the jobs meets every deadline, by playing out on paper all that is still to be said.
+    """Return whether some order of the jobs meets every deadline, by playing out the remaining jobs on paper.
 
-    A chain holds the jobs of one test, in order. Whole segments are said one after another: each time the most urgent released
-    segment that leaves room for the rest. `first`: the last chain's first segment comes before all others.
+    A chain holds the jobs of one test, in order. Whole segments are said one after another: each time the most urgent released segment that
+    leaves room for the rest. `first`: the last chain's first segment comes before all others.
     """
     left = [list(chain) for chain in chains if chain]
     if _any_order(position, left):
@@ -79,7 +79,7 @@ def _released(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:
 def fits(position: float, jobs: Sequence[Job]) -> bool:
     """Return whether all jobs, sorted by release, could meet their deadlines from `position` on if segments could be split.
 
-    The earliest deadline goes first, which is best possible then. If they do not even fit so, no order of whole segments will do.
+    The earliest deadline goes first, which is optimal in that case. If the jobs do not fit even then, no order of whole segments will do.
     """
     waiting: list[tuple[float, float]] = []  # a heap: deadlines, and the remaining cost
     for release, deadline, cost, _ in jobs:

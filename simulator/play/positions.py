@@ -1,4 +1,4 @@
-"""Where a conversation is: its turns, and its position in tokens as said and as charged."""
+"""The position of a conversation: its turns, and its tokens as said and as charged."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Positions", "Trunk"]
 @final
 @dataclass(frozen=True, slots=True)
 class Trunk:
-    """The end of a conversation that others branch from: before turn `turns`, at virtual time `now`, at a position in tokens as said and
-    as charged (`dealt`). `needles` are the turns of its tests' needles, `opened` how these tests opened, by id; `sum` is its journal's last
-    checksum."""
+    """The end of a conversation that others branch off: before turn `turns`, at virtual time `now`, at a position in tokens as said and as
+    charged (`dealt`). `needles` holds the turns of its tests' needles, `opened` the opening events of these tests, by id; `sum` is its
+    journal's last checksum."""
 
     conversation: str
     turns: int
@@ -38,9 +38,9 @@ class Trunk:
 
 @final
 class Positions:
-    """The turns of a conversation so far. A branch goes on from the end of its `trunk`.
+    """The turns of a conversation so far. A branch continues from the end of its `trunk`.
 
-    The position as said is the end of the last reply. The position as charged is the conductor's, which decides by it.
+    The position as said is the end of the last reply. The position as charged belongs to the conductor, which bases its decisions on it.
     """
 
     def __init__(self, conductor: Conductor, trunk: Trunk | None) -> None:
@@ -69,6 +69,6 @@ class Positions:
         return self._history[number - self._first]
 
     def add(self, turn: Turn, charge: int) -> None:
-        """Add a turn that is charged so many tokens."""
+        """Add a turn, with the tokens that it is charged."""
         self._history.append(turn)
         self._conductor.charges(charge)

@@ -21,7 +21,7 @@ from longspan.simulator.journal import events
 __all__ = ["TestTask"]
 
 MAX_ERRORS_RAISED: Final = 10
-"""How often an error is raised in a test that broke the rules before its coroutine is closed."""
+"""How often an error is raised inside a test that broke the rules before its coroutine is closed."""
 
 
 @final
@@ -99,7 +99,7 @@ class TestTask:
         self._returned.release()
 
     def fails(self, error: BaseException) -> None:
-        """Note the error that ends the test, with the line of the scenario's code that raised it."""
+        """Record the error that ends the test, with the line of the scenario's code that raised it."""
         text = str(error) if isinstance(error, ScenarioError) else journal_text(error)
         self.error, self.cause = f"{text}{at_line(error, type(self.test.scenario))}", error
 

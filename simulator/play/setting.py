@@ -33,11 +33,11 @@ OPENING: Final = (
 class Setting:
     """The settings of one conversation.
 
-    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to
-    itself. `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch from
-    its end, where the agent is saved. `pinned`: tests that others branch from at the first needle; the agent is saved there too. `nights`:
-    how many fall in every span of a conversation that has one. `score_farewells`: after its farewell, a test's last question is asked
-    once more, if its scenario allows that. `run`: what its journal calls the run that it is of.
+    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to itself.
+    `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch off at its end,
+    where the agent is saved. `pinned`: tests that others branch off at the first needle; the agent is saved there too. `nights`: how many
+    fall in every span of a conversation that has one. `score_farewells`: after its farewell, a test's last question is asked once more, if
+    its scenario allows that. `run`: the name of the run in its journal.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The agent of a conversation that others branch from. It answers the branches one after another, each from the end of the trunk."""
+"""The agent of a conversation that others branch off. It answers the branches one after another, each from the end of the trunk."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class TrunkAgent:
         return self._there
 
     async def go_back(self) -> int:
-        """Load the agent. Return how many of the trunk's turns it has: those after them have to be shown to it."""
+        """Load the agent. Return how many of the trunk's turns it has: the later ones have to be shown to it."""
         restored = await self._snapshots.restore(self._agent, self.turns)
         if self._used and not restored:
             await self._agent.reset()
         return restored
 
     async def arrive(self) -> None:
-        """The agent has all turns of the trunk, and none other."""
+        """Note that the agent has all turns of the trunk, and no others."""
         if not self._there and rewinds(self._agent):
             await self._agent.mark()
         self._used = self._there = True

@@ -16,7 +16,7 @@ __all__ = ["Replacements"]
 MAX_TOKENS: Final = 40
 """The most tokens of a line that replaces a needle."""
 REMARKS: Final = 40
-"""How many such remarks are tried until one has no word of the needle's."""
+"""How many such remarks are tried to find one without a word from the needle."""
 
 
 @final

@@ -31,23 +31,23 @@ from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 __all__ = ["Finding", "checkup"]
 
 DEADLINE: Final = 55.0
-"""Maximum seconds for all checks together."""
+"""The maximum number of seconds for all checks together."""
 
 MAX_SNAPSHOT: Final = 64 * 2**20
-"""Maximum bytes of a snapshot's file that is searched."""
+"""The largest file of a snapshot that is searched, in bytes."""
 
 LARGE_MESSAGE_TOKENS: Final = 20_000
-"""Tokens of the large message."""
+"""The number of tokens in the large message."""
 
 
 TAKEN_BACK: Final = "halyard"
-"""The word that is told and taken back."""
+"""The word in a turn that is taken back."""
 
 MANY: Final = 24
-"""How many turns are told to see whether a search returns more than it is asked for: most memories are asked for 20."""
+"""How many turns are told to see whether a search returns more memories than asked for: most memories are asked for 20."""
 
 WORDS: Final = {1: "cormorant", 2: "gunwale"}
-"""The words told to learn how soon the agent finds them, by number."""
+"""The words in the turns that measure how soon the agent finds them, by number."""
 
 
 class Finding(NamedTuple):
@@ -229,7 +229,7 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
         await go_back()
         before = await _digests(agent)
         await go_back()
-        same = before == await _digests(agent)  # if not, it saves something else each time, and a comparison tells nothing
+        same = before == await _digests(agent)  # otherwise each snapshot differs, and a comparison says nothing
         await subject.reply(subject.message(f"The word for the attic is {TAKEN_BACK}.", timedelta(days=5, hours=3)))
         await go_back()
         after = await _digests(agent)
@@ -310,7 +310,7 @@ async def _lag(subject: _Subject) -> Finding:
 
 
 async def _more_than_k(subject: _Subject) -> Finding:
-    """Say whether a search returns more memories than it is asked for. It has to be told of some that are cheap to tell."""
+    """Say whether a search returns more memories than asked for. To see this, the agent must be told many turns, and these are short."""
     later = timedelta(days=8)
     for number in range(MANY if observes(subject.agent) else 0):
         await subject.agent.observe(subject.message(f"Buoy number {number} lies at pier {number}.", later), "Noted.")
@@ -351,7 +351,7 @@ def _written(reply: Reply, turn: str) -> list[WrittenMemory]:
 
 
 def _trace(subject: _Subject) -> Finding:
-    """Say whether grades can be made of the traces."""
+    """Say whether the traces suffice for grading."""
     if not subject.traces:
         return Finding("trace", "note", "tells none: grades cannot say whether a needle was stored and retrieved")
     known: set[str] = set()

@@ -1,4 +1,4 @@
-"""How long after it was told a fact can be found: some memories write in the background, or only when enough has been said."""
+"""The time until a fact can be found after it was told: some memories write in the background, or only when enough has been said."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import trio
 __all__ = ["Lag", "measure_lag"]
 
 MOST_TURNS: Final = 12
-"""Turns after which waiting by turns is given up."""
+"""Waiting by turns is given up after this many turns."""
 
 MOST_SECONDS: Final = 5.0
-"""Seconds after which waiting is given up."""
+"""Waiting is given up after this many seconds."""
 
 STEP: Final = 1 / 16
-"""Seconds between two searches."""
+"""The number of seconds between two searches."""
 
 
 @final
@@ -28,9 +28,10 @@ class Lag(NamedTuple):
 
 
 async def measure_lag(tell: Callable[[int], Awaitable[None]], finds: Callable[[int], Awaitable[bool]]) -> Lag:
-    """Return the lag of an agent. `tell` tells it the fact of a number; `finds` asks for that, which is a turn, and says if it is found.
+    """Return the lag of an agent. `tell` tells it the fact with a number. `finds` asks for that fact, which is a turn, and returns whether
+    it is found.
 
-    Whether it is turns or seconds that a fact takes is found out by telling another and waiting without a word.
+    To find out whether a fact takes turns or seconds, another fact is told, and nothing is said while waiting for it.
     """
     began = trio.current_time()
     await tell(1)

@@ -1,7 +1,8 @@
-"""What in a folder of runs can be deleted without changing any result: snapshots of finished runs, and, if wanted, old replicates.
+"""Finds the files in a folder of runs that can be deleted without changing any result: snapshots of finished runs and, if wanted, old
+replicates.
 
-Everything is looked at twice: when it is offered, and again under the run's lock, before it is deleted. What cannot be told apart from
-something that is needed is left alone.
+Everything is examined twice: when it is offered, and again under the run's lock, before it is deleted. Anything that might still be needed
+is left alone.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from longspan.simulator.suite.trust import MODELS, Part, named_in
 __all__ = ["Prunable", "prunable"]
 
 OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", MANIFEST, LOCK)
-"""The files of a run that longspan writes, and that nobody has put work into, in the order of their deletion. The manifest goes near
-the end: as long as it is there, the remaining files can be recognized."""
+"""The files of a run that longspan writes and nobody has put work into, in the order of their deletion. The manifest goes near the end: as
+long as it is there, the remaining files can be recognized."""
 
 OF_CONVERSATIONS: Final = ("journal.jsonl", AGENT_LOG, PROMPTS, RECORD)
 """The files of a conversation."""
@@ -51,8 +52,8 @@ REST: Final = ".pruned"
 
 @final
 class Prunable(NamedTuple):
-    """Something that can be deleted, or journals that can be packed. `what` it is, in words, and its size in bytes. `newer`: the replicate
-    that is kept instead of a run."""
+    """Files that can be deleted, or journals that can be packed. `what` describes them, and `size` is in bytes. `newer`: the replicate that
+    is kept instead of a run."""
 
     run: RunFolder
     kind: Literal["replicate", "rest", "snapshots", "journals"]
@@ -61,9 +62,9 @@ class Prunable(NamedTuple):
     newer: RunFolder | None = None
 
     def prune(self) -> int:
-        """Delete or pack it, if it can still be. Return how many bytes that frees.
+        """Delete or pack them, if that is still possible. Return how many bytes that frees.
 
-        Raises InputError if the run is being played, has changed or is needed now, OSError and JournalError.
+        Raises InputError if the run is being played, has changed or is needed now, and OSError and JournalError.
         """
         with ExitStack() as locks:
             handle = locks.enter_context(self.run.lock())
@@ -179,7 +180,7 @@ def _created(run: RunFolder) -> float:
 
 
 def _key(manifest: Manifest) -> str:
-    """Return what replicates of a run have in common."""
+    """Return a key that is equal for replicates of a run."""
     version = manifest.versions.get("longspan")
     return json.dumps([version, manifest.agent_commit, manifest.model_dump(mode="json", exclude=NEW)], sort_keys=True)
 
@@ -255,7 +256,7 @@ def _knows_code(manifest: Manifest) -> bool:
 
 
 def _is_ours(run: RunFolder) -> bool:
-    """Return whether a run's folder holds nothing but what longspan wrote and can write again. Raises JournalError for links."""
+    """Return whether a run's folder holds only files that longspan wrote and can write again. Raises JournalError for links."""
     known = {run.path / name for name in OURS} | {inside(run.path, "conversations")}
     snapshots = set(_snapshots(run))
     for id in run.manifest.played:

@@ -30,7 +30,7 @@ __all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
 
 @final
 class Past(NamedTuple):
-    """A turn of a conversation and those before it. `expected`: the ideal reply to a question of a scripted test."""
+    """A turn of a conversation and the turns before it. `expected`: the ideal reply to a question of a scripted test."""
 
     conversation: str
     before: list[Turn]
@@ -40,7 +40,7 @@ class Past(NamedTuple):
 
 @final
 class Again(NamedTuple):
-    """A turn's new reply, its cost in dollars by part, None if unknown, and what models were sent for it."""
+    """A turn's new reply, its cost in dollars by part, None if unknown, and the prompts sent to models for it."""
 
     reply: Reply
     costs: Costs | None
@@ -48,9 +48,9 @@ class Again(NamedTuple):
 
 
 def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Past:
-    """Read a turn and those before it. `conversation` may be left out if the run has only one.
+    """Read a turn and the turns before it. `conversation` may be left out if the run has only one.
 
-    Raises InputError if there is no such turn, JournalError for a damaged journal.
+    Raises InputError if there is no such turn, and JournalError for a damaged journal.
     """
     known = list(run.manifest.conversations)
     if conversation is None and len(known) > 1:
@@ -77,7 +77,7 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
     """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn belongs to no test
-    that is graded. The messages with which a dynamic test would have gone on are not played."""
+    that is graded. A dynamic test's later messages, which might have been different, are not played."""
     id = past.turn.message.test
     if past.turn.reply is None or id is None:
         return None

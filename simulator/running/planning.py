@@ -39,10 +39,10 @@ from longspan.simulator.suite.trust import clear, vouch
 __all__ = ["Plan", "agent_for", "check_branches", "check_filler", "made_of", "plan", "plan_some", "repetitions", "replan", "setting_of"]
 
 MAX_PART: Final = 90
-"""Characters of the agent in the name of a run's folder."""
+"""The maximum number of characters of the agent in the name of a run's folder."""
 
 LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-"""What Python makes of a byte on the command line that is not UTF-8."""
+"""Python's representation of a byte on the command line that is not UTF-8."""
 
 
 @final
@@ -50,8 +50,8 @@ LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 class Plan:
     """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder.
 
-    Where every test has a conversation to itself, `agent` has no timestamps unless its spec sets them: nothing is asked about
-    time there, and a test may promise how long its text is and which digits are in it.
+    If every test has a conversation to itself, `agent` has no timestamps unless its spec sets them: nothing is asked about time there, and
+    a test may depend on the exact length of its text and the digits in it.
     """
 
     manifest: Manifest
@@ -77,8 +77,8 @@ class Plan:
 
 
 def _folder_part(text: str) -> str:
-    """Return `text` as a part of a folder's name. A hash replaces the end of a long part, and follows one made from other than ASCII, so
-    that no two such texts have the same part."""
+    """Return `text` as a part of a folder's name. A hash replaces the end of a long part, and is added if characters other than ASCII were
+    replaced, so that no two texts have the same part."""
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()
     part = re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-.")
     if text.isascii() and len(part) <= MAX_PART:
@@ -227,7 +227,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
 
 
 def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: str) -> Plan:
-    """Plan a new run of some of a run's tests, by id, from its manifest. Questions about a history come with what tells it.
+    """Plan a new run of some of a run's tests, by id, from its manifest. Questions about a history come with the test that tells it.
 
     `parent`: the name of the run's folder. Raises InputError as `replan` does.
     """
@@ -255,13 +255,13 @@ def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: st
         **made_of(AgentSpec.parse(manifest.agent)),
     }
     made = Manifest(**{name: getattr(manifest, name) for name in Manifest.model_fields} | new)
-    vouch(made)  # what replan has cleared
+    vouch(made)  # replan has cleared it
     return Plan(made, tests, whole.agent, out)
 
 
 def check_branches(plan: Plan, agent: Agent) -> None:
     """Raise InputError if an agent cannot be asked several questions from the same state, or brought to where an experiment begins. Some
-    tell only once they are started."""
+    agents reveal their abilities only once they are started."""
     _check_experiments(plan, agent)
     if has_snapshots(agent) or rewinds(agent):
         return
@@ -288,7 +288,7 @@ def _check_experiments(plan: Plan, agent: Agent) -> None:
 
 
 def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
-    """Return an agent as it is made for a run (see `Plan`)."""
+    """Return an agent's spec as it is made for a run (see `Plan`)."""
     return agent.unless_given(timestamps="false") if manifest.alone else agent
 
 
@@ -299,7 +299,7 @@ def check_filler(manifest: Manifest) -> None:
 
 
 def _check_data(manifest: Manifest) -> None:
-    """Raise InputError if a file or folder with data is not as it was when the run was created."""
+    """Raise InputError if a file or folder with data has changed since the run was created."""
     for name, path in manifest.suite.paths().items():
         if name in manifest.data and (now := content_digest(path)) != (then := manifest.data[name]):
             raise InputError(f"{name} {path}: changed since the run was created (SHA-256 {then[:12]} then, {now[:12]} now); restore it")

@@ -63,13 +63,13 @@ __all__ = [
 ]
 
 MAX_CONVERSATIONS: Final = 100
-"""Conversations played at once."""
+"""The most conversations played at once."""
 
 MAX_FAILURES: Final = 2
-"""Branches that fail in a row until the others of their trunk are left for `longspan resume`."""
+"""After this many branches in a row have failed, the others of their trunk are left for `longspan resume`."""
 
 GRACE_PERIOD: Final = 10.0
-"""Seconds that the current turn may take to finish when a run is stopped."""
+"""How many seconds the current turn may take to finish when a run is stopped."""
 
 
 @final
@@ -115,11 +115,11 @@ async def play(
 ) -> list[Outcome]:
     """Play new runs concurrently, at most MAX_CONVERSATIONS conversations at a time, and grade them.
 
-    Together they take at most `limit`; a turn that could exceed it interrupts its run. Raises InputError if there is a limit and an
+    Together they spend at most `limit`; a turn that could exceed it interrupts its run. Raises InputError if there is a limit and an
     agent's price is unknown.
 
-    An interrupted run is graded as far as it was played; the others continue. With `signals`, Ctrl-C and SIGTERM stop all runs
-    after the current turn; a second signal stops them at once. So does the end of `seconds` of real time, after the current turn.
+    An interrupted run is graded as far as it was played; the others continue. With `signals`, Ctrl-C and SIGTERM stop all runs after the
+    current turn; a second signal stops them at once. After `seconds` of real time, the runs also stop after the current turn.
     """
     check_limit(plans, limit)
     runs = [RunFolder.create(plan.out, plan.name, plan.manifest) for plan in plans]
@@ -170,7 +170,7 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
 
 
 def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
-    """Return what runs have taken so far, as far as it is known, including their judges, and the most that a reply has taken."""
+    """Return how much runs have spent so far, as far as it is known, including their judges, and the most that a single reply has cost."""
     spent, dearest = [], NOTHING
     for run in runs:
         for transcript in run.transcripts(experiments=True).values():
@@ -230,9 +230,9 @@ async def play_runs(
 ) -> list[Outcome]:
     """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
 
-    They stop after the current turn once `stop` is set, or after `seconds` of real time. `new`: their folders were made for this, and
-    are deleted if the agent fails before its first reply. Raises InputError if another process is playing one of the runs, and for what
-    the user has not allowed (see `gate`).
+    They stop after the current turn once `stop` is set, or after `seconds` of real time. `new`: their folders were made for this, and are
+    deleted if the agent fails before its first reply. Raises InputError if another process is playing one of the runs, and for anything
+    that the user has not allowed (see `gate`).
     """
     for plan, _ in pairs:
         clear(plan.manifest, "judge")
@@ -272,7 +272,7 @@ def _is_empty(outcome: Outcome) -> bool:
 
 
 async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
-    """Call `stop` when the time that runs may take is over."""
+    """Call `stop` when the time allowed for the runs is over."""
     await trio.sleep(seconds)
     complain("the time limit is reached: stopping after the current turn")
     stop()
@@ -331,7 +331,7 @@ class _Player:
         trunks = plan.manifest.trunks
 
         async def play_group(trunk: str) -> None:
-            """Play a conversation, then those that branch from it."""
+            """Play a conversation, then those that branch off it."""
             branches = [id for id in plan.tests if trunks.get(id) == trunk]
             async with self._agent_limit(plan.agent), self._limit:
                 group = _Group(plan, run, branches)
@@ -494,7 +494,7 @@ class _Group:
             check_branches(self.plan, live.agent)
 
     async def after(self, conversation: Conversation, live: LiveAgent, id: str) -> None:
-        """A conversation has been played to its end."""
+        """Note that a conversation has been played to its end."""
         if self.trunk is not None:
             await live.end_branch()
         elif self.branches:
@@ -510,7 +510,7 @@ class _Group:
             await close(agent)
 
     def incident(self, id: str, error: LongspanError) -> None:
-        """Record what interrupted a conversation."""
+        """Record the error that interrupted a conversation."""
         if isinstance(error, AgentError):
             cause = "".join(format_exception(error.__cause__)) if error.__cause__ else ""
             told = {"traceback": cause, "stderr": "\n".join(self.log.last_lines)}
@@ -521,7 +521,8 @@ class _Group:
 
 @final
 class _Hearing:
-    """Passes a conversation's events to the listener in order: one that ends a test, and those after it, once the test is graded."""
+    """Passes a conversation's events to the listener in order. An event that ends a test, and the events after it, are passed on once the
+    test is graded."""
 
     def __init__(self, worker: GradingWorker, listener: Listener | None) -> None:
         self._worker = worker
@@ -567,7 +568,7 @@ def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | Non
 
 
 def _spans(plan: Plan, run: RunFolder, id: str, agent: Agent) -> Spans:
-    """Return what hears of a conversation's turns."""
+    """Return the recipient of notifications about a conversation's turns."""
     telemetry = TELEMETRY.get()
     if telemetry is None:
         return SILENT

@@ -108,7 +108,7 @@ def _lines(journal: Path) -> int:
     try:
         with open_journal(journal) as file:
             return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 2**20), b""))
-    except OSError:  # reported when it is read
+    except OSError:  # reported when the journal is read
         return 0 if not journal.exists() else -1
 
 

@@ -74,7 +74,7 @@ class AgentSpec:
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
     def having(self, options: Mapping[str, str]) -> AgentSpec:
-        """Return this spec with more options, which it does not set, also in its text."""
+        """Return this spec with more options, which it must not set already, also in its text."""
         text = str(self)
         for name, value in options.items():
             text += f"{'&' if '?' in text else '?'}{name}={quote(value, safe=PLAIN)}"
@@ -187,7 +187,7 @@ def _provider(model: str) -> str:
 
 
 class _NoOptions(BaseModel):
-    """The options of an agent that takes none."""
+    """The options of an agent that has none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

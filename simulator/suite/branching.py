@@ -1,5 +1,5 @@
-"""Which conversations a run's tests are played in: together, each in one of its own, as branches of one that tells a history, and again
-as experiments."""
+"""The conversations that a run's tests are played in: all together, each in one of its own, or as branches of one that tells a history, and
+again as experiments."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["conversations_of", "experiments_of"]
 
 
 def conversations_of(tests: Sequence[Test], settings: RunSettings) -> dict[str, list[Test]]:
-    """Return the conversations of a run, each with its tests in order. One that tells a history comes before its branches.
+    """Return the conversations of a run, each with its tests in order. A conversation that tells a history comes before its branches.
 
-    Tests with a conversation to themselves give it their id; the others share `main`. How the questions about a history are asked
-    depends on `settings.branch`. Raises InputError for a test that branches from something else than a history that is told.
+    Tests with a conversation to themselves give it their id; the others share `main`. How the questions about a history are asked depends
+    on `settings.branch`. Raises InputError for a test that branches off anything but a history that is told.
     """
     known = {test.id: test for test in tests}
     branches: dict[str, list[Test]] = {}
@@ -51,9 +51,8 @@ def _check(test: Test, trunk: Test | None) -> None:
 
 
 def experiments_of(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> dict[str, Experiment]:
-    """Return the experiments of a run by the ids of their conversations. The tests are drawn by the seed; without twins, all that can take
-    part have a lesion. Raises InputError if there are not so many, or none, and for a lesion that takes nothing away.
-    """
+    """Return the experiments of a run by the ids of their conversations. The tests are drawn by the seed; without twins, all suitable tests
+    have a lesion. Raises InputError if there are too few suitable tests, or none, and for a lesion that takes nothing away."""
     twins, lesion, span = settings.twins, settings.lesion, settings.span
     if not twins and lesion is None:
         return {}
@@ -77,7 +76,7 @@ def experiments_of(conversations: Mapping[str, Sequence[Test]], settings: RunSet
 
 
 def _can_do_without(test: Test) -> bool:
-    """Return whether a test's needles can be left out: there is one before a question, and none is told."""
+    """Return whether a test's needles can be left out: it has one before a question, and tells none as a past turn."""
     lines = test.script.lines
     needles = [number for number, line in enumerate(lines) if line.needle and not line.asks]
     if not needles or test.trunk is not None or not test.script.counts:

@@ -45,7 +45,7 @@ class Definition:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """The tests of a `folder`, with their `span` in tokens if it names one, and the `sha256` of all that the tests depend on."""
+    """The tests of a `folder`, with their `span` in tokens if it names one, and the `sha256` of everything that the tests depend on."""
 
     folder: Path
     span: int | None

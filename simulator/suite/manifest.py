@@ -1,4 +1,4 @@
-"""A run's manifest: all that is needed to replay it."""
+"""A run's manifest: everything that is needed to replay the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 MAX_AGENT: Final = 100
-"""Characters of the agent in a run's name."""
+"""The maximum number of characters of the agent in a run's name."""
 
 
 class _Frozen(BaseModel):
@@ -159,7 +159,7 @@ class Manifest(RunSettings):
 
     @cached_property
     def trunks(self) -> Mapping[str, str]:
-        """The conversations that branch from another, and that other."""
+        """The conversations that branch off another, each with the other."""
         trunks = {}
         for id, group in self.conversations.items():
             told = next((planned.trunk for planned in group if planned.trunk is not None), None)
@@ -179,13 +179,13 @@ class Manifest(RunSettings):
 
     @cached_property
     def roots(self) -> Mapping[str, str]:
-        """The test that tells the history that each test asks about, or else its conversation. Only tests of different ones are
+        """For each test, the test that tells the history it asks about, or else its conversation. Only tests with different ones are
         independent."""
         return {planned.id: planned.trunk or id for id, planned in self.graded}
 
     @cached_property
     def graded(self) -> Sequence[tuple[str, PlannedTest]]:
-        """The tests that are graded, each with its conversation: all but those that tell what others ask about."""
+        """The tests that are graded, each with its conversation: all but the ones that only tell a history."""
         return [(id, planned) for id, group in self.conversations.items() for planned in group if not planned.tells]
 
     @property

@@ -31,15 +31,15 @@ MAX_BYTES: Final = 1 << 20
 """The largest YAML file that is read."""
 
 Tests = Annotated[Whole, Field(ge=1, le=10_000)]
-"""A number of tests of a scenario."""
+"""The number of tests of a scenario."""
 
 
 @final
 class Suite(BaseModel):
     """Scenarios by name, with their parameters.
 
-    `tests` is how many tests of each scenario a run plays, `each` the scenarios with a different number, and `span` the default
-    span in tokens. `reference` is BibTeX of what its tests are from; manifests do without.
+    `tests` is how many tests of each scenario a run plays, `each` names the scenarios with a different number, and `span` is the default
+    span in tokens. `reference` is BibTeX for the sources of the tests; manifests leave it out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

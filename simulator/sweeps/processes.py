@@ -189,7 +189,7 @@ class _Lender:
         return heard.unwrap()
 
     def takes(self, message: dict[str, Any]) -> bool:
-        """Heed a message if it is for the ledger. Return whether it is."""
+        """Handle a message if it is for the ledger. Return whether it is."""
         if "reserve" in message:
             worst = Unpriced(*message["call"]) if "call" in message else Amount(*message["worst"])
             self._nursery.start_soon(self._pay, message["reserve"], worst)
@@ -224,7 +224,7 @@ class _Lines:
         self._rest = bytearray()
 
     async def next(self) -> bytes:
-        """Return the next line. Raise _WorkerExitedError if the stream ends before it does."""
+        """Return the next line. Raise _WorkerExitedError if the stream ends before the line does."""
         start = 0
         while (end := self._rest.find(b"\n", start)) < 0:
             start = len(self._rest)
@@ -250,7 +250,7 @@ def _exit_text(code: int) -> str:
 
 
 def result_of(run: RunFolder) -> Result | None:
-    """Return the results that the process that played a run has written, or None if there are none."""
+    """Return the results written by the process that played a run, or None if there are none."""
     try:
         return read_result(run)
     except (OSError, InputError, JournalError):
@@ -268,7 +268,7 @@ def _error(answer: dict[str, Any]) -> LongspanError | None:
 
 @final
 class _Borrower:
-    """Asks the parent process, which keeps the ledger, for what calls may take."""
+    """Asks the parent process, which keeps the ledger, to reserve the cost of calls."""
 
     def __init__(self, output: IO[bytes]) -> None:
         self._output = output
@@ -277,18 +277,18 @@ class _Borrower:
         self._token: trio.lowlevel.TrioToken | None = None
 
     def ledger(self, limit: Amount) -> Ledger:
-        """Return the ledger for what Trio runs now, under a limit of all processes."""
+        """Return the ledger for everything that Trio runs now, under a limit for all processes."""
         self._token = trio.lowlevel.current_trio_token()
         return Ledger() if limit == UNLIMITED else SharedLedger(limit, self._reserve, self._release)
 
     def hear(self, answer: dict[str, Any]) -> None:
-        """Take an answer of the parent's. May be called from another thread."""
+        """Process an answer from the parent. May be called from another thread."""
         if self._token is not None:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._heard, answer["ticket"], answer["problem"])
 
     def _heard(self, ticket: int, problem: str | None) -> None:
-        if ticket in self._asked:  # it still waits
+        if ticket in self._asked:  # it is still waiting
             answered, problems = self._asked[ticket]
             problems.append(problem)
             answered.set()
@@ -321,7 +321,7 @@ def main() -> None:
         threading.Thread(target=_read, args=(orders, borrower), daemon=True).start()
         while True:
             order = orders.get()
-            manifest = Manifest.model_validate_json(order["manifest"])  # that which the parent process has checked
+            manifest = Manifest.model_validate_json(order["manifest"])  # already checked by the parent process
             vouch(manifest)
             with exporting(order["otel"]) as tracing:
                 answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["limit"]), borrower, output)
@@ -342,12 +342,12 @@ def _send(output: IO[bytes], message: dict[str, Any]) -> None:
     try:
         output.write(_line(message))
         output.flush()
-    except BrokenPipeError:  # the parent has exited: as when the input ends
+    except BrokenPipeError:  # the parent has exited, as at the end of the input
         os._exit(0)
 
 
 def _play(run: RunFolder, limit: Amount, borrower: _Borrower, output: IO[bytes]) -> dict[str, Any]:
-    """Play one run, under a limit of all processes."""
+    """Play one run, under a limit for all processes."""
 
     def send_event(heard: RunEvent) -> None:
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})

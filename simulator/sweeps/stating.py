@@ -1,4 +1,4 @@
-"""The contrasts of a sweep: stated in its folder before anything is played, and tested when all of it is through."""
+"""The contrasts of a sweep: stated in its folder before anything is played, and tested when everything has been played."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["checked", "conclude", "declare"]
 
 
 def checked(contrasts: Contrasts | None, manifests: Sequence[Manifest], file: Path, out: Path) -> Contrasts | None:
-    """Return the contrasts of a sweep's file with each agent as it is called in the runs that are to be played.
+    """Return the contrasts of a sweep's file with each agent under its name in the runs to be played.
 
     Raises InputError if they name anything that is not played or could show nothing, and if there are none although some have been stated.
     """
@@ -39,7 +39,7 @@ def checked(contrasts: Contrasts | None, manifests: Sequence[Manifest], file: Pa
 
 
 def declare(out: Path, contrasts: Contrasts, entries: Sequence[Indexed], played: Collection[Suite]) -> bool:
-    """Journal the contrasts of a sweep, as they are settled, unless they and the runs are as stated last. Return whether this is new."""
+    """Journal the `settled` contrasts of a sweep, unless they and the runs are the same as stated last. Return whether this is new."""
     scenarios = {scenario for suite in played for scenario in suite.scenarios}
     statement = Statement(
         at=now(),

@@ -51,10 +51,10 @@ class Indexed(_Frozen):
 
 
 def read_sweep(path: Path, called: str = "sweep") -> tuple[list[Grid], Contrasts | None]:
-    """Read the grids of a sweep's file, and its contrasts if it states some. `called`: what errors call the file.
+    """Read the grids of a sweep's file, and its contrasts if it states any. `called`: the name of the file in errors.
 
-    There is a grid for each entry under `runs`, which overrides the keys at the top, or else one for the top alone. Raises InputError
-    if the file is not a valid sweep.
+    There is a grid for each entry under `runs`, which overrides the keys at the top, or else one for the top alone. Raises InputError if
+    the file is not a valid sweep.
     """
     content = read_yaml(path, called)
     where = f"{called} {path}"
@@ -82,7 +82,7 @@ def _grid(where: str, content: dict[str, Any], *, overriding: bool = False) -> G
 
 
 def _keys(*, overriding: bool = False) -> list[str]:
-    """The keys of a file, or of an entry under `runs`."""
+    """Return the keys of a file, or of an entry under `runs`."""
     own = [name for name in Grid.model_fields if name not in Conditions.model_fields]
     return [*own, *Conditions.model_fields, *(() if overriding else ("runs", *KEYS))]
 
@@ -100,7 +100,7 @@ def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
 
 
 def _digest(manifest: Manifest) -> str:
-    """A hash that tells a run from others of its name, made from the manifest's content."""
+    """Return a hash that tells a run apart from others of its name, made from the manifest's content."""
     return hashlib.sha256(json.dumps(_content(manifest), sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -126,7 +126,7 @@ def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolde
 
 
 def _remove_half_made(path: Path) -> None:
-    """Remove a run's folder that a crash left while it was made. Raises InputError if there is more in it than half a manifest."""
+    """Remove a run's folder that a crash left half made. Raises InputError if there is more in it than half a manifest."""
     try:
         partial = partial_of(path / MANIFEST)
         if list(path.iterdir()) == [partial]:
@@ -149,7 +149,8 @@ def finished(run: RunFolder) -> Result | None:
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
     """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played.
 
-    The sweep's file decides: a run whose manifest differs from it is not played, and any other run may use all that its manifest names.
+    The sweep's file decides: a run whose manifest differs from it is not played, and any other run may use everything that its manifest
+    names.
     """
     left, known = [], []
     for planned, run in pairs:

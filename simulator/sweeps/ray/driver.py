@@ -31,19 +31,19 @@ from longspan.simulator.sweeps.ray.node import Order, answer_of, play
 __all__ = ["import_ray", "play_on_ray", "required_resources"]
 
 MAX_CALLS: Final = 100_000
-"""Calls that the coordinator serves at once: conversations that wait for a rate limit, and segments."""
+"""The number of calls that the coordinator serves at once: conversations that wait for a rate limit, and segments."""
 
 POLL_INTERVAL: Final = 0.5
-"""Seconds between checks of how far the runs are."""
+"""The number of seconds between checks of the runs' progress."""
 
 NODE_TIMEOUT: Final = 60.0
-"""Seconds without a segment after which a node counts as lost, even if Ray considers it alive."""
+"""A node counts as lost after this many seconds without a segment, even if Ray considers it alive."""
 
 MAX_LOSSES: Final = 3
 """How often in a row a run may be lost without a new turn before it fails: by then the nodes are not to blame."""
 
 NETWORK_CPUS: Final = 0.25
-"""The fraction of a CPU that a run requires whose agent only waits on a network."""
+"""The fraction of a CPU required by a run whose agent only waits for a network."""
 
 
 def import_ray() -> Any:

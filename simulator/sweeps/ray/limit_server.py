@@ -19,7 +19,7 @@ __all__ = ["LimitServer"]
 
 Value = TypeVar("Value")
 Owner = tuple[str, int]
-"""A run and the lease under which it is played."""
+"""A run and the lease that it is played under."""
 
 _UNKNOWN: Final = object()
 
@@ -56,15 +56,15 @@ class LimitServer:
         return self._ask(lambda: self._acquire(owner, lambda: self._slot(key, limiter, limits, slot)))
 
     def reserve(self, owner: Owner, worst: Worst) -> Future[int]:
-        """Return a ticket for a call that may take `worst`. Raises StoppedError if that may exceed the limit."""
+        """Return a ticket for a call that may cost `worst`. Raises StoppedError if that may exceed the limit."""
         return self._ask(lambda: self._acquire(owner, lambda: self._budget(worst)))
 
     def release(self, ticket: int, outcome: Any) -> Future[None]:
-        """Release a ticket. `outcome` is the slot as the request left it, or the amount that was taken, None if that is unknown."""
+        """Release a ticket. `outcome` is the slot as the request left it, or the amount spent, None if that is unknown."""
         return self._ask(lambda: self._release(ticket, outcome))
 
     def revoke(self, owner: Owner) -> Future[None]:
-        """Release all that a lost owner has, and refuse its later requests."""
+        """Release everything that a lost owner has, and refuse its later requests."""
         return self._ask(lambda: self._revoke(owner))
 
     # In the Trio loop.

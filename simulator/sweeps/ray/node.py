@@ -32,10 +32,10 @@ from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS, SharedLedger
 __all__ = ["Order", "answer_of", "play"]
 
 SHIP_INTERVAL: Final = 1.0
-"""Seconds between segments."""
+"""The number of seconds between segments."""
 
 SHIP_TIMEOUT: Final = 60.0
-"""Seconds that a segment may take to be stored."""
+"""How many seconds it may take to store a segment."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Receives the segments of a sweep's runs, and writes those that the current owner of a run ships."""
+"""Receives the segments of a sweep's runs, and writes the ones shipped by a run's current owner."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longspan.simulator.sweeps.ray.segments import Answer, Segment, logs, snapsh
 __all__ = ["SegmentStore"]
 
 SYNC_INTERVAL: Final = 1.0
-"""Seconds between syncs to the disk, as for a journal that is played locally."""
+"""The number of seconds between syncs to the disk, the same as for a journal that is played locally."""
 
 
 @final
@@ -76,9 +76,9 @@ class SegmentStore:
         return {path.relative_to(folder).as_posix(): read_file(path) for path in [folder / MANIFEST, *logs(folder), *saved]}
 
     def take(self, segment: Segment) -> Answer:
-        """Store a segment if it is the owner's next one. One that is sent again, since the answer was lost, is accepted.
+        """Store a segment if it is the owner's next one. A segment that is sent again, because the answer was lost, is accepted.
 
-        Raises JournalError if it is damaged or out of order, or does not match the files that are here.
+        Raises JournalError if it is damaged or out of order, or does not match the files here.
         """
         owned = self._runs[segment.run]
         if segment.lease != owned.lease:

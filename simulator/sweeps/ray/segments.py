@@ -18,7 +18,7 @@ from longspan.simulator.subject.snapshots import RECORD, Snapshots
 __all__ = ["Answer", "Piece", "Segment", "Shipper", "logs", "snapshots"]
 
 MAX_BYTES: Final = 4 * 2**20
-"""Maximum bytes of files in a segment."""
+"""The maximum number of bytes from files in a segment."""
 
 Answer = Literal["continue", "stop", "not yours"]
 """The answer to a segment. It was stored: continue; stored, but stop the run; or refused, since the run has another owner."""
@@ -37,9 +37,9 @@ class Piece:
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Segment `number`, counted from 1, that the owner of lease `lease` ships of a run.
+    """Segment `number`, counted from 1, of a run, shipped by the owner of lease `lease`.
 
-    `renames`: files and snapshots that are complete now, with the name under which they were shipped and their final name.
+    `renames`: files and snapshots that are complete now, each with the name it was shipped under and its final name.
     """
 
     run: str
@@ -101,7 +101,7 @@ class Shipper:
         self.stopped = False
 
     def ship(self, *logs_: Path) -> None:
-        """Ship the new lines of these logs, or of all. Raises StoppedError if the run has another owner."""
+        """Ship the new lines of these logs, or of all logs. Raises StoppedError if the run has another owner."""
         with self._lock:
             self._ship_lines(logs_ or logs(self._folder))
 
@@ -118,7 +118,7 @@ class Shipper:
                 self._send_next([], [])
 
     def finish(self) -> None:
-        """Ship all that is left after the run has ended, including its results."""
+        """Ship everything that is left after the run has ended, including its results."""
         self.heartbeat()
         with self._lock:
             for path in (self._folder / name for name in RESULTS):
@@ -140,7 +140,7 @@ class Shipper:
                 self._sent[path] = offset + len(content)
 
     def _ship_file(self, path: Path, partial: Path) -> None:
-        """Ship a file or a folder under a partial name, then rename it. One that is deleted meanwhile is skipped."""
+        """Ship a file or a folder under a partial name, then rename it. If it is deleted meanwhile, it is skipped."""
         try:
             files = [file for file in below(path) if not file.is_dir()] if path.is_dir() else [path]
             for file in files:
