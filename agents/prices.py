@@ -15,12 +15,14 @@ Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class PriceOptions(AgentOptions):
-    """`price_in`, `price_cached`, `price_out`: dollars per million tokens of input, of input read from a cache (default: as other
-    input), and of output."""
+    """What a model's tokens cost."""
 
     price_in: Price | None = None
+    """Dollars per million tokens of input. It needs `price_out`."""
     price_cached: Price | None = None
+    """Dollars per million tokens of input that were read from a cache. Default: as other input."""
     price_out: Price | None = None
+    """Dollars per million tokens of output, thinking included."""
 
     @model_validator(mode="after")
     def _prices_belong_together(self) -> Self:

@@ -332,7 +332,7 @@ class MemoryAgent(AnsweringAgent):
     """A memory, and a model that answers from what it finds."""
 
     class Options(MemoryOptions):
-        """The agent's options. Others are the memory's."""
+        """Options that are not declared here are the memory's."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, MemoryOptions) else MemoryOptions()

@@ -33,19 +33,24 @@ _MEMORY: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>.*))?", 
 
 
 class MemoryOptions(AgentOptions):
-    """`answerer`: the model that answers, as KIND/MODEL, or words (see `reader`), or none. `k`: how many memories are searched for.
-    `batch`: the turns added together. `probe`: at the end of the history, a memory that does not report its contents is searched for each
-    turn. `context`: the maximum tokens of the answerer's prompt and answer. Options that are not declared here are the memory's."""
+    """Options that are not declared here are the memory's."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     answerer: str = ""
+    """The model that answers, such as openai/gpt-4o-mini; or `words`, a reader that goes by words alone; or `none`. Required."""
     answerer_options: Mapping[str, str] = Field(default={}, alias="answerer.NAME")
+    """The answerer's option NAME, such as `answerer.base_url`."""
     k: int = Field(default=20, ge=1, le=1000)
+    """How many memories are searched for."""
     batch: Batch = "session"
+    """The turns that are added together: a `session`, a `turn`, or a number of turns."""
     probe: bool = False
+    """At the end of a history, a memory that does not report its contents is searched for each turn."""
     context: Tokens | None = None
+    """The most tokens of the answerer's prompt and answer together. Default: the model's window."""
     on_refusal: OnRefusal = "reply"
+    """What a refusal of the answerer is: its `reply`, or an `error` that ends the conversation."""
 
 
 def make_memory(target: str, options: MemoryOptions) -> Memory:

@@ -57,9 +57,10 @@ class AnthropicCore(ApiCore):
     vendor: ClassVar[Vendor] = ANTHROPIC
 
     class Options(ApiOptions):
-        """`thinking_budget`: the most tokens that the model thinks, part of `max_tokens`; 0 for none."""
+        """The options of a model behind Anthropic's API."""
 
         thinking_budget: int | None = Field(default=None, ge=0, le=1_000_000)
+        """The most tokens of thinking, from 1024 to less than `max_tokens`; 0 for none."""
 
         @model_validator(mode="after")
         def _thinking_fits(self) -> Self:

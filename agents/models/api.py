@@ -81,18 +81,24 @@ Temperature = Annotated[float | None, BeforeValidator(lambda value: None if valu
 
 
 class ApiOptions(ProviderOptions):
-    """`max_tokens`: of an answer, thinking included. `temperature`: "none" leaves it to the provider, as some models require.
-    `top_p`: sample from the likeliest tokens that together have this probability. `stream`: receive the answer in pieces, for
-    servers that close idle connections. `reasoning_effort`: how much a model thinks. `keep_thinking`: leave the thoughts between
-    `<think>` and `</think>` in the answer. `extra_body`: JSON that is merged into the body of every request."""
+    """What a model behind an API is asked for."""
 
     max_tokens: Tokens = 4096
+    """The most tokens of an answer, thinking included."""
     temperature: Annotated[Temperature, Field(ge=0, le=2)] = None
+    """From 0 to 2; `none` leaves it to the provider, as some models require. Default: the provider's, or 0 for a judge."""
     top_p: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
+    """Sample from the likeliest tokens that together have this probability, above 0 and up to 1. Default: the provider's."""
     stream: bool = False
+    """Receive the answer in pieces, for servers that close idle connections."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How much the model thinks: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`; each model takes some. Default: the
+    provider's."""
     keep_thinking: bool = False
+    """Leave the thoughts between `<think>` and `</think>` in the reply, instead of in its trace."""
     extra_body: Annotated[Mapping[str, Any], BeforeValidator(_body)] = {}
+    """A JSON object that is merged into the body of every request, such as {"service_tier":"flex"}. It cannot set the model, the messages,
+    the number and length of answers, or `stream`, and holds no key: it is written to files."""
 
 
 class Request:

@@ -62,17 +62,22 @@ Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 
 
 class ChatOptions(AgentOptions):
-    """`context`: the maximum tokens of the prompt (default: the model's window less its longest answer, or 16k if the window is
-    unknown). `eviction` and `overflow`: what happens when a conversation, or a single message, exceeds it. `timestamps`: each
-    message begins with its time; a run whose tests all have conversations of their own sets it to false (see `Plan`).
-    `on_refusal`: whether a refusal of the model is the reply, or an error that interrupts the conversation."""
+    """What an agent shows its model of a conversation."""
 
     context: Tokens | None = None
+    """The most tokens of a prompt: system message, turns and the new message. Default: what the model takes less its longest answer, or
+    16k if that is unknown."""
     eviction: Eviction = "block"
+    """What leaves when the context is full: `block`, the oldest quarter at once, so that prompts begin alike and the provider can read them
+    from its cache, or `sliding`, turn by turn."""
     timestamps: bool = True
+    """Each message begins with its virtual date and time. A run whose tests all have conversations of their own sets it to false."""
     overflow: Literal["error", "truncate"] = "error"
+    """What a single message larger than the context does: `error` ends the conversation, `truncate` cuts the message's middle."""
     on_refusal: OnRefusal = "reply"
+    """What a refusal of the model is: its `reply`, or an `error` that ends the conversation."""
     system: str = ""
+    """A system message."""
 
 
 class Cut(BaseModel):

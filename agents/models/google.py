@@ -60,9 +60,10 @@ class GoogleCore(ApiCore):
     vendor: ClassVar[Vendor] = GOOGLE
 
     class Options(ApiOptions):
-        """`thinking_budget`: the most tokens that the model thinks; 0 for none, -1 for as many as it likes."""
+        """The options of a Gemini model."""
 
         thinking_budget: int | None = Field(default=None, ge=-1, le=1_000_000)
+        """The most tokens of thinking; 0 for none, -1 for as many as the model likes. Not together with `reasoning_effort`."""
 
         @model_validator(mode="after")
         def _one_of_two(self) -> Self:

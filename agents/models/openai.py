@@ -44,11 +44,12 @@ class OpenAICore(ApiCore):
     vendor: ClassVar[Vendor] = OPENAI
 
     class Options(ApiOptions):
-        """`seed`: for sampling, if the server honours it. `repetition_penalty`: of tokens that already occur, for servers that
-        support it, unlike OpenAI's own."""
+        """The options of a model behind OpenAI's API or a compatible one."""
 
         seed: int | None = Field(default=None, ge=0, lt=2**63)
+        """The seed for sampling, if the server respects it."""
         repetition_penalty: float | None = Field(default=None, gt=0, le=10, allow_inf_nan=False)
+        """Above 1, tokens that already occur become less likely. Only for servers with a `base_url`: OpenAI's own do not support it."""
 
         @model_validator(mode="after")
         def _known(self) -> Self:

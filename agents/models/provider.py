@@ -36,17 +36,22 @@ _limiters: Final[trio.lowlevel.RunVar[dict[tuple[str, str], Limiter]]] = trio.lo
 
 
 class ProviderOptions(CoreOptions, PriceOptions):
-    """`base_url`: a server that speaks the vendor's API. `key_env`: the environment variable that holds its key. `header.NAME`: HTTP
-    headers of every request. `timeout`: seconds that a turn may take. `at_once`, `rpm`, `tpm`: the maximum requests at once,
-    requests a minute and tokens a minute; the strictest of each in the process applies."""
+    """How a provider is asked. Of several limits in a process, the strictest applies."""
 
     base_url: str | None = None
+    """A server that speaks the vendor's API. Default: the address that the environment names, or the vendor's."""
     key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")
+    """The environment variable that holds the key. Only its name is written to files. Default: the vendor's."""
     headers: Mapping[str, str] = Field(default={}, alias="header.NAME")
+    """A header of every request, such as `header.X-Team=memory`; repeat it with other names. It is written to files."""
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """The most seconds that a turn may take, all retries included. One attempt may take half of them."""
     at_once: int | None = Field(default=None, ge=1, le=10_000)
+    """The most requests at the same time. Default: 100."""
     rpm: int | None = Field(default=None, ge=1, le=10_000_000)
+    """The most requests in any minute."""
     tpm: Tokens | None = None
+    """The most tokens of prompts and answers in any minute."""
 
     @field_validator("headers")
     @classmethod

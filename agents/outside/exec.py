@@ -64,9 +64,10 @@ class ExecAgent(ProgramAgent):
     """An agent that is a program on this machine, named by its command."""
 
     class Options(RemoteOptions):
-        """`timeout`, and `faketime`: the program's own clock shows the virtual time."""
+        """The options of a program."""
 
         faketime: bool = False
+        """The clock that the program reads shows the virtual time."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         faketime = isinstance(options, self.Options) and options.faketime

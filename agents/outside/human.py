@@ -40,9 +40,10 @@ class Human(BaseAgent):
     repeatable: ClassVar[bool] = False
 
     class Options(AgentOptions):
-        """`filler`: show turns that the person is not asked to answer."""
+        """The options of a person."""
 
         filler: bool = True
+        """Show turns that the person is not asked to answer."""
 
     _left: ClassVar[bool] = False
 

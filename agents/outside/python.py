@@ -47,13 +47,15 @@ RUN_FILE: Final = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='
 
 
 class PythonOptions(RemoteOptions):
-    """`interpreter`: the Python that runs the class. `faketime`: its clock shows the virtual time. Options that are not declared here
-    are passed to the class as strings."""
+    """Options that are not declared here are passed to the class as strings."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     interpreter: str | None = None
+    """The Python, 3.8 or newer, of another environment in which the class runs. Nothing has to be installed there for longspan. Default:
+    longspan's own."""
     faketime: bool = False
+    """With `interpreter`: the clock that the class reads shows the virtual time."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -81,7 +83,7 @@ class PythonAgent(BaseAgent):
     takes_target = True
 
     class Options(PythonOptions):
-        """The agent's options."""
+        """Options that are not declared here are passed to the class as strings."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)

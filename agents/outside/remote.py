@@ -50,10 +50,13 @@ Kind = TypeVar("Kind", bound=Answer)
 
 
 class RemoteOptions(PriceOptions):
-    """`timeout`: the maximum seconds for each answer. `at_once`: the maximum conversations held at the same time."""
+    """What an agent of one's own may take."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """The most seconds that a call may take. A call that takes longer ends the conversation."""
     at_once: int | None = Field(default=None, ge=1, le=10_000)
+    """The most conversations held at the same time in one process. Default: no limit, or the number of processors where each conversation
+    has a process of its own."""
 
 
 class Request(NamedTuple):

@@ -44,15 +44,15 @@ class RunnableAgent(InProcessAgent):
     """A LangChain runnable or a compiled LangGraph graph."""
 
     class Options(RemoteOptions):
-        """`history`: send the whole conversation so far, as longspan keeps it. By default only graphs without a checkpointer get it.
-
-        `timestamps`: each message begins with its virtual date and time. `observe`: False asks a graph that has a checkpointer to
-        reply to all turns, so that its nodes see them; else they are only added to its messages.
-        """
+        """The options of a runnable."""
 
         history: bool | None = None
+        """Send the whole conversation so far, as longspan keeps it. Default: only to graphs without a checkpointer."""
         timestamps: bool = True
+        """Each message begins with its virtual date and time."""
         observe: bool = True
+        """False asks a graph that has a checkpointer to reply to all turns, so that its nodes see them. Else they are only added to its
+        messages."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()

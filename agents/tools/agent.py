@@ -60,14 +60,16 @@ class McpAgent(BaseAgent):
     takes_target = True
 
     class Options(ToolOptions):
-        """`model`: KIND/MODEL. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start. `at_once`: the maximum
-        conversations held at the same time. Options that are not declared here are the model's."""
+        """Options that are not declared here are the model's."""
 
         model_config = ConfigDict(frozen=True, extra="allow")
 
         model: str = ""
+        """The model, such as openai/gpt-4o. Required."""
         tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
+        """The most seconds that a call of a tool may take, and the server's start."""
         at_once: int | None = Field(default=None, ge=1, le=10_000)
+        """The most conversations held at the same time, each with its server. Default: the number of processors."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)

@@ -46,12 +46,14 @@ _ARGUMENTS: Final = TypeAdapter(dict[str, Any])
 
 
 class ToolOptions(ChatOptions):
-    """`rounds`: how often a model may call tools in one turn before it has to answer. `result_tokens`: the maximum of a result that it
-    is shown."""
+    """How a model calls tools."""
 
     system: str = SYSTEM
+    """The system message. Default: it tells the model to store what may be needed later, and to look it up."""
     rounds: int = Field(default=10, ge=1, le=100)
+    """How often the model may call tools in one turn, up to 16 at once, before it has to answer."""
     result_tokens: Tokens = 2000
+    """The most tokens of a result. The middle of a longer one is cut."""
 
 
 class ToolUse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
+from itertools import pairwise
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
@@ -14,7 +15,21 @@ from longspan.simulator.base.integers import PLAIN, parse_integer
 from longspan.simulator.base.lists import listed, seeds_in, spans_in
 from longspan.simulator.base.sizes import MAX_TOKENS, Tokens, is_size
 
-__all__ = ["MAX_START", "Label", "Names", "Seed", "Seeds", "Span", "Spans", "StartsAt", "Whole", "is_option", "option_names", "validated"]
+__all__ = [
+    "MAX_START",
+    "Label",
+    "Names",
+    "Seed",
+    "Seeds",
+    "Span",
+    "Spans",
+    "StartsAt",
+    "Whole",
+    "is_option",
+    "meanings",
+    "option_names",
+    "validated",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -90,6 +105,32 @@ like."""
 def option_names(model: type[BaseModel]) -> list[str]:
     """Return the names of a model's options, as users write them."""
     return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Return what the docstrings below a model's fields say, by the options' names: "" for a field without one.
+
+    Python keeps no such docstrings, so they are read from the source.
+    """
+    import ast
+    import inspect
+    import textwrap
+
+    found: dict[str, str] = {}
+    for cls in reversed(model.__mro__):
+        if not issubclass(cls, BaseModel) or cls is BaseModel:
+            continue
+        try:
+            source = inspect.getsource(cls)
+        except (OSError, TypeError):  # a package may come without its source
+            continue
+        (tree,) = ast.parse(textwrap.dedent(source)).body
+        statements = tree.body if isinstance(tree, ast.ClassDef) else []
+        for field, below in pairwise(statements):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+                text = ast.literal_eval(below.value) if isinstance(below.value, ast.Constant) else ""
+                found[field.target.id] = " ".join(str(text).split())
+    return {info.alias or name: found.get(name, "") for name, info in model.model_fields.items()}
 
 
 def is_option(name: str, known: Collection[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from longspan.simulator.base.terminal import say, say_json, typed
+from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["agents", "runs", "scenarios", "suites"]
+
+KindArgument = Annotated[
+    str | None, typer.Argument(help="A kind, such as openai, to see its options.", metavar="KIND", autocompletion=completion.agents)
+]
+
+MAX_DEFAULT: Final = 20
+"""The longest default that a table of options shows, in characters."""
 
 INDENT: Final = "    "
 """The indentation of the lines about a run."""
@@ -40,12 +48,15 @@ def scenarios(json_: JsonOption = False) -> None:
     _print("scenarios", rows, json_)
 
 
-def agents(json_: JsonOption = False) -> None:
-    """List the installed kinds of agent."""
+def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
+    """List the installed kinds of agent, or the options of one."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.installed import AGENTS, installed
     from longspan.simulator.suite.plugins import load
 
+    if kind is not None:
+        _options(kind, load(AGENTS, "kind of agent", kind), json_)
+        return
     rows: list[dict[str, Any]] = []
     for kind in installed(AGENTS):
         try:
@@ -54,6 +65,32 @@ def agents(json_: JsonOption = False) -> None:
             doc = [str(error)]
         rows.append({"agent": kind, "description": doc[0] if doc else ""})
     _print("agents", rows, json_)
+
+
+def _options(kind: str, cls: Any, json_: bool) -> None:
+    """Print the options of a kind of agent, with their defaults and what they mean."""
+    from longspan.simulator.base.fields import meanings
+
+    said = meanings(cls.Options)
+    defaults = {info.alias or name: info.get_default(call_default_factory=True) for name, info in cls.Options.model_fields.items()}
+    rows: list[dict[str, Any]] = [{"option": name, "default": defaults[name], "meaning": said[name]} for name in sorted(said)]
+    more = cls.Options.__doc__ if cls.Options.model_config.get("extra") == "allow" else None
+    if json_:
+        say_json({"agent": kind, "options": rows, "more": more})
+        return
+    if rows:
+        _print("options", [row | {"default": _default(row["default"])} for row in rows], json_=False)
+    if more or not rows:
+        say(more or f"{kind} has no options.")
+
+
+def _default(value: Any) -> str:
+    """Return a default as a user would write it. Where it is none, or too long for a table, the meaning says what happens."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if isinstance(value, int | str) and len(str(value)) <= MAX_DEFAULT else ""
 
 
 def suites(json_: JsonOption = False) -> None:

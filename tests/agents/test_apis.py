@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from tests.loopback import Act, Asked, Cut, Hang, Raw, Say, Server, Status
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.core import ChatMessage
-from longspan.simulator.base.fields import option_names
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 KINDS = ["openai", "anthropic", "google"]
@@ -491,12 +488,6 @@ def test_an_unreachable_server_is_reported_soon(kind: str) -> None:
     chat = make_agent(AgentSpec.parse(f"{kind}/some-model?base_url=http://127.0.0.1:1"))
     with pytest.raises(AgentError, match=r"cannot be reached: .* \(tried 3 times\)"):
         trio.run(chat.reply, message())
-
-
-def test_every_option_is_documented(server: Server, kind: str) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
-    documented = {name for cell in re.findall(r"^\| (.*?) \|", text, re.MULTILINE) for name in re.findall(r"`([\w.]+)`", cell)}
-    assert [name for name in option_names(type(agent(server, kind)).Options) if name not in documented] == []
 
 
 # Arbitrary answers.

@@ -19,9 +19,12 @@ from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
 from longspan.simulator.analysis.baseline import Fall
+from longspan.simulator.base.fields import option_names
+from longspan.simulator.base.installed import AGENTS, installed
 from longspan.simulator.cli import app, main, run_command
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.suite.grid import Grid
+from longspan.simulator.suite.plugins import load
 
 LISTED = {"folder", "suite", "scenarios", "span", "agent", "label", "seed", "created", "finished", "score", "max_score", "cost_usd"}
 
@@ -259,6 +262,7 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
         (["list", "runs", "{runs}"], {"folder": None, "runs": LISTED, "deeper": None}),
         (["compare", "{runs}"], {"groups": {"group", "agents", "runs", "left_out", "rows", "notes"}}),
         (["compare", "{runs}/one", "--baseline", "{runs}/two"], FALL | {"scenarios": {"name", "old", "new"}}),
+        (["list", "agents", "openai"], {"agent": None, "options": {"option", "default", "meaning"}, "more": None}),
         (["check", "--agent", "oracle"], {"agent": None, "ready": None, "findings": {"check", "verdict", "what"}}),
     ],
 )
@@ -559,6 +563,25 @@ def test_the_help_says_what_each_option_does() -> None:
     ]
     assert len(commands()) > 20
     assert silent == []
+
+
+def test_every_option_of_every_kind_of_agent_is_listed_with_its_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in installed(AGENTS):
+        assert run_command(["list", "agents", kind, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert {row["option"] for row in told["options"]} == {*option_names(load(AGENTS, "kind of agent", kind).Options)}, kind
+        assert [row["option"] for row in told["options"] if not row["meaning"]] == [], kind
+
+
+def test_options_of_an_agent_fit_on_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_command(["list", "agents", "mcp"]) == 0
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert re.search(r"^│ rounds +│ 10 +│ How often the model may call tools", said, re.MULTILINE)
+    assert said.endswith("Options that are not declared here are the model's.\n")
+    assert run_command(["list", "agents", "silent"]) == 0
+    assert capsys.readouterr().out == "silent has no options.\n"
 
 
 def commands() -> dict[str, Any]:

@@ -340,7 +340,7 @@ class LtmAgent(MemoryAgent):
     """A chat model with a long-term memory: a vector database, and notes that the model keeps."""
 
     class Options(LtmOptions):
-        """The agent's options. Others are passed on to its model."""
+        """Options that are not declared here are the model's."""
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

@@ -17,23 +17,37 @@ CONTEXT: Final = 16_000
 
 
 class LtmOptions(AgentOptions):
-    """`context`: the maximum tokens of a prompt (default: 16k, or the model's window if that is smaller). `embedder`: see
-    `default_embedder` for the default."""
+    """Options that are not declared here are the model's."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     memory: Literal["semantic", "json", "text"] = "json"
+    """`semantic`: the vector database alone. `json`: also queries in the model's own words, and notes in a JSON object that the model
+    changes key by key. `text`: the same with notes in plain text, rewritten each time."""
     context: Tokens | None = None
+    """The most tokens of a prompt. Default: 16k, or what the model takes less its longest answer, if that is smaller."""
     memories: int = Field(default=10, ge=1, le=100)
+    """The most memories that a prompt shows."""
     embedder: str | None = None
+    """What turns texts into vectors: `hash`, `minilm`, `openai/MODEL` or `gguf/PATH`. Default: openai/text-embedding-3-small for OpenAI's
+    models at OpenAI, else minilm."""
     embedder_url: str | None = None
+    """Another server with OpenAI's embeddings API, for `openai/MODEL`."""
     chroma_url: str | None = None
+    """A Chroma server, such as http://127.0.0.1:8000. Default: Chroma in this process."""
     chunk: int = Field(default=200, ge=16, le=2000)
+    """Tokens of a memory. A longer turn becomes several memories."""
     overlap: int = Field(default=40, ge=0, le=2000)
+    """Tokens at the end of a memory that the next one of the same turn repeats: whole sentences if possible."""
     dedupe: bool = True
+    """Text that is repeated word for word is one memory with several times."""
     eviction: Eviction = "block"
+    """What leaves when the context is full: `block`, the oldest quarter at once, or `sliding`, turn by turn."""
     overflow: Literal["error", "truncate"] = "error"
+    """What a single message larger than the context does: `error` ends the conversation, `truncate` cuts the message's middle in the
+    prompt. It is remembered whole."""
     on_refusal: OnRefusal = "reply"
+    """What a refusal of the model is: its `reply`, or an `error` that ends the conversation. A refused note or query is left out."""
 
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> LtmOptions:

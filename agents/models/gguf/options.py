@@ -35,32 +35,44 @@ def _split(value: Any) -> Any:
 
 
 class GgufOptions(CoreOptions):
-    """`n_ctx`: the tokens of the window (default: 8,192, or the model's training length if that is less). `gpu_layers`: layers
-    computed on the GPU, -1 for all; `tensor_split`: the shares of several GPUs. `threads`: processors used (default: half of them).
-    `n_batch`, `n_ubatch`: tokens of a prompt that are given to llama.cpp together, and that it computes together. `flash_attention`:
-    llama.cpp decides if it is left out. `cache_k`, `cache_v`: how the cache stores keys and values. `temperature`: 0 takes the
-    likeliest token; above 0, tokens are sampled, with `seed`, from the likeliest with the total probability `top_p`.
-    `repetition_penalty`: makes tokens of prompt and answer less likely to be repeated. `max_tokens`: of an answer. `conversations`:
-    how many have a cache each. `chat_template`: a file with the template, instead of the model's own. `keep_thinking`: leave the
-    thoughts between `<think>` and `</think>` in the answer."""
+    """How llama.cpp loads and asks a model from a GGUF file."""
 
     n_ctx: Tokens | None = None
+    """Tokens that the model takes, prompt and answer together. Default: 8,192, or the length it was trained on, if that is less."""
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)
+    """Layers that the GPU computes; -1: all."""
     tensor_split: Annotated[tuple[float, ...] | None, BeforeValidator(_split)] = None
+    """The share of each of several GPUs, such as 3,1. Default: by their free memory."""
     threads: int | None = Field(default=None, ge=1, le=512)
+    """Processors used. Default: half of them."""
     n_batch: int | None = Field(default=None, ge=1, le=65_536)
+    """Tokens of a prompt that are given to llama.cpp together; a run that is stopped waits for them. Default: 64, or 512 with
+    `gpu_layers`."""
     n_ubatch: int | None = Field(default=None, ge=1, le=65_536)
+    """How many of these are computed together. Default: `n_batch`."""
     flash_attention: bool | None = None
+    """Whether attention is computed without a large table in between. Default: llama.cpp decides."""
     cache_k: CacheType = "f16"
+    """How the cache stores keys: `f32`, `f16`, `bf16`, or quantised as `q8_0` (half of `f16`), `q5_1`, `q5_0`, `q4_1`, `q4_0` or
+    `iq4_nl`."""
     cache_v: CacheType = "f16"
+    """How the cache stores values, as `cache_k`. Quantised values need `flash_attention=true`."""
     seed: int = Field(default=0, ge=0, lt=2**32 - 1)
+    """The seed for sampling at temperatures above 0: the same prompt gets the same answer."""
     temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
+    """From 0 to 2; 0 takes the likeliest token."""
     top_p: float = Field(default=1.0, gt=0, le=1, allow_inf_nan=False)
+    """Sample from the likeliest tokens that together have this probability, above 0 and up to 1."""
     repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
+    """Above 1, tokens of the prompt or the answer become less likely to be repeated."""
     max_tokens: Tokens = 1024
+    """The most tokens of an answer."""
     conversations: int = Field(default=4, ge=1, le=1000)
+    """How many conversations keep their computed state, each in a cache of its own."""
     keep_thinking: bool = False
+    """Leave the thoughts between `<think>` and `</think>` in the reply, instead of in its trace."""
     chat_template: str | None = None
+    """A file with a chat template in Jinja. Default: the model's own template."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
