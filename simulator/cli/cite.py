@@ -16,7 +16,7 @@ def cite(
         list[str] | None, typer.Argument(help="Suites, or YAML files of some.", metavar="[SUITE]...", show_default="all")
     ] = None,
 ) -> None:
-    """Print BibTeX of what suites are from, and of longspan."""
+    """Print BibTeX for the sources of suites, and for longspan."""
     from importlib.metadata import version
 
     from longspan.simulator.base import installed

@@ -64,21 +64,21 @@ class ImportSource(_Frozen):
 class Manifest(RunSettings):
     """A run's settings and its plan. `format` is 1 in runs of 0.2, whose conversations followed the agent's replies.
 
-    `data`: the SHA-256 of what each parameter that takes a path names (`locomo.data`); runs of earlier versions have none.
+    `data`: for each parameter that takes a path (`locomo.data`), the SHA-256 of the data there; runs of earlier versions have none.
 
-    `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`:
-    the scenarios that do not allow the early placement that was asked for. `experiments`: conversations that are played besides, and
-    are no part of the score, by id.
+    `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`: the
+    scenarios that do not allow the requested early placement. `experiments`: additional conversations, by id, that are not part of the
+    score.
 
-    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it
-    proves afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
+    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it proves
+    afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
 
-    `parent`: the name of the run's folder whose failed tests it plays. `created`: when it was made, in UTC. `agent_commit`: the git
-    commit of the agent's code, if it is known, with "-dirty" if that had changed since. `run_nonce`: drawn once for each run, also for one
-    that plays another's tests; None in runs of earlier versions.
+    `parent`: the name of the run's folder whose failed tests it plays. `created`: when it was made, in UTC. `agent_commit`: the git commit
+    of the agent's code, if it is known, with "-dirty" if that had changed since. `run_nonce`: drawn once for each run, even for a run that
+    plays another's tests; None in runs of earlier versions.
 
-    Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `gate`), and `folder`,
-    that which it was read from, None if it was made here.
+    Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `gate`), and `folder`, the
+    folder that it was read from, None if it was made here.
     """
 
     format: Literal[1, 2] = 2

@@ -25,15 +25,15 @@ Branch = Literal["on", "off", "retell"]
 class Conditions(BaseModel):
     """How tests are played, whatever the tests and the agent.
 
-    `judge`: the spec of a model that decides what rules cannot. `isolated`: each test has a conversation to itself. `filler`: a
-    file of trivia questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a
-    folder of published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: what
-    models are sent is kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the
-    other in an order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time
-    without their needles; `lesion`: the tokens before a test's questions that are left of the conversation when these are asked again
-    (see `Experiment`). `label`: what tells these runs from others of the same agent. `nights`: how many
-    virtual nights fall in every span, for an agent to put its memory in order. `score_farewells`: after a farewell, the test's last
-    question is asked once more, where its scenario allows that (`Scenario.asks_again`).
+    `judge`: the spec of a model that decides where rules cannot. `isolated`: each test has a conversation to itself. `filler`: a file of
+    trivia questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a folder of
+    published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: the prompts sent to
+    models are kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the other in an
+    order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time without their
+    needles; `lesion`: how many tokens of the conversation are left before a test's questions when these are asked again (see `Experiment`).
+    `label`: a name that tells these runs apart from others of the same agent. `nights`: how many virtual nights fall in every span, for an
+    agent to put its memory in order. `score_farewells`: after a farewell, the test's last question is asked once more, where its scenario
+    allows that (`Scenario.asks_again`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
