@@ -31,7 +31,7 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 
 PARTS: Final = (1 / 16, 1 / 4, 1 / 2, 1)
-"""The lengths of the conversation, as shares of the span, at which turns are measured."""
+"""Turns are measured at these lengths of the conversation, as shares of the span."""
 
 TURNS: Final = 3
 NEW: Final = 100

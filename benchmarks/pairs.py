@@ -2,8 +2,8 @@
 
 Simulated: tests differ in how hard they are, and conversations in how well an agent does in them. A test is answered right with its needle,
 and by guessing or contamination without it, the easier the sooner. A conversation of `TESTS` tests is one unit. Its tests' scores with and
-without needles are paired (twins), or they are of different conversations with other tests (unpaired). The number is the least with which
-a t-test of the conversations' means finds the effect at 5% in four of five cases.
+without needles are paired (twins), or they are of different conversations with other tests (unpaired). The number is the smallest
+where a t-test of the conversations' means finds the effect at 5% in four of five cases.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ GUIDES: Final = (
 PAGES: Final = (ROOT / "README.md", *(DOCS / name for name in GUIDES))
 
 COLUMNS: Final = 100
-"""The width of the terminal on which the examples are shown."""
+"""The width of the terminal in the examples."""
 
 PORT: Final = "8765"
 """Where the servers of the guides listen. When they are run it is another port, which is free."""
@@ -166,7 +166,7 @@ def workshop(folder: Path) -> Path:
 
 
 def environment(bin: Path, *path: Path) -> dict[str, str]:
-    """Return the variables with which a command is run: with the programs in `bin`, and `path` for Python to look in."""
+    """Return a command's environment variables: with the programs in `bin`, and `path` for Python to look in."""
     kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTEST_ADDOPTS")}
     return kept | {
         "PYTHONPATH": os.pathsep.join(map(str, path)),

@@ -3,7 +3,7 @@
 usage: python scripts/pack_wordnet.py FOLDER FILE.xz
 
 FOLDER holds WordNet's data.*, index.* and cntlist.rev, such as /usr/share/wordnet of Debian's package wordnet-base. The packed
-file is xz over JSON: what is a kind, a part or a member of what, opposites and so on, as words only. Definitions and example
+file is xz over JSON: relations such as kinds, parts, members and opposites, as words only. Definitions and example
 sentences are never packed: they only help to leave out words that nobody wants to read (see `Suitable`).
 
 Prints the SHA-256 of each file read, for NOTICE. `longspan.simulator.filler.wordnet` reads the packed file.

@@ -145,7 +145,7 @@ EXECUTORS = {
     "vouch": "suite/trust running/planning sweeps/processes sweeps/ray/node",
     "allow": "suite/trust",
 }
-"""Where what a text names is run, called or read, and where it is allowed. Each of these places gets its text from the user's own
+"""The places where things named in strings are run, called or read, and where that is allowed. Each gets its string from the user's own
 settings or from a Plan, or has it cleared by the gate (simulator/suite/trust.py). Make sure of that before you add a place."""
 
 

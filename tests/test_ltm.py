@@ -112,7 +112,7 @@ def test_every_agent_is_dealt_the_same_conversation(span: int, placement: Placem
 
 
 def _dealt(message: events.Message) -> tuple[object, ...]:
-    """Return what is the same for every agent: all of a message but, in tests that depend on the reply, what they say."""
+    """Return the part of a message that is the same for every agent: everything but, in tests that depend on the reply, its text."""
     own = message.test is not None and message.test.startswith(("restaurant", "prospective_memory"))
     return (message.test, message.sent_at, *(() if own else (message.kind, message.text, message.dealt)))
 

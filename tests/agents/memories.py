@@ -148,13 +148,13 @@ class Logging:
 
 
 class SaysRefreshing(Refreshing):
-    """Declares what is not so."""
+    """Declares abilities that it lacks."""
 
     read_only_search = True
 
 
 class SaysLogging(Logging):
-    """Declares what is not so."""
+    """Declares abilities that it lacks."""
 
     read_only_search = True
 

@@ -383,7 +383,7 @@ def killed(step: int | None, *command: str) -> int:
 
 
 def kills(made: Path, where: Path, *command: str) -> Iterator[tuple[int, Path]]:
-    """Yield a copy of the runs for each step at which a command was killed, or for some of them."""
+    """Yield a copy of the runs for each step where a command was killed, or for some of them."""
     steps = killed(None, *command, str(shutil.copytree(made, where / "counted")))
     assert steps >= 4
     for step in sample(range(steps), at_least=5):

@@ -155,7 +155,7 @@ def attempt(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
 
 
 def place(name: str, folder: Path, manifest: dict[str, Any]) -> Path:
-    """Return the path at which a reader expects its file."""
+    """Return the path where a reader expects its file."""
     if name == "definitions":
         (folder / "Definitions" / "Colours").mkdir(parents=True)
         return folder / "Definitions" / "Colours" / "0.def.json"

@@ -23,7 +23,7 @@ REPLIES: Final = Path(__file__).parent / "replies"
 NAMES: Final = sorted(path.stem for path in REPLIES.glob("*.yaml"))
 
 LEAST: Final = 0.95
-"""The share of a scenario's replies, of those scored, in which the grader agrees with a careful person."""
+"""The share of a scenario's scored replies where the grader agrees with a careful person."""
 LEAST_OF_ALL: Final = 0.98
 """The same of all scenarios together."""
 MOST_LEFT: Final = 0.05

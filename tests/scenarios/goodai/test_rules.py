@@ -58,7 +58,7 @@ LEAST = {
     "Spy Meeting": 0.82,
     "Trigger Response": 0.98,
 }
-"""The share of the recorded tests of which our grade is the recorded one."""
+"""The share of the recorded tests whose grade by our rules equals the recorded one."""
 
 SHORT = {
     ("Locations Directions", 0): 0.94,  # replies with two ways, the second wrong

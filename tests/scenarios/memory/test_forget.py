@@ -1,4 +1,4 @@
-"""Forget: what leaks, what is made up, what is lost with it; and agents that do each of these."""
+"""Forget: leaks, inventions and losses of other facts; and agents that do each of these."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_no_tables_where_nothing_was_decided() -> None:
     assert SummHay().tables({"run": [Marked("1", None)]}) == []
 
 
-# What is asked, and prompts of the user's own.
+# The judge's questions, and prompts of the user's own.
 
 
 def published(folder: Path, **topic: Any) -> Path:
