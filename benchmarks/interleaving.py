@@ -11,18 +11,17 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from longspan.agents.reference.silent import Silent
+from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.journal import events
-from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Transcript
-from longspan.simulator.play.conversation import Conversation
-from longspan.simulator.play.live_agent import LiveAgent
-from longspan.simulator.running.planning import plan, setting_of
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
-__all__ = ["OPTIONS", "SPAN", "Weave", "measure", "weave"]
+__all__ = ["OPTIONS", "SPAN", "Weave", "measure", "weave", "woven"]
 
 SPAN = 0
 """All of SPANS."""
@@ -66,17 +65,15 @@ def measure(span: int, placement: Placement, seeds: int) -> dict[str, float]:
 def weave(span: int, seed: int, placement: Placement) -> Weave:
     """Play `ltm` with an agent that says "OK.", and return the conversation's figures."""
     settings = RunSettings(suite=load_suite("ltm"), span=span, seed=seed, agent="silent", placement=placement)
-    transcript, said = Transcript(), list[events.Message]()
+    with tempfile.TemporaryDirectory() as folder:
+        (outcome,) = trio.run(play, [plan(settings, Path(folder))])
+        return woven(RunFolder(outcome.folder), span)
 
-    def on_event(event: events.Event) -> None:
-        transcript.add(event)
-        if isinstance(event, events.Message):
-            said.append(event)
 
-    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.jsonl") as journal:
-        planned = plan(settings, Path(folder))
-        setting, tests = setting_of(planned.manifest, "main"), planned.tests["main"]
-        trio.run(Conversation(setting, tests, LiveAgent(Silent()), journal, listener=on_event).play)
+def woven(run: RunFolder, span: int) -> Weave:
+    """Return the figures of a conversation that was played."""
+    told = list(read_journal(run.journal("main")))
+    transcript, said = Transcript.of(told), [event for event in told if isinstance(event, events.Message)]
     return Weave(
         mean_open=transcript.crowd / transcript.spoken,
         switch_rate=transcript.switches / transcript.steps,

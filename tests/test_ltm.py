@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 import trio
-from benchmarks.interleaving import weave
+from benchmarks.interleaving import woven
 
 from longspan.agents.base import BaseAgent
 from longspan.simulator.archive.run_folder import RunFolder
@@ -20,7 +21,7 @@ from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.runner import Outcome, play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite, make_tests
 from tests.rig import Babbler, setting
@@ -44,6 +45,20 @@ def converse(span: int, seed: int, agent: BaseAgent, path: Path, placement: Plac
     return play_tests(_tests(seed, placement), agent, setting(span, seed=seed, placement=placement), path)
 
 
+Played = Callable[..., Outcome]
+"""Plays an agent at a span, a seed and a placement, once for all tests."""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    @cache
+    def outcome(agent: str, span: int, seed: int, placement: Placement = "spread") -> Outcome:
+        (found,) = trio.run(play, [planned(span, seed, agent, tmp_path_factory.mktemp(agent), placement=placement)])
+        return found
+
+    return outcome
+
+
 @cache
 def _tests(seed: int, placement: Placement):  # type: ignore[no-untyped-def]
     return make_tests(load_suite("ltm"), seed, placement)
@@ -51,9 +66,9 @@ def _tests(seed: int, placement: Placement):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize(("placement", "seeds"), [("spread", 3), ("uniform", 1), ("early", 1)])
-def test_oracle_has_full_marks_and_every_test_is_certified_at_distance(span: int, placement: Placement, seeds: int, tmp_path: Path) -> None:
+def test_oracle_has_full_marks_and_every_test_is_certified_at_distance(span: int, placement: Placement, seeds: int, played: Played) -> None:
     for seed in range(seeds):
-        (result,) = run(tmp_path, planned(span, seed, "oracle", tmp_path, placement=placement))
+        result = played("oracle", span, seed, placement).result
         assert [(test.id, test.reason) for test in result.tests if test.score != 1] == []
         assert [(test.id, test.span_dealt) for test in result.tests if not (test.certified and test.at_distance)] == []
         assert {test.scenario for test in result.tests if test.exempt} <= {"chapterbreak"}
@@ -75,38 +90,37 @@ def test_isolated_tests_are_played_alone_without_filler(agent: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_silent_scores_nothing(span: int, tmp_path: Path) -> None:
+def test_silent_scores_nothing(span: int, played: Played) -> None:
     for seed in range(2):
-        (result,) = run(tmp_path, planned(span, seed, "silent", tmp_path))
+        result = played("silent", span, seed).result
         assert [(test.id, test.reason) for test in result.tests if test.score != 0] == []
         assert result.score == 0
 
 
 @pytest.mark.parametrize("placement", ["spread", "uniform"])
 @pytest.mark.parametrize(("span", "mean_open"), [(2_000, 6), (4_000, 7), (32_000, 8), (120_000, 8), (200_000, 8), (500_000, 8)])
-def test_tests_are_interleaved_and_keep_their_spans(span: int, mean_open: float, placement: Placement) -> None:
-    woven = [weave(span, seed, placement) for seed in range(6 if span < 32_000 else 2)]
-    assert [each.late for each in woven if each.late] == []
-    assert fmean(each.mean_open for each in woven) >= mean_open
-    assert min(each.switch_rate for each in woven) >= (0.85 if placement == "uniform" else 0.75)
+def test_tests_are_interleaved_and_keep_their_spans(span: int, mean_open: float, placement: Placement, played: Played) -> None:
+    runs = [RunFolder(played("silent", span, seed, placement).folder) for seed in range(6 if span < 32_000 else 2)]
+    weaves = [woven(run, span) for run in runs]
+    assert [each.late for each in weaves if each.late] == []
+    assert fmean(each.mean_open for each in weaves) >= mean_open
+    assert min(each.switch_rate for each in weaves) >= (0.85 if placement == "uniform" else 0.75)
     if span in TOKENS:
-        assert fmean(each.tokens for each in woven) <= 1.1 * TOKENS[span]
+        assert fmean(each.tokens for each in weaves) <= 1.1 * TOKENS[span]
     if placement == "spread":
-        assert min(each.nearest for each in woven) >= 0.05
+        assert min(each.nearest for each in weaves) >= 0.05
     if placement == "spread" and span >= 32_000:
-        assert max(each.stretch for each in woven) <= 0.2
+        assert max(each.stretch for each in weaves) <= 0.2
 
 
 @pytest.mark.parametrize("placement", ["spread", "uniform"])
 @pytest.mark.parametrize("span", [2_000, 32_000])
-def test_every_agent_is_dealt_the_same_conversation(span: int, placement: Placement, tmp_path: Path) -> None:
+def test_every_agent_is_dealt_the_same_conversation(span: int, placement: Placement, played: Played, tmp_path: Path) -> None:
     """An agent that says next to nothing, one that never stops talking, and one that is always right."""
+    (wordy,) = trio.run(play, [planned(span, 0, "python:tests.test_ltm:Wordy", tmp_path, placement=placement)])
     sides = []
-    for agent in ("silent", "python:tests.test_ltm:Wordy", "oracle"):
-        made = planned(span, 1, agent, tmp_path / agent, placement=placement)
-        trio.run(lambda made=made: play([made]))  # type: ignore[misc]
-        (folder,) = (tmp_path / agent).iterdir()
-        messages = [event for event in _events(folder, "main") if isinstance(event, events.Message)]
+    for outcome in (played("silent", span, 0, placement), wordy, played("oracle", span, 0, placement)):
+        messages = [event for event in _events(outcome.folder, "main") if isinstance(event, events.Message)]
         sides.append([_dealt(message) for message in messages])
     assert sides[0] == sides[1] == sides[2]
 
