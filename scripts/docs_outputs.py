@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
@@ -64,32 +64,51 @@ PORT: Final = "8765"
 
 DRIVER: Final = """
 import contextlib, io, json, os, shlex, subprocess, sys
-from longspan.simulator.cli import main
-found, started = [], []
-for command in json.load(sys.stdin):
-    said = io.StringIO()
-    if command.endswith(" &"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(["bash", "-c", "exec " + command.removesuffix(" &")], **quiet))
-        code, text = 0, ""
-    elif command.startswith("longspan ") and "|" not in command:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            try:
-                main(shlex.split(command)[1:])
-            except SystemExit as leaving:
-                code = leaving.code
-        text = said.getvalue()
-    else:
-        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        code, text = done.returncode, done.stdout
-    found.append([code, text])
-for each in started:
-    each.kill()
-    each.wait()
-json.dump(found, sys.stdout)
+import longspan.simulator.report, longspan.simulator.running.runner
+from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.cli import main, progress
+from longspan.simulator.suite.suite import load_suite, make_tests
+
+def run(commands):
+    found, started = [], []
+    for command in commands:
+        said = io.StringIO()
+        if command.endswith(" &"):
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            started.append(subprocess.Popen(["bash", "-c", "exec " + command.removesuffix(" &")], **quiet))
+            code, text = 0, ""
+        elif command.startswith("longspan ") and "|" not in command:
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                try:
+                    main(shlex.split(command)[1:])
+                except SystemExit as leaving:
+                    code = leaving.code
+            text = said.getvalue()
+        else:
+            done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            code, text = done.returncode, done.stdout
+        found.append([code, text])
+    for each in started:
+        each.kill()
+        each.wait()
+    return found
+
+Tokenizer()
+make_tests(load_suite("ltm"), 0, "spread")
+for line in sys.stdin:
+    folder, commands = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.chdir(folder)
+        print(json.dumps(run(commands)), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print("null", flush=True)
 """
-"""Runs commands one after the other and tells their exit codes and what they print; longspan's in one process, to save time.
-Those that end in `&` run beside the others."""
+"""Runs the commands of each line of its input, one after the other in a folder, and tells their exit codes and what they print; longspan's
+in one process, to save time. Those that end in `&` run beside the others. Each line has a process of its own, forked from one that has
+imported longspan, which takes longer than most pages."""
 
 _PROGRESS: Final = re.compile(r"\S+: (?:\d+ tests? to play|\d+/\d+ tests, .*)")
 """Lines that a terminal does not show, or no longer, when a run is over."""
@@ -174,20 +193,33 @@ def environment(bin: Path, *path: Path) -> dict[str, str]:
         "COLUMNS": str(COLUMNS),
         "NO_COLOR": "1",
         "OPENAI_API_KEY": "none",
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def run(wanted: Iterable[Command], folder: Path, bin: Path) -> list[Printed]:
-    """Run commands in a folder that is a `workshop`, with the longspan of the environment whose programs are in `bin`."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-    for path in folder.glob("*_server.py"):
-        path.write_text(path.read_text("utf-8").replace(PORT, port), "utf-8")
-    given = json.dumps([command.text.replace(PORT, port) for command in wanted])
-    command = [bin / "python", "-c", DRIVER]
-    done = subprocess.run(command, cwd=folder, env=environment(bin), input=given, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return [Printed(code, _tidy(text.replace(port, PORT))) for code, text in json.loads(done.stdout)]
+@final
+class Driver:
+    """Runs commands with the longspan of the environment whose programs are in `bin`."""
+
+    def __init__(self, bin: Path) -> None:
+        command = [bin / "python", "-c", DRIVER]
+        self._process = subprocess.Popen(command, env=environment(bin), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def run(self, wanted: Iterable[Command], folder: Path) -> list[Printed]:
+        """Run commands in a folder that is a `workshop`."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+        for path in folder.glob("*_server.py"):
+            path.write_text(path.read_text("utf-8").replace(PORT, port), "utf-8")
+        given = [str(folder), [command.text.replace(PORT, port) for command in wanted]]
+        print(json.dumps(given), file=self._process.stdin, flush=True)
+        return [Printed(code, _tidy(text.replace(port, PORT))) for code, text in json.loads(next(self._process.stdout or iter(())))]
 
 
 def is_as_shown(command: Command, printed: Printed) -> bool:
@@ -232,12 +264,12 @@ def renewed(shown: str, printed: str) -> str:
     return new if _as_shown(new).fullmatch(printed) else printed + "\n"
 
 
-def renew(page: Path) -> list[str]:
+def renew(page: Path, driver: Driver) -> list[str]:
     """Rewrite a page with its commands' current outputs. Return the commands whose output changed."""
     text = page.read_text("utf-8")
     wanted = list(commands(text))
     with tempfile.TemporaryDirectory() as folder:
-        done = run(wanted, workshop(Path(folder)), Path(sys.executable).parent)
+        done = driver.run(wanted, workshop(Path(folder)))
     changed = []
     for command, printed in reversed(list(zip(wanted, done, strict=True))):
         if not is_as_shown(command, printed):
@@ -249,6 +281,7 @@ def renew(page: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    for page in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
-        for command in renew(page):
-            print(f"{page.relative_to(ROOT)}: $ {command}")
+    with Driver(Path(sys.executable).parent) as driver:
+        for page in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+            for command in renew(page, driver):
+                print(f"{page.relative_to(ROOT)}: $ {command}")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -71,6 +71,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv"
 
 
+@pytest.fixture(scope="module")
+def driver(site: Path) -> Iterator[docs_outputs.Driver]:
+    with docs_outputs.Driver(site / "bin") as started:
+        yield started
+
+
 @pytest.fixture
 def workshop(tmp_path: Path) -> Path:
     """A folder with all files that the guides show, except package files."""
@@ -111,9 +117,9 @@ def options(command: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("page", docs_outputs.PAGES, ids=lambda page: page.stem)
-def test_commands_print_what_is_shown(page: Path, workshop: Path, site: Path) -> None:
+def test_commands_print_what_is_shown(page: Path, workshop: Path, driver: docs_outputs.Driver) -> None:
     wanted = list(docs_outputs.commands(page.read_text("utf-8")))
-    for command, printed in zip(wanted, docs_outputs.run(wanted, workshop, site / "bin"), strict=True):
+    for command, printed in zip(wanted, driver.run(wanted, workshop), strict=True):
         remedy = f"python scripts/docs_outputs.py {page.relative_to(ROOT)}"
         assert docs_outputs.is_as_shown(command, printed), f"$ {command.text}\n{printed.text}\n{printed.code}: {remedy}"
 
