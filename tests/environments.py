@@ -64,8 +64,8 @@ class Environment:
         return done.stdout
 
     def install(self, wheel: Path) -> None:
-        """Install a wheel without its dependencies."""
-        self.pip("install", "-q", "--no-deps", "--no-index", wheel)
+        """Install a wheel without its dependencies. A module is compiled when it is first imported."""
+        self.pip("install", "-q", "--no-compile", "--no-deps", "--no-index", wheel)
 
     def share(self, other: Environment) -> None:
         """Use the longspan that is installed in another environment."""

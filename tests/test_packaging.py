@@ -133,7 +133,7 @@ BOTH = "import agents; from agents import Agent; import longspan.agents; from lo
 
 def test_longspan_works_next_to_openai_agents(wheel: Path, tmp_path: Path) -> None:
     made = Environment(tmp_path / "venv", besides=NEEDED)
-    other = ["install", "-q", "--no-deps", "-c", ROOT / "constraints.txt", *OPENAI_AGENTS]
+    other = ["install", "-q", "--no-compile", "--no-deps", "-c", ROOT / "constraints.txt", *OPENAI_AGENTS]
 
     def works(code: str) -> bool:
         done = made.run("python", "-c", code, cwd=tmp_path)
