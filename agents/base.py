@@ -12,16 +12,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.base.errors import AgentError, InputError
 from longspan.simulator.base.sizes import Tokens
-from longspan.simulator.contract.agent import Agent
+from longspan.simulator.contract.agent import Agent, Danger
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.subject.ledger import Rates
 
-__all__ = ["Agent", "AgentError", "AgentOptions", "BaseAgent", "InputError", "MemorylessAgent", "Message", "Reply", "Tokens", "Usage"]
+__all__ = [
+    "Agent",
+    "AgentError",
+    "AgentOptions",
+    "BaseAgent",
+    "Danger",
+    "InputError",
+    "MemorylessAgent",
+    "Message",
+    "Reply",
+    "Tokens",
+    "Usage",
+]
 
 
 class AgentOptions(BaseModel):
@@ -34,6 +47,8 @@ class BaseAgent(ABC):
     """An agent without memory. A subclass only has to write `reply`. It takes no target unless `takes_target` is True."""
 
     takes_target: bool = False
+    pinned: ClassVar[bool] = True
+    """Whether the spec and longspan's version say what is tested. Like `danger`, it is asked of longspan's own classes only."""
 
     class Options(AgentOptions):
         """No options."""
@@ -47,6 +62,16 @@ class BaseAgent(ABC):
     def at_once(cls, options: AgentOptions) -> int | None:
         """Return how many conversations agents with these options hold at the same time in a process, None for any number."""
         return None
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """Return the worst that a stranger could have the agent do by its target and its options, None if nothing. The default is to run
+        code.
+
+        Addresses among them need not be found: `trust` looks for them itself. Only longspan's own classes are asked, since asking imports
+        the class.
+        """
+        return "run"
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from longspan.agents.base import AgentOptions
 from longspan.simulator.subject.ledger import Rates
 
-__all__ = ["PriceOptions"]
+__all__ = ["PriceOptions", "is_price"]
 
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
@@ -39,3 +39,8 @@ class PriceOptions(AgentOptions):
         if self.price_in is None or self.price_out is None:
             return None
         return Rates(self.price_in, self.price_in if self.price_cached is None else self.price_cached, self.price_out)
+
+
+def is_price(option: str) -> bool:
+    """Return whether an option says what a model costs. A stranger's could be too low for `--max-cost` to stop it."""
+    return option.startswith("price_")

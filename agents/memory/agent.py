@@ -17,13 +17,13 @@ from weakref import finalize
 import trio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, Message, Reply
 from longspan.agents.memory import trace
 from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batches
 from longspan.agents.memory.forgetting import request_in
-from longspan.agents.memory.kinds import MemoryOptions, answerer_environment, answerer_of, make_memory
+from longspan.agents.memory.kinds import MemoryOptions, answerer_danger, answerer_environment, answerer_of, make_memory, memory_danger
 from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.pending import Pending
 from longspan.agents.memory.reader import Reader
@@ -31,6 +31,7 @@ from longspan.agents.memory.turns import Turn, as_turn
 from longspan.agents.models.core import Core, clean
 from longspan.agents.models.dry import DryCore
 from longspan.simulator.base.errors import first_problem
+from longspan.simulator.contract.agent import worst
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["AnsweringAgent", "MemoryAgent"]
@@ -338,6 +339,11 @@ class MemoryAgent(AnsweringAgent):
         settings = options if isinstance(options, MemoryOptions) else MemoryOptions()
         memory = make_memory(target, settings)
         super().__init__(memory, answerer_of(target, settings), settings, target)
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """What the memory or its answerer could do."""
+        return worst(memory_danger(target, options), answerer_danger(options))
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, final
@@ -31,6 +31,10 @@ class KeptTurns(Memory):
     """A memory that can be made again of the turns it keeps."""
 
     read_only_search = True
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
 
     def without_model(self) -> Memory:
         """Return itself: it costs nothing."""
@@ -92,6 +96,10 @@ class Nothing(Memory):
     """Nothing at all: the floor."""
 
     read_only_search = True
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
 
     def without_model(self) -> Memory:
         """Return itself: it costs nothing."""

@@ -10,8 +10,8 @@ from typing import Any, Final, final
 import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from longspan.agents.base import AgentError, AgentOptions, Usage
-from longspan.agents.memory.ltm.embedders import THREADS, DryEmbedder, Embedder, make_embedder, tell_meaning
+from longspan.agents.base import AgentError, AgentOptions, Danger, Usage
+from longspan.agents.memory.ltm.embedders import THREADS, DryEmbedder, Embedder, embedder_danger, make_embedder, tell_meaning
 from longspan.agents.memory.ltm.fragments import Fragment, pieces
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.memory import Memories
@@ -63,6 +63,11 @@ class Chroma(Memory):
             if self.overlap > self.chunk // 2:
                 raise ValueError(f"overlap={self.overlap} is more than half of chunk={self.chunk}")
             return self
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """Only what its embedder could do."""
+        return embedder_danger(options)
 
     def __init__(self, target: str = "", options: AgentOptions | None = None, embedder: Embedder | None = None) -> None:
         super().__init__(target, options)

@@ -8,20 +8,20 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longspan.agents.base import AgentOptions, InputError, Tokens
+from longspan.agents.base import AgentOptions, Danger, InputError, Tokens
 from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batch
 from longspan.agents.memory.memory import Memory
 from longspan.agents.memory.reader import WORDS, Reader
-from longspan.agents.models.core import OnRefusal, core_environment, make_core
+from longspan.agents.models.core import OnRefusal, core_danger, core_environment, make_core
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
 from longspan.simulator.base.installed import installed
 from longspan.simulator.base.suggestions import meant
-from longspan.simulator.suite.plugins import load
+from longspan.simulator.suite.plugins import load, own_class
 
-__all__ = ["MEMORIES", "MemoryOptions", "answerer_environment", "answerer_of", "make_memory"]
+__all__ = ["MEMORIES", "MemoryOptions", "answerer_danger", "answerer_environment", "answerer_of", "make_memory", "memory_danger"]
 
 MEMORIES: Final = "longspan.memories"
 """The entry-point group of memories: each is a class derived from `Memory`, whose arguments are its target and its options."""
@@ -82,6 +82,21 @@ def answerer_environment(target: str, options: MemoryOptions) -> Mapping[str, st
     """Return the options that the environment sets for the answerer, such as its address."""
     found = core_environment(f"memory/{target}", options.answerer, options.answerer_options, option_names(MemoryOptions))
     return {PREFIX + name: value for name, value in found.items()}
+
+
+def memory_danger(target: str, options: Mapping[str, str]) -> Danger | None:
+    """Return what the memory that a target names could do, to run code if it is not longspan's own."""
+    match = _MEMORY.fullmatch(target)
+    cls: Any = own_class(MEMORIES, match["kind"]) if match else None
+    danger: Danger | None = cls.danger(match["target"] or "", options) if match and cls is not None else "run"
+    return danger
+
+
+def answerer_danger(options: Mapping[str, str]) -> Danger | None:
+    """Return what the answerer among a memory agent's options could do."""
+    answerer = options.get("answerer", "none")
+    given = {name.removeprefix(PREFIX): value for name, value in options.items() if name.startswith(PREFIX)}
+    return None if answerer in ("none", WORDS) else core_danger(answerer, given)
 
 
 def _found(target: str, options: MemoryOptions) -> tuple[Any, str, BaseModel]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, final
 
-from longspan.agents.base import AgentOptions, InputError, Usage
+from longspan.agents.base import AgentOptions, Danger, InputError, Usage
 from longspan.agents.memory.turns import Turn
 from longspan.simulator.contract.agent import saved_size
 from longspan.simulator.subject.ledger import Rates
@@ -73,6 +73,11 @@ class Memory(ABC):
         made = super().__new__(cls)
         made._made_of = arguments, named
         return made
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """Return the worst that a stranger could have the memory do, as for an agent (`BaseAgent.danger`). The default is to run code."""
+        return "run"
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         if target and not self.takes_target:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from longspan.agents.base import AgentOptions
+from longspan.agents.base import AgentOptions, Danger
 from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.turns import Turn
@@ -119,6 +119,11 @@ class HttpMemory(RemoteMemory):
 
     class Options(RemoteOptions):
         """`timeout`, and what its models cost."""
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """It calls its target."""
+        return "call"
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, RemoteOptions) else RemoteOptions()

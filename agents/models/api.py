@@ -11,12 +11,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import BeforeValidator, Field
 
-from longspan.agents.base import AgentError, Tokens, Usage
+from longspan.agents.base import AgentError, Danger, Tokens, Usage
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean, clean_json
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
+from longspan.agents.prices import is_price
 from longspan.simulator.base.keys import redacted, redacted_in
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.subject.ledger import Rates
@@ -186,6 +187,12 @@ class ApiCore(ABC):
         self.max_output = options.max_tokens
         encoding, self._factor = self.encoding()
         self._tokenizer = Tokenizer(encoding)
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """It calls its vendor, but options could send another of the user's secrets as the key, or anything at the user's expense."""
+        sent = ("key_env", "extra_body")
+        return "send" if any(name in sent or name.startswith("header.") or is_price(name) for name in options) else None
 
     @classmethod
     def from_environment(cls, options: ApiOptions) -> dict[str, str]:

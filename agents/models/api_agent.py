@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from longspan.agents.base import AgentOptions
+from longspan.agents.base import AgentOptions, Danger
 from longspan.agents.models.api import ApiCore, ApiOptions
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 
@@ -23,6 +23,11 @@ class ApiAgent(ChatAgent):
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()
         super().__init__(self.core_class(target, settings), settings, target)
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """What its core could do."""
+        return cls.core_class.danger(target, options)
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

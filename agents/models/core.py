@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from longspan.agents.base import AgentError, AgentOptions, InputError, Usage
+from longspan.agents.base import AgentError, AgentOptions, Danger, InputError, Usage
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.suite.plugins import load
+from longspan.simulator.suite.plugins import load, own_class
 
 __all__ = [
     "CORES",
@@ -33,6 +33,7 @@ __all__ = [
     "clean",
     "clean_json",
     "core_class",
+    "core_danger",
     "core_environment",
     "make_core",
     "stamped",
@@ -169,6 +170,14 @@ def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[
         return None
     core: Core = found.kind(found.target, found.options)
     return core
+
+
+def core_danger(model: str, options: Mapping[str, str]) -> Danger | None:
+    """Return what the core that `model` names as KIND/MODEL could do by its options, to run code if it is not longspan's own."""
+    kind, _, target = model.replace(":", "/").partition("/")
+    core = own_class(CORES, kind)
+    danger: Danger | None = core.danger(target, options) if core is not None else "run"
+    return danger
 
 
 def core_environment(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
@@ -17,11 +17,12 @@ from weakref import WeakKeyDictionary
 import outcome
 import trio
 
-from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, InputError
 from longspan.agents.outside.in_process import Home
 from longspan.agents.outside.loop_thread import LoopThread, wait
 from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.remote import RemoteOptions
+from longspan.agents.prices import is_price
 from longspan.simulator.subject.in_memory_agents import Given, find
 
 __all__ = ["GivenAgent"]
@@ -39,6 +40,13 @@ class GivenAgent(ObjectAgent):
 
     class Options(RemoteOptions):
         """As of an agent of one's own."""
+
+    pinned = False
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """Nothing but a false price: the object is the program's own, whatever a folder calls it."""
+        return "send" if any(map(is_price, options)) else None
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 import trio
 
-from longspan.agents.base import AgentError, AgentOptions, InputError
+from longspan.agents.base import AgentError, AgentOptions, Danger, InputError
 from longspan.agents.models.web import check_url, is_loopback, retry_after
 from longspan.agents.outside.protocol import MAX_BYTES, printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
@@ -53,6 +54,11 @@ class HttpAgent(RemoteAgent):
 
     class Options(RemoteOptions):
         """`timeout` and `at_once`."""
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """It calls its target."""
+        return "call"
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         self.url = check_url(quote(f"{self.scheme}:{target}", safe=ASCII), "agent over HTTP", KEY)

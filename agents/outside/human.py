@@ -38,6 +38,7 @@ class Human(BaseAgent):
 
     models: Mapping[str, str] = {}
     repeatable: ClassVar[bool] = False
+    pinned: ClassVar[bool] = False
 
     class Options(AgentOptions):
         """The options of a person."""
@@ -46,6 +47,10 @@ class Human(BaseAgent):
         """Show turns that the person is not asked to answer."""
 
     _left: ClassVar[bool] = False
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         super().__init__(target, options)

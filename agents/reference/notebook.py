@@ -103,6 +103,10 @@ class Notebook(BaseAgent):
         window: Tokens | None = None
         """How many tokens of the conversation it keeps, the newest. The default is all."""
 
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
+
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
         self._window: int | None = getattr(options, "window", None)

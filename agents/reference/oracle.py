@@ -14,6 +14,10 @@ __all__ = ["Oracle"]
 class Oracle(MemorylessAgent):
     """Answers with the ideal reply, which the engine gives it, and no other kind of agent, before each request."""
 
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
+
     @property
     def models(self) -> Mapping[str, str]:
         """No models: it is free."""

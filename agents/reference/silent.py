@@ -14,6 +14,10 @@ __all__ = ["Silent"]
 class Silent(MemorylessAgent):
     """Remembers nothing and always answers "OK."."""
 
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
+
     @property
     def models(self) -> Mapping[str, str]:
         """No models: it is free."""

@@ -20,6 +20,10 @@ __all__ = ["Stateless"]
 class Stateless(MemorylessAgent):
     """Answers a message with the guess of the first scenario that has one (`Scenario.guess`), else with "OK."."""
 
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> None:
+        """Nothing."""
+
     @property
     def models(self) -> Mapping[str, str]:
         """No models: it is free."""

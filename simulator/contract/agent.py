@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol, TypeGuard, final, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeGuard, final, get_args, runtime_checkable
 
 import trio
 
@@ -20,6 +20,7 @@ __all__ = [
     "Agent",
     "CompletionModel",
     "ConsolidatingAgent",
+    "Danger",
     "IdealReplyAgent",
     "NoAgent",
     "close",
@@ -37,7 +38,12 @@ __all__ = [
     "size_of",
     "start",
     "will_be_asked",
+    "worst",
 ]
+
+Danger = Literal["run", "call", "send", "use"]
+"""What a stranger's spec could have an agent do, worst first: run code, call an address, send something with the user's keys or at the
+user's expense that the user did not choose, use a file or a model."""
 
 _asked: Final = ContextVar("asked", default=True)
 
@@ -153,6 +159,11 @@ class NoAgent:
 
     async def load(self, folder: Path) -> None:
         """Do nothing."""
+
+
+def worst(*dangers: Danger | None) -> Danger | None:
+    """Return the worst of several dangers, None if there is none."""
+    return min((danger for danger in dangers if danger is not None), key=get_args(Danger).index, default=None)
 
 
 async def start(agent: Agent) -> None:

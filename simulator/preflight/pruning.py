@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.archive.run_folder import AGENT_LOG, INCIDENTS, MANIFEST, MAX_BYTES, PROMPTS, RESULTS, RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.base.installed import AGENTS
 from longspan.simulator.files.folders import below, inside, read_file, remove
 from longspan.simulator.files.locks import LOCK, is_lock
 from longspan.simulator.files.packed import is_packed, pack
@@ -26,7 +27,8 @@ from longspan.simulator.results.result import read_result
 from longspan.simulator.subject.snapshots import RECORD, Snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import MODELS, Part, named_in
+from longspan.simulator.suite.plugins import own_class
+from longspan.simulator.suite.trust import Part, named_in
 
 __all__ = ["Prunable", "prunable"]
 
@@ -39,9 +41,6 @@ OF_CONVERSATIONS: Final = ("journal.jsonl", AGENT_LOG, PROMPTS, RECORD)
 
 NEW: Final = {"nonce", "commitment", "run_nonce", "versions", "created", "agent_commit"}
 """The fields of a manifest that differ between replicates of a run."""
-
-OWN_CODE: Final = ("silent", "stateless", "oracle", "notebook", "ltm", "memory", *MODELS)
-"""Kinds of agent whose code is longspan's, or a vendor's model, unless their spec names something else."""
 
 SWEEP: Final = "sweep.json"
 """The list of a sweep's runs, in their folder."""
@@ -252,7 +251,8 @@ def _knows_code(manifest: Manifest) -> bool:
     if manifest.agent_commit is not None:
         return not manifest.agent_commit.endswith("-dirty")
     agent: Sequence[Part] = ("agent",)
-    return AgentSpec.parse(manifest.agent).kind in OWN_CODE and all(named.how == "send" for named in named_in(manifest, agent))
+    pinned = getattr(own_class(AGENTS, AgentSpec.parse(manifest.agent).kind), "pinned", False)
+    return pinned and all(named.how == "send" for named in named_in(manifest, agent))
 
 
 def _is_ours(run: RunFolder) -> bool:

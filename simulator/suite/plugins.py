@@ -27,6 +27,7 @@ __all__ = [
     "load",
     "make_scenario",
     "module_and_class",
+    "own_class",
     "path_parameters",
     "scenario_class",
 ]
@@ -55,6 +56,21 @@ def load(group: str, what: str, name: str) -> Any:
 def origin(point: EntryPoint) -> str:
     """Return the name of the distribution that an entry point comes from."""
     return point.dist.name if point.dist is not None else point.value
+
+
+def own_class(group: str, name: str) -> Any:
+    """Return the class registered as `name` if its code is longspan's own and says what it could do (`danger`), otherwise None.
+
+    Other packages' code is not imported, so this may be asked about any name that a stranger wrote.
+    """
+    points = installed(group).get(name, [])
+    if [point.value.partition(".")[0] for point in points] != [__name__.partition(".")[0]]:
+        return None
+    try:
+        found = load(group, "class", name)
+    except InputError:  # it cannot be made either
+        return None
+    return found if hasattr(found, "danger") else None
 
 
 def scenario_class(name: str) -> type[Scenario]:

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from longspan.simulator.base import cache
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.installed import AGENTS
+from longspan.simulator.contract.agent import Danger, worst
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.plugins import path_parameters, scenario_class
+from longspan.simulator.suite.plugins import own_class, path_parameters, scenario_class
 
 __all__ = ["Named", "Part", "admit", "admit_file", "clear", "is_trusted", "named_in", "remember", "vouch"]
 
@@ -32,19 +34,6 @@ Part = Literal["agent", "judge", "scenarios", "sources"]
 """What a manifest names: the agent, the judge, the scenarios, and what tests and filler are made from: files and embedders."""
 
 PARTS: Final[tuple[Part, ...]] = ("agent", "judge", "scenarios", "sources")
-
-REFERENCE: Final = ("silent", "stateless", "oracle", "notebook", "human", "given")
-"""Kinds of agent that nothing harmful can be asked of."""
-
-MODELS: Final = ("openai", "anthropic", "google")
-"""Kinds of model that only call their vendor, unless an option names an address. The name of each such option ends in `url`."""
-
-MEMORIES: Final = ("full", "none", "recent", "bm25", "chroma")
-"""Kinds of memory that nothing harmful can be asked of."""
-
-SENT: Final = re.compile(r"key_env|extra_body|header\..*|price_.*", re.DOTALL)
-"""Options of models that decide what gets sent: another of the user's secrets as the key, or anything at the user's expense, also by
-prices that keep `--max-cost` from stopping it."""
 
 PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is neither an address, nor a path, nor a model."""
@@ -56,11 +45,11 @@ MAX_NAME: Final = 500
 class Named(NamedTuple):
     """Something that a file names and that could do harm: `how` it would be used, and its `name`."""
 
-    how: Literal["run", "call", "send", "use"]
+    how: Danger
     name: str
 
 
-WORDING: Final = {
+WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
     "run": ("code to run", "runs"),
     "call": ("an address to call", "calls"),
     "send": ("what to send to a model's vendor", "sends"),
@@ -69,53 +58,29 @@ WORDING: Final = {
 
 
 def danger(spec: str) -> Named | None:
-    """Return what an agent spec names that could do harm, or None.
+    """Return what an agent spec names that could do harm, or None: the worst of what its kind's class says and of an address to call, to
+    which API keys would be sent.
 
-    That is code to run, an address to call (API keys would be sent there), something to send to a vendor, or a model's file to load.
-    Nobody here knows what the options of kinds that plugins add mean, so these could do harm if they have options, or a colon in the
-    target.
+    Of kinds that other packages add, nobody here knows what their options mean: with options, or with a colon in the target, they could do
+    harm.
     """
     try:
         parsed = AgentSpec.parse(spec)
     except InputError:  # it cannot be made either
         return Named("run", spec)
-    kind = parsed.kind
-    if kind in ("python", "runnable", "exec", "mcp"):
-        return Named("run", spec)
     texts = [parsed.target, *parsed.options, *parsed.options.values()]
     address = any(name.endswith("url") for name in parsed.options) or any("://" in unquote(unquote(text)) for text in texts)
-    if kind in ("http", "https") or address:
-        return Named("call", spec)
-    if kind == "memory":
-        return _danger_of_memory(spec, parsed)
-    if parsed.options.get("embedder", "").startswith("gguf"):
-        return Named("use", spec)
-    if kind == "ltm":
-        kind = re.split("[/:]", parsed.target)[0]
-    if kind in (*REFERENCE, *MODELS):
-        return Named("send", spec) if any(SENT.fullmatch(name) for name in parsed.options) else None
-    if kind == "gguf":
-        return Named("use", spec)
-    return Named("run", spec) if parsed.options or kind != parsed.kind or ":" in parsed.target else None
+    how = worst(_by_class(parsed), "call" if address else None)
+    return None if how is None else Named(how, spec)
 
 
-def _danger_of_memory(spec: str, parsed: AgentSpec) -> Named | None:
-    """Return what a memory's spec names that could do harm: what the memory is, or the model that answers, by its options."""
-    kind, _, target = parsed.target.partition(":")
-    if kind.partition("/")[0] in ("http", "https"):
-        return Named("call", spec)
-    if kind not in MEMORIES or target:
-        return Named("run", spec)
-    if parsed.options.get("embedder", "").startswith("gguf"):
-        return Named("use", spec)
-    answerer = parsed.options.get("answerer", "none")
-    prefix = "answerer."
-    options = {name.removeprefix(prefix): value for name, value in parsed.options.items() if name.startswith(prefix)}
-    if answerer in ("none", "words") and not options:
-        return None
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items())
-    found = danger(f"{answerer}?{query}" if query else answerer)
-    return None if found is None else Named(found.how, spec)
+def _by_class(spec: AgentSpec) -> Danger | None:
+    """Return what an agent could do, by its class if that is longspan's own."""
+    cls = own_class(AGENTS, spec.kind)
+    if cls is None:
+        return "run" if spec.options or ":" in spec.target else None
+    danger: Danger | None = cls.danger(spec.target, spec.options)
+    return danger
 
 
 def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]:
@@ -203,7 +168,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
-    what, does = WORDING[min((each.how for each in found), key=list(WORDING).index)]
+    what, does = WORDING[worst(*(each.how for each in found)) or "run"]
     names = ", ".join(dict.fromkeys(_shortened(each.name) for each in found))
     raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
 

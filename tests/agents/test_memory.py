@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,6 @@ from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.suite.trust import danger
 
 START = datetime(2024, 5, 7, 18)
 KINDS = ["full", "none", "recent?tokens=200", "bm25"]
@@ -368,26 +366,3 @@ def test_an_estimate_prices_the_answerer(tmp_path: Path, openai_key: None) -> No
 def test_what_is_wrong_with_a_spec_is_said_at_once(spec: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         make_agent(AgentSpec.parse(spec))
-
-
-def test_what_a_strangers_spec_could_do_is_known() -> None:
-    asked = partial(map, lambda spec: getattr(danger(spec), "how", None))
-    harmless = [
-        "memory/bm25?answerer=none",
-        "memory/bm25?answerer=words",
-        "memory/recent?tokens=2k&answerer=openai/gpt-4o&answerer.temperature=0",
-    ]
-    assert list(asked(harmless)) == [None, None, None]
-    assert list(
-        asked(
-            [
-                "memory/python:mine:Memory?answerer=none",
-                "memory/http://127.0.0.1:1/?answerer=none",
-                "memory/bm25?answerer=openai/gpt-4o&answerer.base_url=127.0.0.1",
-                "memory/bm25?answerer=openai/gpt-4o&answerer.header.x=y",
-                "memory/bm25?answerer=gguf/model.gguf",
-                "memory/mine?answerer=none",
-                "memory/chroma?answerer=none&embedder=gguf/model.gguf",
-            ]
-        )
-    ) == ["run", "call", "call", "send", "use", "run", "use"]

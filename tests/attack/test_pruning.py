@@ -486,6 +486,7 @@ def _shape(path: Path) -> object:
         ("http://127.0.0.1:8000", None, False),
         ("openai/m?base_url=http://127.0.0.1:8000/v1", None, False),
         ("memory/python:mine:Memory", None, False),
+        ("memory/bm25?answerer=somebodys/model", None, False),
         ("gguf//models/m.gguf", None, False),
         ("ltm/gguf//models/m.gguf", None, False),
         ("mcp:./server", None, False),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -21,13 +23,14 @@ from longspan.simulator.base.installed import AGENTS as GROUP
 from longspan.simulator.base.installed import installed
 from longspan.simulator.cli import main
 from longspan.simulator.cli.scores import print_outcome
+from longspan.simulator.contract.agent import Danger, never_asked
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, resume
-from longspan.simulator.suite.agent_spec import AgentSpec
-from longspan.simulator.suite.plugins import origin
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.plugins import own_class
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
-from longspan.simulator.suite.trust import MEMORIES, MODELS, REFERENCE, SENT, Named, admit, clear, danger, is_trusted, vouch
+from longspan.simulator.suite.trust import Named, admit, clear, danger, is_trusted, vouch
 
 CODE: Final = "python:tests.durability.agents:Keeper"
 
@@ -70,51 +73,121 @@ def asks(run: Path) -> bool:
 # What could do harm.
 
 
-def test_no_kind_of_ours_has_an_option_that_the_gate_does_not_know() -> None:
-    """An option of text may name an address, a file or a program. If you add one that does, let its name end in `url`."""
+def test_no_kind_of_ours_has_an_option_that_its_class_does_not_know() -> None:
+    """An option of text may name an address, a file or a program. If you add one that does, let its name end in `url`, or say so in the
+    class's `danger`."""
     harmless = {"system", "memory", "embedder", "eviction", "overflow", "answerer", "answerer.NAME", "batch"}
-    asked = {"python", "runnable", "exec", "mcp", "http", "https", "gguf"}
-    points = [point for points in installed(GROUP).values() for point in points]
-    kinds = {point.name: point.load() for point in points if origin(point) == "longspan"}
-    assert kinds.keys() == {*REFERENCE, *MODELS, *asked, "ltm", "memory"}
-    memories = {name: point.load() for name, points in installed("longspan.memories").items() for point in points}
-    assert memories.keys() == {*MEMORIES, "python", "http", "https", "mcp"}
-    kinds |= {f"memory/{name}": memories[name] for name in MEMORIES}
-    for name in kinds.keys() - asked:
-        fields = getattr(kinds[name], "Options", None)
-        texts = {info.alias or field for field, info in (fields.model_fields if fields else {}).items() if "str" in str(info.annotation)}
-        assert {field for field in texts if not field.endswith("url") and not SENT.fullmatch(field)} <= harmless, name
+    for group in (GROUP, "longspan.memories", "longspan.cores"):
+        for name, points in installed(group).items():
+            cls = own_class(group, name)
+            assert cls is points[0].load(), name  # each says what it could do
+            fields = cls.Options.model_fields
+            for option in (info.alias or field for field, info in fields.items() if "str" in str(info.annotation)):
+                asked = cls.danger("openai/m" if name == "ltm" else "none", {option.replace("NAME", "x"): "x"})
+                assert asked or option.endswith("url") or option in harmless, (name, option)
+
+
+ASKED: Final = {
+    None: """
+        silent stateless oracle notebook notebook?window=8k human given given/Agent?timeout=3 openai/gpt-4o?context=16k&temperature=0
+        openai:gpt-4o google/gemini-2.5-pro anthropic/claude?thinking_budget=2000&reasoning_effort=low&keep_thinking=true
+        ltm/openai/gpt-4o?memory=json&embedder=minilm ltm:openai/gpt-4o ltm/openai:gpt-4o ltm/openai/m?embedder=openai/e acme acme/model
+        memory/none?answerer=none memory:bm25?answerer=words memory/bm25?answerer=op%65nai/m memory/chroma?embedder=hash&answerer=none
+        memory/recent?tokens=2k&answerer=openai/gpt-4o&answerer.temperature=0 OPENAI/gpt-4o op_enai
+    """,
+    "run": """
+        python:mine:Agent python/mine:Agent?x=1 runnable:mine:graph exec:true exec/true mcp:server?model=openai/m python exec acme/a:b
+        acme?x=1 acme:model?x=1 OPENAI/m?temperature=0 Python:mine:Agent silent2?x=1 op%65nai/m memory/mine?answerer=none memory memory/
+        memory/python:mine:Memory?answerer=none memory/mcp:server?answerer=none memory/BM25 memory/n%25one memory/bm25?answerer=acme/m
+        memory/bm25?answerer=exec:true memory/bm25?answerer=python:mine:Agent memory/bm25?answerer=OPENAI/m
+        memory/bm25?answerer=ltm/openai/m memory/bm25?answerer= ltm ltm/ ltm/acme/m ltm/python:mine:Agent ltm/pyth%6Fn:mine:Agent
+        ltm/exec:true ltm/OPENAI/m ltm/ltm/openai/m ltm/memory/bm25 ltm/http/m ltm//openai/m 7 ?x=1 a&b
+    """,
+    "call": """
+        http://127.0.0.1:1 https://h http:h openai/m?base_url=h openai/m?x=http://h openai/http%253A%252F%252Fh anthropic/m?base_url=h
+        memory/http://127.0.0.1:1/?answerer=none memory/https:h memory/bm25?answerer=openai/m&answerer.base_url=127.0.0.1
+        memory/chroma?chroma_url=h&answerer=none ltm/openai/m?embedder=openai/e&embedder_url=h ltm/openai/m?chroma_url=h
+        ltm/openai/m?base_url=h&key_env=K ltm/gguf/m?chroma_url=h silent?hook=http://h
+    """,
+    "send": """
+        openai/m?key_env=AWS_SECRET_ACCESS_KEY openai/m?header.X-Team=a openai/m?extra_body={"tools":[]} openai/m?price_in=0&price_out=0
+        ltm/anthropic/m?key_env=K ltm/anthropic/m?header.x=y ltm/google/m?extra_body={} ltm/google/m?price_in=0&price_out=0
+        given/Agent?price_in=0&price_out=0 memory/bm25?answerer=openai/m&answerer.header.x=y
+        memory/bm25?answerer=openai/m&answerer.key_env=K
+    """,
+    "use": """
+        gguf/m.gguf gguf:m.gguf?context=1k ltm/gguf/m.gguf ltm:gguf:m.gguf ltm/gg%75f/m.gguf ltm/openai/m?embedder=gguf/e
+        ltm/openai/m?embedder=g%67uf/e memory/bm25?answerer=gguf/m.gguf memory/bm25?answerer=gg%75f%2Fm.gguf
+        memory/chroma?answerer=none&embedder=gguf/e memory/chroma?answerer=openai/m&embedder=gguf/e
+    """,
+}
+"""What specs could do at worst."""
+
+
+@pytest.mark.parametrize("how", ASKED)
+def test_what_an_agent_could_do_at_worst_is_known(how: Danger | None) -> None:
+    specs = ASKED[how].split()
+    assert {spec: danger(spec) for spec in specs} == {spec: None if how is None else Named(how, spec) for spec in specs}
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "how"),
     [
-        *(
-            "silent",
-            "stateless",
-            "oracle",
-            "notebook?window=8k",
-            "human",
-            "openai/gpt-4o?context=16k&temperature=0",
-            "google/gemini-2.5-pro",
-        ),
-        *("anthropic/claude", "ltm/openai/gpt-4o?memory=json&embedder=minilm", "ltm:openai/gpt-4o", "acme", "acme/model"),
-        "anthropic/claude?thinking_budget=2000&reasoning_effort=low&keep_thinking=true",
+        ("memory/python:mine:Memory?answerer=openai/m&answerer.base_url=h", "run"),
+        ("memory/http://h?answerer=gguf/m.gguf", "call"),
+        ("ltm/openai/m?embedder=gguf/e&key_env=K", "send"),
     ],
 )
-def test_an_agent_that_can_do_no_harm_is_not_asked_about(spec: str) -> None:
-    assert danger(spec) is None
+def test_the_worst_is_said_of_what_could_do_several_things(spec: str, how: Danger) -> None:
+    assert danger(spec) == Named(how, spec)
 
 
-@pytest.mark.parametrize(
-    "option", ["key_env=AWS_SECRET_ACCESS_KEY", "header.X-Team=a", 'extra_body={"tools":[]}', "price_in=0&price_out=0"]
-)
-@pytest.mark.parametrize("model", ["openai/gpt-4o", "ltm/anthropic/claude"])
-def test_what_a_stranger_would_have_sent_is_asked_about(model: str, option: str) -> None:
-    assert danger(f"{model}?{option}") == Named("send", f"{model}?{option}")
+OTHERS: Final = """
+import sys
+
+print("the stranger's code was run")
+
+class Acme:
+    @classmethod
+    def danger(cls, target, options):
+        return None
+"""
 
 
-@given(st.sampled_from(["python", "runnable", "exec", "http", "https", "gguf", "ltm", "ltm/gguf", "acme"]), st.text(max_size=20))
+def test_other_packages_are_not_asked_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    groups = {
+        GROUP: "acme = acme_agents:Acme\nlongspanish = longspanish:Acme\nbook = longspan.agents.reference.notebook:Notebook\n"
+        "part = longspan.agents.reference.notebook:NOTED\nsilent = acme_agents:Acme\nodd = longspan.?\n",
+        "longspan.memories": "acme = acme_agents:Acme\n",
+        "longspan.cores": "acme = acme_agents:Acme\n",
+    }
+    (info / "entry_points.txt").write_text("".join(f"[{group}]\n{lines}" for group, lines in groups.items()))
+    (tmp_path / "acme_agents.py").write_text(OTHERS)
+    (tmp_path / "longspanish.py").write_text(OTHERS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    harmless = ["acme", "acme/m", "silent", "book?window=8k"]  # the last one is longspan's own by another name
+    assert [danger(spec) for spec in harmless] == [None] * 4
+    asked = [
+        "acme?x=1",
+        "acme/a:b",
+        "longspanish?x=1",
+        "part?x=1",
+        "silent?x=1",
+        "memory/acme",
+        "ltm/acme/m",
+        "memory/bm25?answerer=acme/m",
+    ]
+    assert [danger(spec) for spec in asked] == [Named("run", spec) for spec in asked]
+    assert not {"acme_agents", "longspanish"} & sys.modules.keys()
+    assert capsys.readouterr().out == ""
+
+
+@given(st.sampled_from(["python", "runnable", "exec", "http", "https", "gguf", "ltm", "ltm/gguf", "memory", "acme"]), st.text(max_size=20))
 @example("exec", "\n")
 @example("acme", "?x=%2Fbin%2Fsh")
 def test_no_target_makes_a_dangerous_kind_harmless(kind: str, rest: str) -> None:
@@ -124,11 +197,34 @@ def test_no_target_makes_a_dangerous_kind_harmless(kind: str, rest: str) -> None
     except InputError:
         assert danger(spec) is not None
         return
-    if parsed.kind == "ltm" and parsed.target.split("/")[0].split(":")[0] in (*MODELS, *REFERENCE):
+    inner = re.split("[/:]", parsed.target)[0]
+    if (parsed.kind == "ltm" and inner in installed("longspan.cores")) or (
+        parsed.kind == "memory" and inner in installed("longspan.memories")
+    ):
         return
     if parsed.kind == "acme" and not parsed.options and ":" not in parsed.target:
         return
     assert danger(spec) is not None
+
+
+@given(
+    st.sampled_from(["silent", "human", "openai/m", "ltm/openai/m", "ltm/gguf/m", "memory/none", "memory/chroma", "given", "nobody"]),
+    st.dictionaries(
+        st.sampled_from(["answerer", "answerer.key_env", "answerer.x", "embedder", "key_env", "header.x", "k", "price_in", "x"]),
+        st.sampled_from(["none", "words", "openai/m", "gguf/m", "exec:true", "hash", "K", "3", "silent", "memory/none"]),
+        max_size=4,
+    ),
+)
+def test_what_is_not_asked_about_does_nothing_or_cannot_be_made(kind: str, options: dict[str, str]) -> None:
+    """An option that its agent does not have need not be asked about."""
+    spec = f"{kind}?{'&'.join(f'{name}={value}' for name, value in options.items())}"
+    if danger(spec) is not None:
+        return
+    harmless = {"answerer": ["none", "words", "openai/m"], "embedder": ["hash", "openai/m"], "k": ["3"]}
+    if all(value in harmless.get(name, []) for name, value in options.items()):
+        return
+    with never_asked(), pytest.raises(InputError):
+        make_agent(AgentSpec.parse(spec))
 
 
 # Permissions are remembered.

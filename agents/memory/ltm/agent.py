@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import trio
 
-from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Usage
+from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, Message, Reply, Usage
 from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.ltm import trace
 from longspan.agents.memory.ltm.budget import FRAME, MAX_QUERIES, Budget
@@ -25,6 +25,7 @@ from longspan.agents.memory.ltm.embedders import (
     Embedder,
     default_embedder,
     embedder_address,
+    embedder_danger,
     make_embedder,
     tell_meaning,
 )
@@ -39,10 +40,11 @@ from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
 from longspan.agents.memory.turns import Turn
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, core_environment, stamped
+from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, core_danger, core_environment, stamped
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.thinking import traced
 from longspan.simulator.base.errors import one_line
+from longspan.simulator.contract.agent import worst
 from longspan.simulator.grading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Rates
 
@@ -341,6 +343,11 @@ class LtmAgent(MemoryAgent):
 
     class Options(LtmOptions):
         """Options that are not declared here are the model's."""
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """What its model or its embedder could do."""
+        return worst(core_danger(target, options), embedder_danger(options))
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

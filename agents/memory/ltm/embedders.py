@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from math import log
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, final
 
 import trio
 
-from longspan.agents.base import AgentError, InputError, Usage
+from longspan.agents.base import AgentError, Danger, InputError, Usage
 from longspan.agents.models.api import dig, events, parse_usage
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OPENAI
@@ -42,6 +42,7 @@ __all__ = [
     "HashEmbedder",
     "default_embedder",
     "embedder_address",
+    "embedder_danger",
     "make_embedder",
     "tell_meaning",
 ]
@@ -285,6 +286,11 @@ def embedder_address(name: str, url: str | None) -> dict[str, str]:
     """Return the option that the environment sets for the embedder of this name: its address, unless it is given as `url`."""
     address = OPENAI.address()
     return {"embedder_url": address} if name.startswith("openai/") and url is None and address != OPENAI.url else {}
+
+
+def embedder_danger(options: Mapping[str, str]) -> Danger | None:
+    """Return what the embedder among an agent's or a memory's options could do."""
+    return "use" if options.get("embedder", "").startswith("gguf") else None
 
 
 @final

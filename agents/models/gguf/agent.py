@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import final
 
-from longspan.agents.base import AgentOptions
+from longspan.agents.base import AgentOptions, Danger
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.gguf.core import GgufCore
 from longspan.agents.models.gguf.options import GgufOptions
@@ -18,6 +19,11 @@ class GgufAgent(ChatAgent):
 
     class Options(ChatOptions, GgufOptions):
         """The options of the agent and the model."""
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """What its core could do."""
+        return GgufCore.danger(target, options)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()

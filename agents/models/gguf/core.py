@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from longspan.agents.base import AgentError, InputError, Usage
+from longspan.agents.base import AgentError, Danger, InputError, Usage
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.agents.models.gguf.model import Model, Sampling, Settings
 from longspan.agents.models.gguf.options import GgufOptions
@@ -57,6 +57,11 @@ class GgufCore:
     """
 
     Options = GgufOptions
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """It loads a file."""
+        return "use"
 
     def __init__(self, target: str, options: GgufOptions | None = None) -> None:
         self.options = options or GgufOptions()
