@@ -40,6 +40,7 @@ GUIDES: Final = (
     "costs.md",
     "publishing.md",
     "experiments.md",
+    "controls.md",
     "comparing.md",
     "report.md",
     "debugging.md",

@@ -178,7 +178,7 @@ def test_no_test_imports_a_private_name() -> None:
 
 
 OWN_RENDERERS = {
-    "api/results": {"experiments"},  # `results.experiments`
+    "api/results": {"experiments", "meaning"},  # `results.experiments`, `results.meaning`
     "cli/plot": {"own_figures"},  # heatmaps
     "cli/scores": {"kinds"},
     "report/__init__": {"kinds", "memory_losses"},
@@ -204,7 +204,7 @@ def test_no_other_renderer_names_a_measure() -> None:
                     found.setdefault(name, set()).add(module)
     assert found == OWN_RENDERERS
     templates = "".join(path.read_text("utf-8") for path in (ROOT / "simulator" / "report" / "templates").glob("*.j2"))
-    assert not re.findall(r"result\.(?:twins|lesions|refused|leaks)", templates)
+    assert not re.findall(r"result\.(?:twins|lesions|control|meaning|refused|leaks)", templates)
 
 
 def callers(*names: str) -> set[str]:

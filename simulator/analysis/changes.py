@@ -1,19 +1,22 @@
-"""Describes how a run's settings differ from the defaults of its suite."""
+"""Describes how a run's settings differ from the defaults of its suite, in words and as a command."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import suites
+from longspan.simulator.base.terminal import typed
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
 
-__all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "data_of"]
+__all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "command_of", "data_of"]
 
 MAX_CHARS: Final = 60
 """The number of characters shown of a value."""
@@ -33,8 +36,30 @@ OPTIONS: Final = (
     "branch",
     "twins",
     "lesion",
+    "control",
 )
 """Settings that are named with their value if it is not the default."""
+
+
+FLAGS: Final = {
+    "agent": "--agent",
+    "seed": "--seed",
+    "placement": "--placement",
+    "isolated": "--isolated",
+    "control": "--control",
+    "tokenizer": "--tokenizer",
+    "filler": "--filler",
+    "filler_size": "--filler-size",
+    "definitions": "--definitions",
+    "starts_at": "--starts-at",
+    "pace_s": "--pace",
+    "judge": "--judge",
+    "branch": "--branch",
+    "label": "--label",
+    "nights": "--nights",
+    "score_farewells": "--score-farewells",
+}
+"""The options that a command needs to play the same tests, by the settings that they set."""
 
 
 def chosen_scenarios(manifest: Manifest) -> list[str]:
@@ -51,7 +76,7 @@ def changed_options(manifest: Manifest, *, tests: bool = True) -> list[str]:
     found += ["imported"] if manifest.imported is not None else []
     defaults = RunSettings.model_fields
     values = {name: getattr(manifest, name) for name in OPTIONS}
-    found += [f"{name} {_short(value)}" for name, value in values.items() if value != defaults[name].default]
+    found += [name if value is True else f"{name} {_short(value)}" for name, value in values.items() if value != defaults[name].default]
     if tests and changed_tests(manifest):
         found.append(f"{manifest.suite.tests:,} {'test' if manifest.suite.tests == 1 else 'tests'} each")
     return [*found, *changed_parameters(manifest)]
@@ -72,6 +97,35 @@ def changed_parameters(manifest: Manifest) -> list[str]:
 def data_of(manifest: Manifest) -> list[str]:
     """Return the data behind a run's tests: each parameter with the name of the file or folder, and its SHA-256."""
     return [f"{parameter} {_named(manifest.named(parameter), sha256)}" for parameter, sha256 in manifest.data.items()]
+
+
+def command_of(manifest: Manifest, **changes: Any) -> str:
+    """Return the command that plays a run's tests, with `changes` of its settings (`tests` is how many of each scenario). Experiments are
+    left out unless they are among the changes. The text is empty if the run was imported, or if its suite comes from a file."""
+    usual = _usual(manifest.suite.name)
+    if usual is None or manifest.imported is not None:
+        return ""
+    suite = manifest.suite
+    given = {name: getattr(manifest, name) for name in FLAGS} | {"control": False, "tests": suite.tests} | changes
+    words: list[object] = ["longspan", "run", suite.name, "--span", _size(manifest.span), "--agent", given["agent"]]
+    words += [word for name in chosen_scenarios(manifest) for word in ("--scenario", name)]
+    words += ["--tests", given["tests"]] * (given["tests"] != usual.tests or suite.each != usual.each)
+    defaults: dict[str, Any] = {name: field.default for name, field in RunSettings.model_fields.items()} | {"agent": None}
+    for name, option in FLAGS.items():
+        value = given.get(name, defaults[name])
+        if name == "agent" or value == defaults[name]:
+            continue
+        words += [option] if value is True else [option, value.isoformat() if isinstance(value, datetime) else value]
+    for scenario, parameters in suite.scenarios.items():
+        known = usual.scenarios.get(scenario, {})
+        for name, value in parameters.items():
+            if name != "tokenizer" and known.get(name) != value:
+                words += ["--set", f"{scenario}.{name}={json.dumps(value, ensure_ascii=False, default=str)}"]
+    return typed(*words)
+
+
+def _size(tokens: int) -> str:
+    return f"{tokens // 1000}k" if tokens % 1000 == 0 else str(tokens)
 
 
 def _named(path: str, sha256: str) -> str:

@@ -19,11 +19,13 @@ from longspan.simulator.base.suggestions import meant
 from longspan.simulator.measures.cells import Cell, cells_of
 from longspan.simulator.measures.comparing import compare
 from longspan.simulator.measures.experiments import EXPERIMENTS, experiment_rows
+from longspan.simulator.measures.meaning import Played, meaning_of
 from longspan.simulator.report import report_of
 from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.reading import Reading
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
 from longspan.simulator.results.graded_runs import load as load_runs
+from longspan.simulator.results.result import Meaning
 
 __all__ = ["Page", "Results", "load"]
 
@@ -133,6 +135,13 @@ class Results:
     def chance(self) -> float:
         """The score from guessing without any memory."""
         return self._cell[1].chance
+
+    @property
+    def meaning(self) -> Meaning:
+        """Whether the score can speak of memory, of the runs of one agent at one span. Raises InputError for several agents or spans."""
+        (agent, column), _ = self._cell
+        own = [run for run in self._runs if (run.agent, run.column) == (agent, column)]
+        return meaning_of([Played(run.manifest, run.result.tests, run.result.control) for run in own])
 
     @cached_property
     def scores(self) -> Frame:

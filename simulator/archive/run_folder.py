@@ -175,6 +175,8 @@ class RunFolder:
         point, trunk = begin.trunk, self.manifest.trunks.get(conversation)
         named = point.conversation if point is not None else None
         experiment = self.manifest.experiments.get(conversation)
+        if experiment is not None and not experiment.shares:
+            experiment = None  # its journal is that of any conversation
         if begin.experiment != experiment or (experiment is not None and named != experiment.conversation):
             raise JournalError(f"{self.journal(conversation)}: it is not the experiment that the manifest says: restore both from a copy")
         if experiment is not None:

@@ -14,11 +14,13 @@ Tone = Literal["plain", "warning"]
 
 @final
 class Sentence(NamedTuple):
-    """A sentence. `label` is a word before it: in the margin of a line, in bold in a notice. A `warning` is coloured."""
+    """A sentence. `label` is a word before it: in the margin of a line, in bold in a notice. A `warning` is coloured. `command` is what to
+    type next, after the sentence."""
 
     text: str
     label: str = ""
     tone: Tone = "plain"
+    command: str = ""
 
 
 @final
@@ -53,14 +55,16 @@ class Data(NamedTuple):
 class Document(NamedTuple):
     """Everything that measures say about one run, or about several runs side by side.
 
-    For one run, `notices` stand next to its score in every medium, `lines` below it where a medium has room for a line each, and `chapters`
-    where there is room for pages. `closing` sentences end the output of a terminal.
+    For one run, `opening` comes first in every medium. `notices` stand next to its score in every medium, `lines` below it where a medium
+    has room for a line each, `tables` where it has room for no more, and `chapters` where there is room for pages. `closing` sentences end
+    the output of a terminal.
 
     For runs side by side, `verdicts` name the best, above everything else. The `first` tables come before the scores where they decide the
     ranking, and right below the scores elsewhere. Then come the `leading` tables, and `tables` below the tables of scenarios and pairs.
     `leading_data` and `data` are the same for programs.
     """
 
+    opening: Sequence[Sentence] = ()
     notices: Sequence[Sentence] = ()
     lines: Sequence[Sentence] = ()
     chapters: Sequence[Chapter] = ()

@@ -61,10 +61,9 @@ def estimate(
                 f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; what the agent does in them is not estimated"
             )
         _say_parts(entry.parts)
-        for name, extra in (("twins", entry.twins), ("lesions", entry.lesions)):
-            if extra is not None:
-                say(f"and {extra.conversations:,} {name}: {extra.turns:,} turns, {extra.asked:,} of them asked, {extra.tokens:,} tokens")
-                _say_parts(extra.parts)
+        for name, extra in entry.extras.items():
+            say(f"and {extra.conversations:,} {name}: {extra.turns:,} turns, {extra.asked:,} of them asked, {extra.tokens:,} tokens")
+            _say_parts(extra.parts)
         if not entry.parts:
             say("  unknown: this kind of agent does not report its usage")
     return 0

@@ -146,6 +146,9 @@ class GridOptions:
         int | None,
         typer.Option(help="Ask tests' last questions again with only the last N tokens, such as 8k.", parser=size, metavar="N"),
     ] = None
+    control: Annotated[bool, typer.Option("--control", help="Also play each test in a conversation to itself, and compare the scores.")] = (
+        False
+    )
     nights: Annotated[
         int, typer.Option(help="Virtual nights in every span; an agent may consolidate in them.", parser=whole(0, 100), metavar="N")
     ] = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, final
@@ -21,9 +21,10 @@ from longspan.simulator.base.errors import AgentError, InputError, JournalError
 from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.printed_tables import cut, print_table
-from longspan.simulator.measures import shown
+from longspan.simulator.measures import listed, shown
 from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.report.summary import score_interval
+from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.running.runner import Outcome
 from longspan.simulator.subject.agent_log import telling
@@ -112,6 +113,8 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     heads = [named.get(name, name) for name in columns]
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    for sentence in listed(list(_graded(finished))).opening:
+        _say(sentence, console)
     for number, line in enumerate(lines):  # the run comes last, so that its name is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
@@ -122,6 +125,19 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     if rows:
         console.say(f"compare {typed('longspan', 'compare', *compared)}")
         console.say(f"show    {typed('longspan', 'show', next(outcome.folder for outcome in outcomes if outcome.result is not None))}")
+
+
+def _say(sentence: Sentence, console: Console) -> None:
+    console.say(f"{sentence.text} {sentence.command}".rstrip(), COLOURS[sentence.tone])
+
+
+def _graded(finished: Sequence[tuple[Outcome, Result]]) -> Iterator[Graded]:
+    """Yield the runs whose results can be used: of a sweep's folder they may not be."""
+    for outcome, result in finished:
+        with suppress(InputError):
+            run = RunFolder(outcome.folder)
+            if not result.ungraded and all(0 <= test.lowest <= test.highest <= 1 and 0 <= test.chance <= 1 for test in result.tests):
+                yield Graded(run, run.manifest, result)
 
 
 @final
@@ -205,6 +221,9 @@ def _needs_trust(folder: Path) -> bool:
 def print_scores(manifest: Manifest, result: Result, console: Console | None = None) -> None:
     """Print a run's scores by scenario and in total, its scenarios' own tables, the tests without a score, and the cost."""
     console = console or Console()
+    said = shown(manifest, result)
+    for sentence in said.opening:
+        _say(sentence, console)
     whole = score_interval(manifest, result.tests)
     title, columns = _scores(manifest, result, whole)
     room = console.width - columns[0].width + GAP
@@ -234,17 +253,18 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     if result.interrupted:
         text = f"{result.interrupted} of {len(result.tests)} tests have no score: the run was interrupted before they ended"
         console.say(text, "yellow")
-    said = shown(manifest, result)
+    for own in said.tables:
+        print_table(console, own)
     for notice in said.notices:
         console.say(notice.text, COLOURS[notice.tone])
-    for sentence in result.data_changes[:MAX_NAMED]:
-        console.say(f"data    {sentence}", "dim")
+    for change in result.data_changes[:MAX_NAMED]:
+        console.say(f"data    {change}", "dim")
     if more := len(result.data_changes) - MAX_NAMED if len(result.data_changes) > MAX_NAMED else 0:
         console.say(f"data    {more} more changes: in the report", "dim")
-    for sentence in result.faults[:MAX_NAMED]:
-        console.say(sentence, "yellow")
-    for sentence in result.damage:
-        console.say(sentence, "red")
+    for fault in result.faults[:MAX_NAMED]:
+        console.say(fault, "yellow")
+    for damage in result.damage:
+        console.say(damage, "red")
     console.print(
         f"{as_line(result.headline)} · {result.turns:,} turns · {result.tokens:,} tokens, {result.filler_tokens:,} of them filler"
     )

@@ -120,7 +120,11 @@ def print_test(graded: Graded, test: TestView, console: Console) -> None:
     if result.correction is not None:
         machine = "no score" if result.machine_score is None else f"{result.machine_score:.2f}"
         _print_text("by", f"{result.correction.by}: {result.correction.why}; the machine gave {machine}", console)
-    for effect, lacking in ((graded.result.twins, "without its needles"), (graded.result.lesions, "with the last tokens alone")):
+    for effect, lacking in (
+        (graded.result.twins, "without its needles"),
+        (graded.result.lesions, "with the last tokens alone"),
+        (graded.result.control, "in a conversation to itself"),
+    ):
         for row in effect.tests if effect is not None else ():
             if row.test == result.id:
                 score = "no score" if row.score_without is None else f"{row.score_without:.2f}"

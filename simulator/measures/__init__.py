@@ -16,6 +16,7 @@ from longspan.simulator.measures.experiments import Experiments
 from longspan.simulator.measures.farewells import Farewells
 from longspan.simulator.measures.ingestion import Ingestion
 from longspan.simulator.measures.leaks import Leaks
+from longspan.simulator.measures.meaning import CanSpeak
 from longspan.simulator.measures.measure import Measure, SideBySide
 from longspan.simulator.measures.memory_losses import WhereLost
 from longspan.simulator.measures.nights import Nights
@@ -23,12 +24,14 @@ from longspan.simulator.measures.own_figures import OwnFigures
 from longspan.simulator.measures.refusals import Refusals
 from longspan.simulator.measures.skills import Skills
 from longspan.simulator.measures.stages import Stages
+from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["MEASURES", "compared", "shown"]
+__all__ = ["MEASURES", "compared", "listed", "shown"]
 
 MEASURES: Final[Sequence[type[Measure]]] = (
+    CanSpeak,
     Refusals,
     Leaks,
     Stages,
@@ -48,6 +51,11 @@ MEASURES: Final[Sequence[type[Measure]]] = (
 def shown(manifest: Manifest, result: Result) -> Document:
     """Return everything that the measures say about one run, as one document."""
     return merged([measure.shown(manifest, result) for measure in MEASURES])
+
+
+def listed(runs: Sequence[Graded]) -> Document:
+    """Return everything that the measures say about runs that are listed, as one document."""
+    return merged([measure.listed(runs) for measure in MEASURES])
 
 
 def compared(side: SideBySide) -> Document:

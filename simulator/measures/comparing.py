@@ -26,6 +26,7 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
 from longspan.simulator.measures.group_tables import grouped_tests, one_line
+from longspan.simulator.measures.meaning import silent
 from longspan.simulator.measures.measure import SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
 
@@ -168,7 +169,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         narrow=narrow([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
-        warnings=[*differences(runs), *pooled(runs), *repeated(runs)],
+        warnings=[*silent(runs), *differences(runs), *pooled(runs), *repeated(runs)],
         unusable=[*unusable, *ungraded],
     )
 

@@ -1,4 +1,4 @@
-"""The effects of experiments: tests' scores beside their scores in twins and lesions, for one run and for several together."""
+"""The effects of experiments: tests' scores beside their scores in twins, lesions and controls, for one run and for several together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
-from longspan.simulator.analysis.statistics import Difference, Interval, effect_interval
+from longspan.simulator.analysis.statistics import Difference, Interval, effect_interval, paired_p, permutation_p
 from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.base.document import Chapter, Document, Section, Sentence
 from longspan.simulator.base.tables import Table
@@ -14,13 +14,13 @@ from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.journal.experiment import ExperimentKind
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
-from longspan.simulator.results.effects import Effect, TestEffect, is_shown, paired_interval
+from longspan.simulator.results.effects import Effect, Paired, ScenarioEffect, TestEffect, is_shown, paired_interval
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import Result, TestResult, rounded
-from longspan.simulator.subject.ledger import Spending, tally, total_cost
+from longspan.simulator.subject.ledger import tally, total_cost
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["EXPERIMENTS", "Experiments", "Pooled", "experiment_rows", "pooled_effects", "told"]
+__all__ = ["EXPERIMENTS", "Experiments", "Pooled", "effect_of", "experiment_rows", "p_told", "pooled_effects", "told"]
 
 EXPERIMENTS: Final[dict[str, type]] = {
     "agent": str,
@@ -38,55 +38,76 @@ EXPERIMENTS: Final[dict[str, type]] = {
 """The columns of the table of experiments; docs/python.md describes each."""
 
 
-KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesions"}
+KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesions", "control": "control"}
 """The kinds of experiments, and the keys of result.json that hold their effects."""
 
 HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk in the place of its needles."
 
+HOW_CONTROL: Final = "Each test was played a second time in a conversation to itself, with nothing between its lines."
+
+OVER_TESTS: Final = "Means of the same tests; intervals and p compare them test by test, and are about such tests in this conversation."
+
 
 @final
 class Experiments(Measure):
-    """The effects of twins and lesions. They are shown beside the run's score and are no part of it."""
+    """The effects of twins, lesions and controls. They are shown beside the run's score and are no part of it."""
 
     name = "experiments"
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        return {key: _of_kind(run, kind) for kind, key in KINDS.items()}
+        return {key: effect_of(run, kind) for kind, key in KINDS.items()}
 
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
         sections = []
         if result.twins is not None:
-            sections.append(_section("Twins", "without needles", HOW_TWINS, result.twins))
+            sections.append(_section("Twins", "without needles", HOW_TWINS, result.twins, "twin"))
         if result.lesions is not None:
             left = f"the last {result.lesions.tokens or 0:,} tokens"
             how = f"Each question of these tests was asked again, of an agent that knew {left} before it and nothing else."
-            sections.append(_section("Lesions", "with these alone", how, result.lesions))
-        found = [(name, effect) for name, effect in (("twins", result.twins), ("lesions", result.lesions)) if effect is not None]
-        lines = [Sentence(f"{told(effect)}{_cost(effect)}", name) for name, effect in found]
+            sections.append(_section("Lesions", "with these alone", how, result.lesions, "lesion"))
+        tables = []
+        if (control := result.control) is not None:
+            tables.append(_by_scenario(control))
+            said = f"{told(control, 'control')}."
+            sections.append(Section("With and without distance", said, HOW_CONTROL, tables[0]))
+            sections.append(_section("Controls", "without distance", HOW_CONTROL, control, "control"))
+        effects = [("twins", result.twins), ("lesions", result.lesions), ("control", control)]
+        kinds = {name: kind for kind, name in KINDS.items()}
+        lines = [Sentence(f"{told(effect, kinds[name])}{_cost(effect)}", name) for name, effect in effects if effect is not None]
         about = "They come beside the run, and are no part of its score."
-        return Document(lines=lines, chapters=[Chapter("Experiments", about, sections)] if sections else [])
+        return Document(lines=lines, tables=tables, chapters=[Chapter("Experiments", about, sections)] if sections else [])
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
         pooled = pooled_effects(side.runs)
-        return Document(tables=[_table(name, pooled) for name in dict.fromkeys(each.name for each in pooled)])
+        names = dict.fromkeys((each.kind, each.name) for each in pooled)
+        return Document(
+            tables=[
+                (_control_table if kind == "control" else _table)([each for each in pooled if each.name == name]) for kind, name in names
+            ]
+        )
 
 
-def _of_kind(run: GradedTests, kind: ExperimentKind) -> Effect | None:
+def effect_of(run: GradedTests, kind: ExperimentKind) -> Effect | None:
     """Return the effect that a kind of experiment has on the run's tests; None if the run has no such experiments."""
     planned = {id: experiment for id, experiment in run.manifest.experiments.items() if experiment.kind == kind}
     if not planned:
         return None
     results = {test.id: test for test in run.tests}
     transcripts = [run.transcripts[id] for id in planned if id in run.transcripts]
-    return _effect_of(
-        [_test_effect(run, id, results[experiment.test]) for id, experiment in planned.items()],
+    tests = [_test_effect(run, id, results[experiment.test]) for id, experiment in planned.items()]
+    by_scenario = {name: [each for each in tests if each.scenario == name] for name in sorted({each.scenario for each in tests})}
+    return Effect(
+        **_paired(tests),
         tokens=next(iter(planned.values())).tokens,
+        scenarios={name: ScenarioEffect(**_paired(group)) for name, group in by_scenario.items()},
+        share=_share(tests) if kind != "control" else None,
         turns=sum(t.own_turns for t in transcripts),
         conversation_tokens=sum(t.own_tokens for t in transcripts),
         costs=tally(entry for t in transcripts for entry in t.used),
+        tests=tests,
     )
 
 
@@ -112,27 +133,35 @@ def _test_effect(run: GradedTests, id: str, test: TestResult) -> TestEffect:
     )
 
 
-def _effect_of(
-    tests: Sequence[TestEffect], *, tokens: int | None, turns: int, conversation_tokens: int, costs: dict[str, Spending]
-) -> Effect:
-    """Return the joint effect of a kind of experiment."""
-    pairs = [(each.score, each.score_without) for each in tests if each.score is not None and each.score_without is not None]
-    score, without = (fmean(column) for column in zip(*pairs, strict=True)) if pairs else (None, None)
-    difference = score - without if score is not None and without is not None else None
-    interval = paired_interval([score - without for score, without in pairs]) if pairs else None
-    return Effect(
-        tokens=tokens,
-        paired=len(pairs),
-        score=_rounded(score),
-        score_without=_rounded(without),
-        difference=_rounded(difference),
-        interval=interval,
-        share=_rounded(difference / score) if difference is not None and score and interval and is_shown(interval) else None,
-        turns=turns,
-        conversation_tokens=conversation_tokens,
-        costs=costs,
-        tests=list(tests),
-    )
+def _pairs(tests: Sequence[TestEffect]) -> list[tuple[float, float]]:
+    """Return both scores of the tests that have them."""
+    return [(each.score, each.score_without) for each in tests if each.score is not None and each.score_without is not None]
+
+
+def _paired(tests: Sequence[TestEffect]) -> dict[str, Any]:
+    """Return the fields of `Paired`."""
+    pairs = _pairs(tests)
+    if not pairs:
+        return {"paired": 0, "score": None, "score_without": None, "difference": None, "interval": None}
+    score, without = (fmean(column) for column in zip(*pairs, strict=True))
+    differences = [one - other for one, other in pairs]
+    return {
+        "paired": len(pairs),
+        "score": rounded(score),
+        "score_without": rounded(without),
+        "difference": rounded(score - without),
+        "interval": paired_interval(differences),
+        "p": rounded(permutation_p(differences)),
+    }
+
+
+def _share(tests: Sequence[TestEffect]) -> float | None:
+    """Return the difference as a share of the score; None where the interval includes 0."""
+    pairs = _pairs(tests)
+    score = fmean(score for score, _ in pairs) if pairs else 0.0
+    if not score or not is_shown(paired_interval([score - without for score, without in pairs])):
+        return None
+    return rounded((score - fmean(without for _, without in pairs)) / score)
 
 
 def _rounded(value: float | None) -> float | None:
@@ -142,19 +171,51 @@ def _rounded(value: float | None) -> float | None:
 # ---- in words
 
 
-def told(effect: Effect) -> str:
+LACKING: Final[Mapping[ExperimentKind, str]] = {
+    "twin": "without needles",
+    "lesion": "with the last {tokens:,} tokens",
+    "control": "without distance",
+}
+"""What the tests had to do without, by kind."""
+
+IS: Final[Mapping[ExperimentKind, str]] = {"twin": "is memory", "lesion": "needs more"}
+
+
+def _lacking(kind: ExperimentKind, tokens: int | None) -> str:
+    return LACKING[kind].format(tokens=tokens or 0)
+
+
+def told(effect: Effect, kind: ExperimentKind) -> str:
     """Return the effect of a kind of experiment in words."""
-    lacking, what = ("without needles", "is memory") if effect.tokens is None else (f"with the last {effect.tokens:,} tokens", "needs more")
+    lacking = _lacking(kind, effect.tokens)
     tests = f"{len(effect.tests):,} test{'s' * (len(effect.tests) != 1)}"
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return f"{tests}, none of which has a score both in the run and {lacking}"
     both = f", {effect.paired:,} of which have both scores" if effect.paired < len(effect.tests) else ""
     scores = f"{tests}{both}: {effect.score:.2f}, and {effect.score_without:.2f} {lacking}"
     low, high = effect.interval
+    if kind == "control":
+        return f"{tests}{both}: {by_distance(effect)}"
     if effect.difference < 0:
         return f"{scores}: {-effect.difference:.2f} [{-high:.2f}, {-low:.2f}] more"
     share = f" or {effect.share:.0%}" if effect.share is not None else ""
-    return f"{scores}: {effect.difference:.2f} [{low:.2f}, {high:.2f}]{share} {what}"
+    return f"{scores}: {effect.difference:.2f} [{low:.2f}, {high:.2f}]{share} {IS[kind]}"
+
+
+def by_distance(effect: Paired) -> str:
+    """Return the mean scores of tests with distance and without, and what distance costs; the tests must have both."""
+    if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
+        return "no test has both scores"
+    low, high = effect.interval
+    scores = f"{effect.score:.2f} with distance, {effect.score_without:.2f} without"
+    change = f"{abs(effect.difference):.2f} {'more with' if effect.difference > 0 else 'lost to'} distance"
+    between = (low, high) if effect.difference > 0 else (-high, -low)
+    return f"{scores}: {change} [{between[0]:.2f}, {between[1]:.2f}], p {p_told(effect.p)}"
+
+
+def p_told(p: float | None) -> str:
+    """Return a p-value with its sign: "= 0.012", "< 0.001"."""
+    return "unknown" if p is None else "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def _cost(effect: Effect) -> str:
@@ -162,23 +223,48 @@ def _cost(effect: Effect) -> str:
     return f"; ${total:.4f}" if dollars and (total := total_cost(dollars)) is not None else ""
 
 
-def _section(heading: str, without: str, explained: str, effect: Effect) -> Section:
+def _small_p(p: float | None) -> str:
+    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _section(heading: str, without: str, explained: str, effect: Effect, kind: ExperimentKind) -> Section:
+    columns = ["test", "score", without, "from turn", "why"]
     rows = [
         [row.test, _figure(row.score), _figure(row.score_without), "" if row.turn is None else str(row.turn), row.reason]
         for row in effect.tests
     ]
-    table = Table(title=heading, columns=["test", "score", without, "from turn", "why"], rows=rows, heads=4)
-    return Section(heading, f"{told(effect)}.", explained, table)
+    if kind == "control":  # which begins anew
+        columns, rows = [*columns[:3], columns[4]], [[*row[:3], row[4]] for row in rows]
+    table = Table(title=heading, columns=columns, rows=rows, heads=len(columns) - 1)
+    return Section(heading, f"{told(effect, kind)}.", explained, table)
+
+
+def _by_scenario(control: Effect) -> Table:
+    """Return a table of the tests' scores with distance and without, by scenario."""
+    rows = [
+        [
+            name,
+            str(each.paired),
+            _figure(each.score),
+            _figure(each.score_without),
+            _figure(None if each.difference is None else 0.0 - each.difference),
+            "" if each.interval is None else f"[{0.0 - each.interval[1]:.2f}, {0.0 - each.interval[0]:.2f}]",
+            _small_p(each.p),
+        ]
+        for name, each in [*control.scenarios.items(), *([("in total", control)] if len(control.scenarios) > 1 else [])]
+    ]
+    columns = ["scenario", "tests", "with", "without", "lost", "95% interval", "p"]
+    return Table(title="The same tests with and without distance", columns=columns, rows=rows, note=OVER_TESTS)
 
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _table(name: str, pooled: Sequence[Pooled]) -> Table:
-    """Return a table of the effects of a kind of experiment, with a row for each agent and span."""
+def _table(pooled: Sequence[Pooled]) -> Table:
+    """Return a table of the effects of twins or lesions, with a row for each agent and span."""
     return Table(
-        title=f"The same tests {name}",
+        title=f"The same tests {pooled[0].name}",
         columns=["agent", "at", "tests", "conversations", "score", "left", "difference [95% interval]", "share"],
         rows=[
             [
@@ -192,10 +278,32 @@ def _table(name: str, pooled: Sequence[Pooled]) -> Table:
                 "" if each.share is None else f"{each.share:.0%}",
             ]
             for each in pooled
-            if each.name == name
         ],
         note="Left is what they score so; the difference is that from their score in the run, of which it is the share. "
         "Where the interval includes 0, nothing is shown, and there is no share.",
+    )
+
+
+def _control_table(pooled: Sequence[Pooled]) -> Table:
+    """Return a table of what distance costs, with a row for each agent and span."""
+    return Table(
+        title="The same tests with and without distance",
+        columns=["agent", "at", "tests", "conversations", "with", "without", "lost", "95% interval", "p"],
+        rows=[
+            [
+                one_line(each.agent),
+                str(each.column),
+                str(each.tests),
+                str(each.conversations),
+                f"{each.score:.2f}",
+                f"{each.without:.2f}",
+                f"{0.0 - each.difference:.2f}",
+                f"[{0.0 - each.interval.high:.2f}, {0.0 - each.interval.low:.2f}]",
+                _small_p(each.p),
+            ]
+            for each in pooled
+        ],
+        note="Means of the same tests, each played again in a conversation to itself. p is over whole conversations.",
     )
 
 
@@ -215,6 +323,8 @@ class Pooled(NamedTuple):
     score: float
     without: float
     interval: Interval
+    kind: ExperimentKind
+    p: float
 
     @property
     def difference(self) -> float:
@@ -231,26 +341,30 @@ def experiment_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:
     """Yield a row for each test of each experiment."""
     for run in runs:
         manifest = run.manifest
-        for kind, effect in (("twin", run.result.twins), ("lesion", run.result.lesions)):
-            if effect is None:
-                continue
+        for kind, effect in _effects(run.result):
             for row in effect.tests:
                 about = {"agent": run.agent, "span": manifest.span, "seed": manifest.seed, "experiment": kind, "tokens": effect.tokens}
                 yield about | row.model_dump(include={name for name in EXPERIMENTS if name not in about})
 
 
+def _effects(result: Result) -> list[tuple[ExperimentKind, Effect]]:
+    """Return the effects of the kinds of experiments that a run has."""
+    found: list[tuple[ExperimentKind, Effect | None]] = [("twin", result.twins), ("lesion", result.lesions), ("control", result.control)]
+    return [(kind, effect) for kind, effect in found if effect is not None]
+
+
 def pooled_effects(runs: Sequence[Graded]) -> list[Pooled]:
     """Return the effects of the runs' experiments, by agent and column in the order of the runs. Tests without both scores are left out."""
-    groups: dict[tuple[str, str, Column], list[tuple[Graded, TestEffect]]] = {}
+    groups: dict[tuple[ExperimentKind, str, str, Column], list[tuple[Graded, TestEffect]]] = {}
     for run in runs:
-        for effect in filter(None, (run.result.twins, run.result.lesions)):
-            name = "without needles" if effect.tokens is None else f"with the last {effect.tokens:,} tokens"
+        for kind, effect in _effects(run.result):
+            name = _lacking(kind, effect.tokens)
             known = [(run, row) for row in effect.tests if row.difference is not None and row.test in run.roots]
-            groups.setdefault((name, run.agent, run.column), []).extend(known)
+            groups.setdefault((kind, name, run.agent, run.column), []).extend(known)
     return [_pooled(*key, group) for key, group in groups.items() if group]
 
 
-def _pooled(name: str, agent: str, column: Column, group: Sequence[tuple[Graded, TestEffect]]) -> Pooled:
+def _pooled(kind: ExperimentKind, name: str, agent: str, column: Column, group: Sequence[tuple[Graded, TestEffect]]) -> Pooled:
     units = Units(run.manifest for run, _ in group)
     tests: dict[Key, list[float]] = {}
     for run, row in group:
@@ -265,4 +379,6 @@ def _pooled(name: str, agent: str, column: Column, group: Sequence[tuple[Graded,
         score=fmean(row.score or 0.0 for _, row in group),
         without=fmean(row.score_without or 0.0 for _, row in group),
         interval=effect_interval(differences),
+        kind=kind,
+        p=paired_p(differences),
     )

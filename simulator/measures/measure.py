@@ -160,6 +160,11 @@ class Measure:
         return Document()
 
     @classmethod
+    def listed(cls, runs: Sequence[Graded]) -> Document:
+        """Return what people are told about several runs that are listed, a line each."""
+        return Document()
+
+    @classmethod
     def compared(cls, side: SideBySide) -> Document:
         """Return the document for people and programs about runs side by side."""
         return Document()

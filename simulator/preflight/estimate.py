@@ -55,7 +55,8 @@ class Extra(_Played):
 class Estimate(_Played):
     """An estimate of a run's tokens and cost if replies are ideal.
 
-    `span` is in tokens, None if every test has a conversation to itself. `twins` and `lesions` come in addition, None if there are none.
+    `span` is in tokens, None if every test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there
+    are none.
 
     `turns`, `asked` and `user_tokens` match the run exactly, because every agent is dealt the same conversation. Dynamic tests are the
     exception: replies decide which of their possible messages they say, which changes `user_tokens`, and how often they speak in a
@@ -68,11 +69,18 @@ class Estimate(_Played):
     agent: str
     twins: Extra | None = None
     lesions: Extra | None = None
+    control: Extra | None = None
+
+    @property
+    def extras(self) -> dict[str, Extra]:
+        """What the run's experiments take besides, by what they are called."""
+        found = {"twins": self.twins, "lesions": self.lesions, "controls": self.control}
+        return {name: extra for name, extra in found.items() if extra is not None}
 
     @property
     def cost_usd(self) -> float | None:
         """The total cost in dollars; None if a price is unknown or the agent cannot estimate its usage."""
-        costs = [part.cost_usd for played in (self, self.twins, self.lesions) if played is not None for part in played.parts.values()]
+        costs = [part.cost_usd for played in (self, *self.extras.values()) for part in played.parts.values()]
         return total_cost(costs) if costs else None
 
 
@@ -120,6 +128,7 @@ async def estimate(plan: Plan) -> Estimate:
         agent=manifest.agent,
         twins=extra("twin"),
         lesions=extra("lesion"),
+        control=extra("control"),
         **played(manifest.conversations),
     )
 
@@ -148,13 +157,14 @@ async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], obj
 async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events.Event], object]) -> None:
     for id, experiment in plan.manifest.experiments.items():
         trunk = folder / experiment.conversation
-        fork = fork_of(experiment, trunk / "journal.jsonl")
-        snapshots = Snapshots(trunk / "snapshots", copied=True, until=fork.point.turn) if experiment.kind == "twin" else None
+        fork = fork_of(experiment, trunk / "journal.jsonl") if experiment.shares else None
+        loads = fork if experiment.kind == "twin" else None
+        snapshots = Snapshots(trunk / "snapshots", copied=True, until=loads.point.turn) if loads is not None else None
         agent = _stand_in(plan)
         give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
         live = LiveAgent(agent, snapshots=snapshots, give_ideal=give_ideal)
-        with Journal(folder / id / "journal.jsonl", shared=fork.shared) as journal:
-            setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
+        with Journal(folder / id / "journal.jsonl", shared=fork.shared if fork is not None else None) as journal:
+            setting, tests = setting_of(plan.manifest, id), plan.tests_in(id)
             await Conversation(setting, tests, live, journal, listener=partial(add, id), fork=fork).play()
 
 

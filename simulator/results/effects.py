@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.subject.ledger import Spending
 
-__all__ = ["Effect", "TestEffect", "is_shown", "paired_interval"]
+__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "is_shown", "paired_interval"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -42,22 +42,37 @@ class TestEffect(_Frozen):
     reason: str
 
 
-@final
-class Effect(_Frozen):
-    """The effect of one kind of experiment. `tokens` is how many tokens a lesion leaves.
+class Paired(_Frozen):
+    """Tests with both scores, `paired` of them: their mean scores and the mean difference, None if there are none.
 
-    `paired` is how many of the `tests` have both scores. `score`, `score_without` and `difference` are means over these tests, None if
-    there are none, and `interval` is the 95% interval of the difference. `share` is the difference as a share of the score; None where the
-    interval includes 0, since no effect is shown then. `turns` and `conversation_tokens` count the turns and tokens played in the
-    experiments, and `costs` their cost by part.
+    `interval` is the 95% interval of the difference, and `p` its two-sided p-value by a permutation test that swaps the two scores of each
+    test. Both are over such tests in this conversation.
     """
 
-    tokens: int | None = None
     paired: int
     score: Score | None
     score_without: Score | None
     difference: Change | None
     interval: tuple[Change, Change] | None
+    p: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+@final
+class ScenarioEffect(Paired):
+    """The effect of one kind of experiment on the tests of a scenario."""
+
+
+@final
+class Effect(Paired):
+    """The effect of one kind of experiment. `tokens` is how many tokens a lesion leaves.
+
+    `share` is the difference as a share of the score; None where the interval includes 0, since no effect is shown then. `scenarios` are
+    the effects on the tests of each. `turns` and `conversation_tokens` count the turns and tokens played in the experiments, and `costs`
+    their cost by part.
+    """
+
+    tokens: int | None = None
+    scenarios: dict[str, ScenarioEffect] = {}
     share: Annotated[float, Field(le=1, allow_inf_nan=False)] | None
     turns: int
     conversation_tokens: int

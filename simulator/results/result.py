@@ -21,6 +21,7 @@ from longspan.simulator.subject.ledger import Spending
 
 __all__ = [
     "AfterFarewell",
+    "Meaning",
     "MemoryResult",
     "Result",
     "ScenarioResult",
@@ -118,6 +119,26 @@ class ScenarioResult(_Frozen):
     about: str = ""
 
 
+Verdict = Literal["memory", "guessing", "cannot do", "can do", "ideal", "too few", "no score"]
+"""What a run's score can speak of.
+
+`memory`: it is above chance. `guessing`: it is not. `cannot do`: the tasks fail even where nothing lies between what is told and what is
+asked. `can do`: they do not, and nothing lay between. `ideal`: the agent is handed the answers. `too few`: the tests are too few to tell.
+`no score`: no test has a score.
+"""
+
+
+@final
+class Meaning(_Frozen):
+    """Whether a run's score can speak of memory: a `verdict` and a `sentence`. `advice` says what to do next, and `command` how: what to
+    type in a shell. Both are empty where there is nothing to be done."""
+
+    verdict: Verdict
+    sentence: str
+    advice: str = ""
+    command: str = ""
+
+
 @final
 class StageResult(_Frozen):
     """A stage of a memory: the share of the evidence that was `stored`, that was `found` among the first `k` memories, or the score of the
@@ -154,19 +175,22 @@ class MemoryResult(_Frozen):
 class Result(_Frozen):
     """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
 
+    `meaning`: whether the score can speak of memory; None in results of earlier versions.
+
     `measure` and `remarks`: the name of `score` wherever it is shown, and remarks on it (see `Scenario.measure`).
 
     `data_changes`: the changes made to the data, in sentences (see `Scenario.changed`).
 
     `faults`: errors of scenarios' code that cost no grade, in sentences.
 
-    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins` and `lesions`
-    are the effects of experiments, None without any; they count toward nothing else.
+    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins`, `lesions`
+    and `control` are the effects of experiments, None without any; they count toward nothing else.
 
     `memory`: the evidence that the agent's memory stored and found; None if its traces do not tell.
     """
 
     run: str | None = None
+    meaning: Meaning | None = None
     suite: str
     span: int
     seed: int
@@ -196,6 +220,7 @@ class Result(_Frozen):
     leaks: bool = False
     twins: Effect | None = None
     lesions: Effect | None = None
+    control: Effect | None = None
     memory: MemoryResult | None = None
 
     @property

@@ -59,6 +59,14 @@ class Plan:
     agent: AgentSpec
     out: Path
 
+    def tests_in(self, conversation: str) -> list[Test]:
+        """Return the tests of a conversation or an experiment."""
+        experiment = self.manifest.experiments.get(conversation)
+        if experiment is None:
+            return self.tests[conversation]
+        tests = self.tests[experiment.conversation]
+        return tests if experiment.shares else [test for test in tests if test.id == experiment.test]
+
     @property
     def name(self) -> str:
         """The preferred name of the run's folder."""
@@ -248,6 +256,7 @@ def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: st
         "experiments": {},
         "twins": 0,
         "lesion": None,
+        "control": False,
         "nonce": nonce,
         "commitment": commit(nonce, manifest.seed, definitions.values()),
         "versions": versions(),
@@ -277,7 +286,7 @@ def check_branches(plan: Plan, agent: Agent) -> None:
 
 
 def _check_experiments(plan: Plan, agent: Agent) -> None:
-    kinds = {experiment.kind for experiment in plan.manifest.experiments.values()}
+    kinds = {experiment.kind for experiment in plan.manifest.experiments.values() if experiment.shares}
     if observes(agent) or not kinds or (kinds == {"twin"} and has_snapshots(agent)):
         return
     need, option = ("observe, nor save and load", "--twins") if kinds == {"twin"} else ("observe", "--lesion")
@@ -345,6 +354,8 @@ def setting_of(manifest: Manifest, conversation: str) -> Setting:
     """Return the setting of one conversation of a run. Raises InputError for anything that the user has not allowed (see `gate`)."""
     clear(manifest, "sources")
     experiment = manifest.experiments.get(conversation)
+    if experiment is not None and not experiment.shares:
+        return _setting(manifest.model_copy(update={"isolated": True}), conversation)
     like = experiment.conversation if experiment is not None else conversation
     alone = any(planned.alone for planned in manifest.conversations[like])
     pinned = frozenset(each.test for each in manifest.experiments.values() if each.kind == "twin" and each.conversation == like)

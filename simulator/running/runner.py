@@ -193,7 +193,8 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
     if all(is_closed(run.journal(id)) for id in run.manifest.played):
         return "the run is finished: it is only replayed and compared with its journals", False
     transcripts, trunks = run.transcripts(experiments=True), run.manifest.trunks
-    unfinished = [id for id in run.manifest.conversations if id not in transcripts or not transcripts[id].closed]
+    alone = (*run.manifest.conversations, *run.manifest.controls)
+    unfinished = [id for id in alone if id not in transcripts or not transcripts[id].closed]
     agent = make_agent(spec)
     try:
         await start(agent)
@@ -206,7 +207,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
         snapshots += known > 0
         shown += turns - known
     for id, experiment in run.manifest.experiments.items():
-        if not is_closed(run.journal(id)) and is_closed(run.journal(experiment.conversation)):
+        if experiment.shares and not is_closed(run.journal(id)) and is_closed(run.journal(experiment.conversation)):
             fork = fork_of(experiment, run.journal(experiment.conversation))
             saved = _snapshots(run, id, fork) if has_snapshots(agent) else None
             known = fork.since if saved is None else saved.newest(fork.point.turn)
@@ -268,7 +269,9 @@ async def play_runs(
 def _is_empty(outcome: Outcome) -> bool:
     """Return whether a run was interrupted by its agent or its settings before there was a reply, and before anything was paid for."""
     result = outcome.result
-    return isinstance(outcome.error, AgentError | InputError) and result is not None and not (result.turns or result.costs)
+    if not isinstance(outcome.error, AgentError | InputError) or result is None:
+        return False
+    return not (result.turns or result.costs or (result.control is not None and result.control.turns))
 
 
 async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
@@ -373,7 +376,7 @@ class _Player:
             return True
 
         async with trio.open_nursery() as nursery:
-            for id in plan.tests:
+            for id in (*plan.tests, *plan.manifest.controls):
                 if id not in trunks:
                     nursery.start_soon(play_group, id)
         return errors[0] if errors else None
@@ -402,8 +405,7 @@ class _Player:
         def on_fault(test: str, error: str, cause: BaseException) -> None:
             run.incident(conversation=id, type="scenario_error", test=test, error=error, traceback="".join(format_exception(cause)))
 
-        experiment = plan.manifest.experiments.get(id)
-        fork = fork_of(experiment, run.journal(experiment.conversation)) if experiment is not None else None
+        fork = _fork(run, id)
         live = LiveAgent(
             agent,
             snapshots=_snapshots(run, id, fork) if group.trunk_agent is None else None,
@@ -421,7 +423,7 @@ class _Player:
         ):
             conversation = Conversation(
                 setting_of(plan.manifest, id),
-                plan.tests[id if experiment is None else experiment.conversation],
+                plan.tests_in(id),
                 live,
                 journal,
                 judge=judging.judge if judging is not None else None,
@@ -553,6 +555,12 @@ class _Hearing:
             self._listener(event)
 
 
+def _fork(run: RunFolder, id: str) -> Fork | None:
+    """Return where a conversation leaves another; None if it shares nothing with it."""
+    experiment = run.manifest.experiments.get(id)
+    return fork_of(experiment, run.journal(experiment.conversation)) if experiment is not None and experiment.shares else None
+
+
 def _snapshots(run: RunFolder, id: str, fork: Fork | None) -> Snapshots | None:
     """Return the snapshots of a conversation's agent: a twin takes the other conversation's from before they part; a lesion has none."""
     if fork is None:
@@ -600,12 +608,13 @@ async def replay(run: RunFolder) -> Result:
             await conversation.play()
             if setting.branched:
                 trunks[id] = conversation.end()
-    for id, experiment in plan.manifest.experiments.items():
+    for id in plan.manifest.experiments:
         if not run.journal(id).exists():
             raise StoppedError(f"{run.path}: conversation {id} has not begun; `longspan resume` plays it")
-        fork = fork_of(experiment, run.journal(experiment.conversation))
-        with Journal(run.journal(id), replay_only=True, shared=fork.shared, owner=run.owner(id)) as journal:
-            setting, tests = setting_of(plan.manifest, id), plan.tests[experiment.conversation]
+        fork = _fork(run, id)
+        shared = fork.shared if fork is not None else None
+        with Journal(run.journal(id), replay_only=True, shared=shared, owner=run.owner(id)) as journal:
+            setting, tests = setting_of(plan.manifest, id), plan.tests_in(id)
             await Conversation(setting, tests, LiveAgent(NoAgent()), journal, listener=partial(gradebook.add, id), fork=fork).play()
     check_accounts(run, gradebook.read_by(Ingestion))
     return gradebook.result(run)

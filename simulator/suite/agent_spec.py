@@ -80,6 +80,15 @@ class AgentSpec:
             text += f"{'&' if '?' in text else '?'}{name}={quote(value, safe=PLAIN)}"
         return replace(self, options=dict(self.options) | dict(options), text=text)
 
+    @property
+    def without_answerer(self) -> AgentSpec | None:
+        """The same memory without the model that answers from what it finds; None for an agent that has no `answerer`."""
+        if self.options.get("answerer", "none") == "none":
+            return None
+        kept = {name: value for name, value in self.options.items() if name != "context" and not name.startswith("answerer")}
+        text = str(self).partition("?")[0]
+        return replace(self, options={}, text=text).having({**kept, "answerer": "none"})
+
     def __str__(self) -> str:
         return self.text or self.kind
 

@@ -51,11 +51,28 @@ def _check(test: Test, trunk: Test | None) -> None:
 
 
 def experiments_of(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> dict[str, Experiment]:
-    """Return the experiments of a run by the ids of their conversations. The tests are drawn by the seed; without twins, all suitable tests
-    have a lesion. Raises InputError if there are too few suitable tests, or none, and for a lesion that takes nothing away."""
+    """Return the experiments of a run by the ids of their conversations. Tests for twins and lesions are drawn by the seed; without twins,
+    all suitable tests have a lesion. All tests that share a conversation have a control.
+
+    Raises InputError if there are too few suitable tests, or none, and for a lesion that takes nothing away.
+    """
+    planned = [*_controls(conversations, settings), *_twins_and_lesions(conversations, settings)]
+    return {f"{each.kind}-{each.test}": each for each in planned}
+
+
+def _controls(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> list[Experiment]:
+    if not settings.control:
+        return []
+    woven = [] if settings.isolated else [test for test in conversations.get("main", ()) if test.script.counts]
+    if not woven:
+        raise InputError("--control: every test of the run already has a conversation to itself; leave it out")
+    return [Experiment(kind="control", conversation="main", test=test.id) for test in woven]
+
+
+def _twins_and_lesions(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> list[Experiment]:
     twins, lesion, span = settings.twins, settings.lesion, settings.span
     if not twins and lesion is None:
-        return {}
+        return []
     if lesion is not None and lesion >= span:
         raise InputError(f"--lesion {lesion:,}: must be less than the span, which is {span:,} tokens: else nothing is taken away")
     fitting = [(id, test) for id, tests in conversations.items() for test in tests if _can_do_without(test)]
@@ -72,7 +89,7 @@ def experiments_of(conversations: Mapping[str, Sequence[Test]], settings: RunSet
     planned = [Experiment(kind="twin", conversation=id, test=test.id) for id, test in chosen if twins]
     if lesion is not None:
         planned += [Experiment(kind="lesion", conversation=id, test=test.id, tokens=lesion) for id, test in chosen]
-    return {f"{each.kind}-{each.test}": each for each in planned}
+    return planned
 
 
 def _can_do_without(test: Test) -> bool:

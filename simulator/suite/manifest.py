@@ -130,8 +130,8 @@ class Manifest(RunSettings):
             tests = [planned.id for planned in self.conversations.get(experiment.conversation, [])]
             if id in before or experiment.test not in tests:
                 raise ValueError(f"experiment {id} must have an id of its own, and a test that is planned in its conversation")
-            if (experiment.tokens is None) != (experiment.kind == "twin"):
-                raise ValueError(f"experiment {id}: a lesion says how many tokens it leaves, and a twin does not")
+            if (experiment.tokens is None) != (experiment.kind != "lesion"):
+                raise ValueError(f"experiment {id}: a lesion says how many tokens it leaves, and no other experiment does")
         return self
 
     @property
@@ -155,7 +155,12 @@ class Manifest(RunSettings):
 
     def experiments_in(self, conversation: str) -> Sequence[str]:
         """The experiments that share the beginning of a conversation, by id, in the order they are played."""
-        return [id for id, experiment in self.experiments.items() if experiment.conversation == conversation]
+        return [id for id, experiment in self.experiments.items() if experiment.shares and experiment.conversation == conversation]
+
+    @property
+    def controls(self) -> Sequence[str]:
+        """The experiments that share nothing with another conversation, by id."""
+        return [id for id, experiment in self.experiments.items() if not experiment.shares]
 
     @cached_property
     def trunks(self) -> Mapping[str, str]:

@@ -30,10 +30,10 @@ class Conditions(BaseModel):
     published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: the prompts sent to
     models are kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the other in an
     order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time without their
-    needles; `lesion`: how many tokens of the conversation are left before a test's questions when these are asked again (see `Experiment`).
-    `label`: a name that tells these runs apart from others of the same agent. `nights`: how many virtual nights fall in every span, for an
-    agent to put its memory in order. `score_farewells`: after a farewell, the test's last question is asked once more, where its scenario
-    allows that (`Scenario.asks_again`).
+    needles; `lesion`: how many tokens of the conversation are left before a test's questions when these are asked again; `control`: each
+    test is also played in a conversation to itself (see `Experiment`). `label`: a name that tells these runs apart from others of the same
+    agent. `nights`: how many virtual nights fall in every span, for an agent to put its memory in order. `score_farewells`: after a
+    farewell, the test's last question is asked once more, where its scenario allows that (`Scenario.asks_again`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +50,7 @@ class Conditions(BaseModel):
     branch: Branch = "on"
     twins: Whole = Field(default=0, ge=0, le=10_000)
     lesion: Tokens | None = None
+    control: bool = False
     label: Label | None = None
     nights: Whole = Field(default=0, ge=0, le=MAX_NIGHTS)
     score_farewells: bool = False

@@ -77,7 +77,7 @@ def test_a_run_without_a_graded_test_has_no_score(tmp_path: Path) -> None:
     assert "0.00–3.00" not in said
     on, file = console(120)
     print_outcomes([outcome, played(tmp_path)], [], on)
-    assert file.getvalue().splitlines()[1].split()[:4] == ["no", "score", "0.30", "0"], "no interval either"
+    assert file.getvalue().splitlines()[2].split()[:4] == ["no", "score", "0.30", "0"], "no interval either"
 
 
 def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) -> None:
@@ -85,7 +85,9 @@ def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) ->
     outcomes.append(Outcome(outcomes[0].folder, outcomes[0].result, StoppedError("stopped")))
     on, file = console(60)
     print_outcomes(outcomes, [outcome.folder for outcome in outcomes[:2]], on)
-    head, *lines = file.getvalue().splitlines()
+    *said, head = file.getvalue().splitlines()[:4]
+    lines = file.getvalue().splitlines()[4:]
+    assert [line.partition(":")[0] for line in said] == ["one at 2k", "two at 2k", "three at 2k"]
     assert head.split() == ["score", "share", "95%", "interval", "chance", "cost", "failed", "run"]
     assert lines[0].split() == ["1.50", "of", "3", "50.0%", "[0.70,", "2.30]", "0.30", "$0.5000", "3", "of", "9", str(outcomes[0].folder)]
     assert lines[2].split()[:4] == ["1.00", "of", "2", "50.0%"]

@@ -43,7 +43,7 @@ from longspan.simulator.measures.memory_losses import OUTCOMES
 from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
 from longspan.simulator.report.figures import FIGURES
 from longspan.simulator.results.effects import Effect, TestEffect
-from longspan.simulator.results.result import Result, ScenarioResult, TestResult
+from longspan.simulator.results.result import Meaning, Result, ScenarioResult, TestResult
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.suite import Suite
@@ -388,6 +388,7 @@ def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
         (Manifest, "`manifest.json`"),
         (Result, "`result.json`"),
         (ScenarioResult, "A scenario"),
+        (Meaning, "A meaning"),
         (TestResult, "A test"),
         (Effect, "An effect"),
     ],

@@ -229,7 +229,7 @@ def test_who_is_given_the_answers_or_has_none_has_no_memory(agent: str, score: f
     assert twins is not None
     assert {(row.score, row.score_without) for row in twins.tests} == {(score, score)}
     assert (twins.difference, twins.share) == (0, None)
-    assert "%" not in told(twins), "nothing is shown"
+    assert "%" not in told(twins, "twin"), "nothing is shown"
 
 
 def test_a_twin_begins_from_the_agents_state_at_its_needle(tmp_path: Path, seen: type[Seen]) -> None:
@@ -426,7 +426,7 @@ def test_the_report_and_show_have_both_scores_of_a_test(tmp_path: Path, capsys: 
     page = (run.path / "report.html").read_text("utf-8")
     assert result.twins is not None
     assert result.lesions is not None
-    assert page.count(told(result.twins)) == page.count(told(result.lesions)) == 1
+    assert page.count(told(result.twins, "twin")) == page.count(told(result.lesions, "lesion")) == 1
     row = result.twins.tests[0]
     with pytest.raises(SystemExit) as ended:
         main(["show", str(run.path), row.test])

@@ -1,0 +1,382 @@
+"""What a score can speak of, and the control that is played beside it: the same tests without distance."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sealing import nameless
+
+import longspan
+from longspan.agents.base import BaseAgent, Reply
+from longspan.agents.reference.notebook import Notebook
+from longspan.simulator.analysis.changes import command_of
+from longspan.simulator.analysis.guessing import against
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.cli import main
+from longspan.simulator.contract.messages import Message
+from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.results.result import Meaning, Result, read_result
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play, replay
+from longspan.simulator.suite.agent_spec import AgentSpec
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
+
+FORGETFUL = "python:tests.simulator.test_controls:Forgetful"
+DEAF = "python:tests.simulator.test_controls:Deaf"
+SCENARIOS = ["colours", "jokes", "sally_anne"]
+
+
+class Forgetful(BaseAgent):
+    """A notebook that is handed the last `window` messages with their replies, and nothing else."""
+
+    def __init__(self, window: str = "20") -> None:
+        super().__init__()
+        self.known: deque[tuple[Message, str]] = deque(maxlen=int(window))
+
+    async def reply(self, message: Message) -> Reply:
+        notebook = Notebook()
+        for earlier, said in self.known:
+            await notebook.observe(earlier, said)
+        reply = await notebook.reply(message)
+        self.known.append((message, reply.text))
+        return Reply(reply.text)
+
+    async def observe(self, message: Message, reply: str) -> None:
+        self.known.append((message, reply))
+
+    async def reset(self) -> None:
+        self.known.clear()
+
+
+class Deaf(BaseAgent):
+    """Cannot do any task: it says the same to everything."""
+
+    async def reply(self, message: Message) -> Reply:
+        return Reply("I see.")
+
+    async def observe(self, message: Message, reply: str) -> None: ...
+
+    async def reset(self) -> None: ...
+
+
+def settings(agent: str = "notebook", scenarios: Sequence[str] = SCENARIOS, tests: int = 4, **more: Any) -> RunSettings:
+    suite = load_suite("ltm").changed([], [], scenarios, tests)
+    return RunSettings(suite=suite, agent=agent, **{"span": 2_000, "seed": 3} | more)
+
+
+def played(out: Path, agent: str = "notebook", **more: Any) -> tuple[RunFolder, Result]:
+    (outcome,) = trio.run(lambda: play([plan(settings(agent, **more), out)]))
+    assert outcome.error is None
+    assert outcome.result is not None
+    return RunFolder(outcome.folder), outcome.result
+
+
+def meaning(result: Result) -> Meaning:
+    assert result.meaning is not None
+    return result.meaning
+
+
+def essential(run: RunFolder, conversation: str) -> list[dict[str, Any]]:
+    """A conversation's events without its name, from which those of its turns are made, and what names the run."""
+    found = []
+    for entry in nameless(run.journal(conversation)):
+        found.append({name: value for name, value in entry.items() if name not in ("conversation", "turn_id", "trace", "repeated")})
+    return found
+
+
+# ---- the control
+
+
+def test_a_control_is_what_isolated_plays_and_changes_nothing_else(tmp_path: Path) -> None:
+    _, plain = played(tmp_path / "plain")
+    alone, isolated = played(tmp_path / "alone", isolated=True)
+    run, result = played(tmp_path / "both", control=True)
+    changed = {"run": plain.run, "control": None, "meaning": plain.meaning}
+    assert result.model_copy(update=changed) == plain
+    assert result.control is not None
+    assert {row.test: row.score_without for row in result.control.tests} == {test.id: test.score for test in isolated.tests}
+    assert {row.test: row.score for row in result.control.tests} == {test.id: test.score for test in plain.tests}
+    for row in result.control.tests:
+        assert essential(run, row.conversation) == essential(alone, row.test)
+    assert (result.control.turns, result.control.conversation_tokens) == (isolated.turns, isolated.tokens)
+    assert trio.run(lambda: replay(run)) == result
+
+
+def test_distance_is_compared_test_by_test_within_each_scenario(tmp_path: Path) -> None:
+    _, result = played(tmp_path, FORGETFUL, control=True, tests=8, scenarios=["colours", "jokes"], span=8_000, filler_size=150)
+    control = result.control
+    assert control is not None
+    assert list(control.scenarios) == ["colours", "jokes"]
+    for name, each in control.scenarios.items():
+        rows = [row for row in control.tests if row.scenario == name]
+        assert each.paired == len(rows) == 8
+        assert each.score == pytest.approx(sum(row.score or 0 for row in rows) / 8)
+        assert each.score_without == pytest.approx(sum(row.score_without or 0 for row in rows) / 8)
+        differences = [row.difference or 0 for row in rows]
+        as_far = [
+            abs(sum(map(prod, zip(signs, differences, strict=True)))) >= abs(sum(differences)) - 1e-9
+            for signs in product((-1, 1), repeat=8)
+        ]
+        assert each.p == pytest.approx(sum(as_far) / len(as_far), abs=1e-6)
+        assert each.interval is not None
+        assert each.interval[0] <= (each.difference or 0) <= each.interval[1]
+    assert control.p is not None
+    assert control.p < 0.05
+    assert (control.difference or 0) < 0
+    assert control.share is None
+
+
+def test_what_a_control_takes_is_estimated_apart(tmp_path: Path) -> None:
+    _, result = played(tmp_path, "oracle", control=True, tests=2)
+    estimated = trio.run(estimate, plan(settings("oracle", control=True, tests=2), tmp_path))
+    assert result.control is not None
+    assert estimated.control is not None
+    assert (estimated.turns, estimated.tokens) == (result.turns, result.tokens)
+    assert estimated.control.conversations == len(result.tests)
+    assert (estimated.control.turns, estimated.control.tokens) == (result.control.turns, result.control.conversation_tokens)
+
+
+def test_where_every_test_is_alone_a_control_is_refused(tmp_path: Path) -> None:
+    diary = load_suite("ltm").model_copy(update={"name": "diary", "scenarios": {"python:tests.diary:Diary": {"entries": 12}}})
+    for asked in (settings(isolated=True, control=True), RunSettings(suite=diary, span=2_000, control=True)):
+        with pytest.raises(InputError, match=r"--control: every test of the run already has a conversation to itself; leave it out"):
+            plan(asked, tmp_path)
+
+
+@pytest.mark.parametrize("kill_at", [7, 60, 140])
+def test_a_run_killed_in_a_control_or_beside_it_is_resumed_to_the_same_figures(kill_at: int, tmp_path: Path) -> None:
+    """A real process is killed halfway through writing an event, and the run is resumed by the command."""
+    out = tmp_path / "killed"
+    code = f"""
+import os, signal
+from longspan.simulator.cli import main
+from longspan.simulator.journal.journal import Journal
+append, written = Journal._append, 0
+def append_or_die(journal, line):
+    global written
+    if written == {kill_at}:
+        append(journal, line[: len(line) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+    written += 1
+    append(journal, line)
+Journal._append = append_or_die
+asked = "--scenario colours --scenario jokes --tests 2 --agent python:tests.durability.agents:Keeper --control".split()
+main(["run", *asked, "--out", {str(out)!r}])
+"""
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    killed = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (folder,) = out.iterdir()
+    with pytest.raises(SystemExit) as ended:
+        main(["resume", str(folder), "--yes", "--trust"])
+    assert ended.value.code == 0
+    more = {"scenarios": ["colours", "jokes"], "tests": 2, "seed": 0}
+    run, whole = played(tmp_path / "whole", "python:tests.durability.agents:Keeper", control=True, **more)
+    again = RunFolder(folder)
+    assert read_result(again).model_copy(update={"run": whole.run}) == whole
+    assert {id: essential(again, id) for id in again.manifest.played} == {id: essential(run, id) for id in run.manifest.played}
+
+
+def test_runs_of_several_seeds_are_compared_by_their_controls_together(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        played(tmp_path, FORGETFUL, control=True, seed=seed, scenarios=["colours"])
+    (table,) = [each for each in tables(load_comparison([tmp_path])) if each.title == "The same tests with and without distance"]
+    (row,) = table.rows
+    loaded = longspan.load(tmp_path)
+    assert row[2:4] == ["8", "2"]
+    rows = loaded.experiments
+    assert set(rows["experiment"]) == {"control"}
+    assert float(row[6]) == pytest.approx(-sum(rows["difference"]) / 8, abs=0.0051)
+
+
+# ---- what a score can speak of
+
+
+def test_planted_agents_are_told_apart(tmp_path: Path) -> None:
+    found = {
+        name: meaning(played(tmp_path / name, agent, **more)[1]).verdict
+        for name, agent, more in (
+            ("remembers", "notebook", {}),
+            ("forgets", FORGETFUL, {"span": 8_000, "filler_size": 150}),
+            ("forgets, with a control", FORGETFUL, {"span": 8_000, "filler_size": 150, "control": True}),
+            ("forgets, isolated", FORGETFUL, {"isolated": True, "scenarios": ["colours", "jokes"]}),
+            ("cannot", DEAF, {}),
+            ("cannot, with a control", DEAF, {"control": True}),
+            ("cannot, isolated", DEAF, {"isolated": True}),
+            ("says nothing", "silent", {}),
+            ("is told", "oracle", {}),
+            ("is told, isolated", "oracle", {"isolated": True}),
+            ("one test", "notebook", {"tests": 1, "scenarios": ["colours"]}),
+            ("one test, isolated", DEAF, {"tests": 1, "scenarios": ["colours"], "isolated": True}),
+            ("only searches", "memory/bm25?answerer=none", {}),
+        )
+    }
+    assert found == {
+        "remembers": "memory",
+        "forgets": "guessing",
+        "forgets, with a control": "memory",
+        "forgets, isolated": "can do",
+        "cannot": "guessing",
+        "cannot, with a control": "cannot do",
+        "cannot, isolated": "cannot do",
+        "says nothing": "guessing",
+        "is told": "ideal",
+        "is told, isolated": "ideal",
+        "one test": "too few",
+        "one test, isolated": "too few",
+        "only searches": "no score",
+    }
+
+
+def test_the_next_command_plays_the_same_tests_without_distance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is copied from the first line, and run as it stands: it then says that the agent cannot do the tasks."""
+    first = ["--scenario", "colours", "--scenario", "jokes", "--tests", "6", "--span", "2k", "--seed", "7", "--agent", "silent"]
+    out, _ = printed(capsys, ["run", *first, "--out", str(tmp_path / "one")])
+    line = next(line for line in out.splitlines() if line.startswith("This score"))
+    assert line.startswith("This score says nothing about memory yet: 0.00 of 2 where guessing earns 0.11 (p = 1.000 over 12 tests).")
+    _, _, command = line.partition("See whether the agent can do the tasks at all: ")
+    assert command.endswith("--isolated")
+    program, *words = shlex.split(command)
+    assert program == "longspan"
+    out, _ = printed(capsys, [*words, "--out", str(tmp_path / "two")])
+    assert "The agent cannot do 12 of the 12 tasks even when nothing lies between: 0.00 of 2 where guessing earns 0.11." in out
+    (one,), (two,) = ((RunFolder(path) for path in (tmp_path / name).iterdir()) for name in ("one", "two"))
+    assert sorted(id for _, each in one.manifest.graded for id in [each.id]) == sorted(each.id for _, each in two.manifest.graded)
+    assert one.manifest.suite == two.manifest.suite
+
+
+def printed(capsys: pytest.CaptureFixture[str], words: Sequence[str]) -> tuple[str, str]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0, err
+    return out, err
+
+
+def test_a_memory_whose_answerer_guesses_is_to_be_looked_at_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, result = played(tmp_path / "one", "memory/bm25?answerer=words&k=1", scenarios=["locations", "trigger_response"], tests=8)
+    found = meaning(result)
+    assert found.verdict == "guessing"
+    assert found.advice == "See what the memory finds, without its answerer"
+    assert "'memory/bm25?k=1&answerer=none'" in found.command
+    out, _ = printed(capsys, [*shlex.split(found.command)[1:], "--out", str(tmp_path / "two")])
+    assert "No test has a score: this says nothing about what the agent answers." in out
+    report = (run.path / "report.html").read_text("utf-8")
+    assert found.sentence in report
+    assert report.index(found.sentence) < report.index('class="score"')
+
+
+@pytest.mark.parametrize(
+    ("spec", "bare"),
+    [
+        ("memory/bm25?answerer=words&k=3", "memory/bm25?k=3&answerer=none"),
+        (
+            "memory/python:mine:Own?answerer=openai/gpt-4o&answerer.temperature=0&context=8k&size=2",
+            "memory/python:mine:Own?size=2&answerer=none",
+        ),
+        ("memory/bm25?answerer=none", None),
+        ("notebook?window=8k", None),
+    ],
+)
+def test_a_memory_is_named_without_its_answerer(spec: str, bare: str | None) -> None:
+    found = AgentSpec.parse(spec).without_answerer
+    assert (None if found is None else str(found)) == bare
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ltm --span 4500 --seed 2 --agent silent --scenario colours --set colours.changes=4 --placement early --pace 5",
+        "ltm --span 2k --agent silent --scenario locations --scenario colours --tests 2 --rules paper --label 'a b' --filler-size 500",
+        "memory --span 3k --agent silent --scenario update --starts-at 2026-05-01T08:00:00 --tokenizer o200k_base --nights 2",
+    ],
+)
+def test_a_command_plays_what_a_run_played(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, ["run", *shlex.split(words), "--out", str(tmp_path / "one")])
+    (one,) = map(RunFolder, (tmp_path / "one").iterdir())
+    printed(capsys, [*shlex.split(command_of(one.manifest))[1:], "--out", str(tmp_path / "two")])
+    (two,) = map(RunFolder, (tmp_path / "two").iterdir())
+    new = {"nonce", "commitment", "run_nonce", "created"}
+    assert one.manifest.model_dump(exclude=new) == two.manifest.model_dump(exclude=new)
+
+
+def test_a_suite_of_ones_own_has_advice_without_a_command(tmp_path: Path) -> None:
+    suite = load_suite("ltm").changed([], [], ["colours"], 6).model_copy(update={"name": "mine"})
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)]))
+    assert outcome.result is not None
+    found = meaning(outcome.result)
+    assert (found.verdict, found.command) == ("guessing", "")
+    assert found.advice == "See whether the agent can do the tasks at all"
+
+
+def test_several_runs_are_judged_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three tests are too few, and six are not."""
+    words = "run --scenario colours --tests 3 --seed 0-1 --agent notebook --agent silent --out".split()
+    out, _ = printed(capsys, [*words, str(tmp_path)])
+    assert "notebook at 2k: This score can speak of memory: 0.67 of 1 where guessing earns 0.07 (p < 0.001 over 6 tests)." in out
+    assert "silent at 2k: This score says nothing about memory yet: " in out
+    assert longspan.load(*(path for path in tmp_path.iterdir() if "notebook" in path.name)).meaning.verdict == "memory"
+    alone = {meaning(read_result(RunFolder(path))).verdict for path in tmp_path.iterdir()}
+    assert alone == {"too few"}
+    (note,) = [line for line in load_comparison([tmp_path]).warnings if "silent" in line]
+    assert note.startswith("silent at 2k: This score says nothing about memory yet: 0.00 of 1 where guessing earns 0.07")
+
+
+# ---- the exact tests
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7), st.data())
+def test_the_exact_tests_are_those_of_all_outcomes(chances: list[float], data: st.DataObject) -> None:
+    scores = [float(data.draw(st.booleans())) for _ in chances]
+    found = against(list(zip(scores, chances, strict=True)))
+
+    def share(probabilities: Sequence[float], wanted: Any) -> float:
+        outcomes = product((0, 1), repeat=len(chances))
+        return sum(
+            prod(each if hit else 1 - each for hit, each in zip(hits, probabilities, strict=True)) for hits in outcomes if wanted(sum(hits))
+        )
+
+    assert found.p == pytest.approx(share(chances, lambda hits: hits >= sum(scores)), abs=1e-9)
+    assert found.p_half == pytest.approx(share([(1 + each) / 2 for each in chances], lambda hits: hits <= sum(scores)), abs=1e-9)
+
+
+@pytest.mark.parametrize("tests", [1, 3, 6, 12, 33, 100])
+@pytest.mark.parametrize("chance", [0.0, 0.05, 0.25, 0.5])
+def test_guessing_seldom_speaks_of_memory_and_remembering_is_never_called_guessing_by_few(tests: int, chance: float) -> None:
+    """Guesses are above chance in at most 5% of runs; an agent that earns half of the rest is called guessing in at most 5%."""
+    random, runs = Random(f"{tests}/{chance}"), 1_000
+    verdicts: dict[float, list[str]] = {0.0: [], 0.5: []}
+    for ability, found in verdicts.items():
+        rate = chance + ability * (1 - chance)
+        for _ in range(runs):
+            found.append(against([(float(random.random() < rate), chance) for _ in range(tests)]).verdict)
+    assert verdicts[0.0].count("above") / runs <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+    assert verdicts[0.5].count("not above") / runs <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+    if tests < 4 and chance < 0.2:
+        assert set(verdicts[0.0] + verdicts[0.5]) == {"too few"}
+    if tests == 100:
+        assert "too few" not in verdicts[0.0] + verdicts[0.5]
+
+
+def test_parts_of_marks_do_not_add_up_to_luck() -> None:
+    assert against([(0.3, 0.02)] * 3 + [(0.0, 0.02)] * 9).p == 1.0
