@@ -92,18 +92,19 @@ def _answered(reply: str, facts: Mapping[str, Any]) -> list[str]:
     """Return the colours that the reply settles on, in a uniform spelling."""
     known = words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
-    settled = settled_words(_undescribed(reply, tuple(candidates)), candidates) or settled_words(reply, candidates)
+    settled = settled_words(_undescribed(reply, frozenset(candidates)), candidates) or settled_words(reply, candidates)
     return list(dict.fromkeys(_spelled(colour) for colour in settled))
 
 
-def _undescribed(reply: str, colours: tuple[str, ...]) -> str:
+def _undescribed(reply: str, colours: frozenset[str]) -> str:
     """Return `reply` without the colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
     return _descriptions(colours).sub(" ", reply) if " " in reply else reply  # a description has several words
 
 
 @lru_cache(maxsize=100)
-def _descriptions(colours: tuple[str, ...]) -> re.Pattern[str]:
-    one = "(?:" + "|".join(re.escape(colour).replace(r"\ ", "[ -]") for colour in sorted(colours, key=len, reverse=True)) + r")(?:ish)?\b"
+def _descriptions(colours: frozenset[str]) -> re.Pattern[str]:
+    longest_first = sorted(colours, key=lambda colour: (-len(colour), colour))
+    one = "(?:" + "|".join(re.escape(colour).replace(r"\ ", "[ -]") for colour in longest_first) + r")(?:ish)?\b"
     likened = r"(?:mix(?:ture)?|blend|cross|combination|hint|touch|dash|shade|tint|hue|tone|between|next to|close to|similar to)"
     few = r"(?:[\w-]{1,20} ){0,3}?"
     several = rf"{few}{one}(?:(?:, | and | & |/|-){few}{one}){{0,4}}"

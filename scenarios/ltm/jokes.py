@@ -169,6 +169,7 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
     return [texts[k] for k in sorted(indices)]
 
 
+@lru_cache(maxsize=10_000)
 def _alike(joke: str, other: str) -> bool:
     """Return whether two texts are one joke: one may be recorded as an earlier version worded it."""
     if joke == other:
