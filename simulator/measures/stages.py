@@ -20,12 +20,16 @@ from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import MemoryResult, Result, StageResult, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Stages"]
+__all__ = ["COLUMNS", "Stages"]
+
+COLUMNS: Final[Mapping[str, type]] = {"kind": str, "stage": str, "k": int, "questions": int}
+"""The columns of the CSV that are about memories alone."""
 
 STAGES_NOTE: Final = (
-    "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Recall@20: the share of it among "
-    "the first 20 memories found. Answered: the score of the answers to the same questions."
+    "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Recall@{k}: the share of it among "
+    "the first {k} memories found."
 )
+ANSWERED_NOTE: Final = " Answered: the score of the answers to the same questions."
 
 Chosen = Callable[[TestResult], bool]
 
@@ -56,8 +60,9 @@ class Stages(Measure):
         memory = result.memory
         if memory is None:
             return Document()
-        found = ", ".join(_found(each) for each in memory.stages if each.stage == "found")
-        lines = [Sentence(f"evidence found: {found}")] if found else []
+        found = [each for each in memory.stages if each.stage == "found"]
+        told = found if result.searched is not None else found[-1:]  # where questions are answered, one line is enough
+        lines = [Sentence(f"evidence found: {', '.join(map(_found, told))}")] if told else []
         return Document(lines=lines, closing=[Sentence(memory.sentence)] if memory.sentence else [])
 
     @classmethod
@@ -67,9 +72,11 @@ class Stages(Measure):
         kinds = kinds_of(each.test for each in counted(side.runs))
         by_kind = side.pairs_by_recall(kinds)
         pairs = pair_table(f"Recall@{side.k}", side.recall_pairs, "same questions", several=len(side.columns) > 1, of="recall")
-        tables = [_table(side), _by_place(side), pairs, *_by_kind(side, kinds, by_kind)]
-        data = [Data("stages", {"kind": str, "stage": str, "k": int, "questions": int}, list(_rows(side, kinds)))]
-        data.append(Data("recall", {"kind": str, "k": int, "questions": int}, list(_pair_rows(side, by_kind))))
+        tables = [_table(side)]
+        if side.by_recall or len({agent for agent, _ in side.memories}) > 1:  # of one memory among other agents, that is enough
+            tables += [_by_place(side), pairs, *_by_kind(side, kinds, by_kind)]
+        data = [Data("stages", COLUMNS, list(_rows(side, kinds)))]
+        data.append(Data("recall", COLUMNS, list(_pair_rows(side, by_kind))))
         verdicts = [Sentence(verdict) for verdict in _verdicts(side)] if side.by_recall else []
         return Document(verdicts=verdicts, first=[table for table in tables if table.rows], leading_data=data)
 
@@ -104,7 +111,7 @@ def _stages(asked: Asked, chosen: Chosen) -> Iterator[StageResult]:
 
 def _found(stage: StageResult) -> str:
     between = "" if stage.interval is None else " [{:.2f}, {:.2f}]".format(*stage.interval)
-    return f"{stage.share:.3f}{between} among the first {stage.k}"
+    return f"{stage.share:.2f}{between} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
 
 
 # ---- side by side
@@ -129,7 +136,9 @@ def _table(side: SideBySide) -> Table:
     columns = ["agent", "span", "questions", "stored", f"recall@{side.k}", "answered", "chance"]
     kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
     rows = [[row[number] for number in kept] for row in rows]
-    return Table(title="Memories by stage [95% interval]", columns=[columns[number] for number in kept], rows=rows, note=STAGES_NOTE)
+    heads = [columns[number] for number in kept]
+    note = STAGES_NOTE.format(k=side.k) + ANSWERED_NOTE * ("answered" in heads)
+    return Table(title="Memories by stage [95% interval]", columns=heads, rows=rows, note=note)
 
 
 def _by_place(side: SideBySide) -> Table:
@@ -160,8 +169,11 @@ def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, 
                 rows.append([one_line(kind), number, *map(_cell, found), *(ps[:1] if two else [])])
         what = "kind" if any(each.test.tags for each in counted(side.runs)) else "scenario"
         columns = [what, "questions", *(one_line(agent) for agent, _ in memories), *(["p (Holm)"] if two else [])]
-        yield Table(title=f"Recall@{side.k} by {what}{column.at} [95% interval]", columns=columns, rows=rows)
-        if len(memories) > 2:
+        have = max((pair.conversations for found in pairs.values() for pair in found), default=0)
+        least = least_conversations(max(1, sum(map(len, pairs.values()))))
+        note = f"{have} conversations cannot show in which {what}s memories differ, however much; {least} can." if 0 < have < least else ""
+        yield Table(title=f"Recall@{side.k} by {what}{column.at} [95% interval]", columns=columns, rows=rows, note=note)
+        if len(memories) > 2 and not note:
             yield _against_best(side, column, what, pairs)
 
 
@@ -245,15 +257,21 @@ def _of_two(side: SideBySide, pair: Pair) -> str:
 
 
 def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: Sequence[Pair]) -> str:
-    best, *others = sorted(agents, key=lambda agent: -_recall(side, agent, column))
-    against = {other: next((pair for pair in pairs if {best, other} == {pair.better, pair.other}), None) for other in others}
-    beaten = [other for other, pair in against.items() if pair is not None and pair.better == best and pair.corrected < ALPHA]
+    recall = {agent: _recall(side, agent, column) for agent in agents}
+    highest = max(recall.values())
+    leaders = [agent for agent in agents if highest - recall[agent] < 1e-9]
+    shown = {(pair.better, pair.other) for pair in pairs if pair.corrected < ALPHA}
+    others = sorted((agent for agent in agents if agent not in leaders), key=lambda agent: -recall[agent])
+    beaten = [other for other in others if all((leader, other) in shown for leader in leaders)]
     rest = [other for other in others if other not in beaten]
-    told = f"{one_line(best)} finds the most{column.at}: recall@{side.k} {_share(side, best, column)}."
+    most = listed([one_line(leader) for leader in leaders])
+    told = f"{most} {'find' if len(leaders) > 1 else 'finds'} the most{column.at}: recall@{side.k} {highest:.2f}."
     if beaten:
-        told += f" It is shown to find more than {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in beaten])}."
+        told += f" That is shown to be more than {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in beaten])}."
     if rest:
-        told += f" No difference is shown from {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in rest])}."
+        told += f" No difference is shown from {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in rest])}"
+        have, least = max(pair.conversations for pair in pairs), least_conversations(len(side.recall_pairs))
+        told += f": {have} conversations cannot show one, however large; {least} can." if have < least else "."
     return told
 
 
@@ -275,5 +293,5 @@ def _counted(pair: Pair) -> str:
 
 def _needed(pair: Pair) -> str:
     if pair.conversations < (least := least_conversations(1)):
-        return f"; fewer than {least} cannot show one"
+        return f", which cannot show one, however large; {least} can"
     return "" if pair.more is None else f"; about {max(1, pair.more):,} more would show this one in four of five cases"

@@ -40,10 +40,11 @@ from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.measures.memory_losses import OUTCOMES
+from longspan.simulator.measures.stages import COLUMNS as MEMORY_COLUMNS
 from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
 from longspan.simulator.report.figures import FIGURES
 from longspan.simulator.results.effects import Effect, TestEffect
-from longspan.simulator.results.result import Meaning, Result, ScenarioResult, TestResult
+from longspan.simulator.results.result import Meaning, MemoryResult, Result, ScenarioResult, StageResult, TestResult
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.suite import Suite
@@ -391,6 +392,8 @@ def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
         (Meaning, "A meaning"),
         (TestResult, "A test"),
         (Effect, "An effect"),
+        (MemoryResult, "A memory"),
+        (StageResult, "A stage"),
     ],
 )
 def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str) -> None:
@@ -400,7 +403,7 @@ def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str
 @pytest.mark.parametrize(
     ("columns", "heading"),
     [
-        ((*COMMON_COLUMNS, *OUTCOMES), "Columns of the CSV"),
+        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, *OUTCOMES), "Columns of the CSV"),
         ((*MESSAGES, *EXPECTED), "To play elsewhere"),
         (TESTS, "The table of tests"),
         (TURNS, "The table of turns"),
