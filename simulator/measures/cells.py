@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar, final
 
 from longspan.simulator.analysis.distances import Distances, Range, range_of
-from longspan.simulator.analysis.statistics import Interval, Observed, interval, spread, total
+from longspan.simulator.analysis.statistics import Interval, interval, spread, total
 from longspan.simulator.analysis.units import observed
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import Status, TestResult
@@ -31,8 +31,7 @@ class Cell:
     of guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status.
     `certified` and `at_distance` are shares of the tests; `certified` is None if no test has a span to keep. `evidence` holds the
     evidence distances of its questions. `spans` is the range of the tests' spans in tokens, as measured with this agent's own replies.
-    `above_chance` is whether the score is shown to be better than guessing: the interval of the score, or else that of all tests alike,
-    lies above it. `folders` holds its runs' seeds and folders.
+    `folders` holds its runs' seeds and folders.
     """
 
     runs: int
@@ -49,7 +48,6 @@ class Cell:
     evidence: Distances
     spans: Range | None
     cost_usd: float | None
-    above_chance: bool
     folders: Sequence[tuple[int, Path]]
 
     @property
@@ -81,8 +79,6 @@ def counted(runs: Sequence[Graded]) -> list[Played]:
 def _cell(runs: Sequence[Graded], tests: Sequence[Played]) -> Cell:
     scenarios = by(tests, lambda each: [each.test.scenario])
     low, high = ({name: [value(each) for each in group] for name, group in scenarios.items()} for value in (_low, _high))
-    seen = observed((run.manifest, [each.test for each in tests if each.run is run]) for run in runs)
-    between, chance = interval(seen), total({name: [each.test.chance for each in group] for name, group in scenarios.items()})
     whole = all(each.test.score is not None for each in tests)
     costs = [run.cost_usd for run in runs]
     statuses: dict[Status, int] = defaultdict(int)
@@ -95,23 +91,16 @@ def _cell(runs: Sequence[Graded], tests: Sequence[Played]) -> Cell:
         score=total(low) if whole else None,
         bounds=(total(low), total(high)),
         spread=spread(low) if whole else None,
-        interval=between,
+        interval=interval(observed((run.manifest, [each.test for each in tests if each.run is run]) for run in runs)),
         maximum=len(scenarios),
-        chance=chance,
+        chance=total({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
         certified=fmean(kept) if (kept := [each.test.certified for each in tests if each.test.certified is not None]) else None,
         at_distance=fmean(each.test.at_distance for each in tests),
         evidence=Distances.of([each.test for each in tests], runs[0].column.span),
         spans=range_of(each.test.span_used for each in tests if each.test.span_used and each.test.exempt != "alone"),
         cost_usd=None if (whole_cost := total_cost(costs)) is None else whole_cost / len(costs),
-        above_chance=between.low > chance if between is not None else _above_chance(seen, tests),
         folders=sorted((run.manifest.seed, run.folder.path) for run in runs),
     )
-
-
-def _above_chance(seen: Sequence[Observed], tests: Sequence[Played]) -> bool:
-    """Return whether tests are shown to be better than guessing, all alike, since each scenario has one alone."""
-    between = interval([each._replace(scenario="") for each in seen])
-    return between is not None and between.low > fmean(each.test.chance for each in tests)
 
 
 def _low(each: Played) -> float:

@@ -26,7 +26,7 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
 from longspan.simulator.measures.group_tables import grouped_tests, one_line
-from longspan.simulator.measures.meaning import silent
+from longspan.simulator.measures.meaning import SPEAKS, Played, meaning_of, silent
 from longspan.simulator.measures.measure import SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
 
@@ -40,11 +40,11 @@ UNCOUNTED: Final = "none of its tests counts toward a score"
 class Comparison:
     """A comparison of agents by their runs.
 
-    `agents` are ranked by their lower bounds, best first. `evidence` holds the evidence distances of each scenario's questions, for all
-    agents together. `narrow` names the scenarios that occur only at some distances. `matrices` hold each agent's score in each test, or its
-    recall if no agent has a score.
-    `data` names the data that the tests are made from. `measured` says what the scores measure, with remarks in brackets. `said` is the
-    document of all other figures.
+    `agents` are ranked best first: memories by recall, others by the lower bounds of their scores. `evidence` holds the evidence
+    distances of each scenario's questions, for all agents together. `narrow` names the scenarios that occur only at some distances.
+    `matrices` hold each agent's score in each test, or its recall if no agent has a score. `data` names the data that the tests are made
+    from. `speaking` are the cells whose scores can speak of memory (see `meaning_of`). `measured` says what the scores measure, with
+    remarks in brackets. `said` is the document of all other figures.
     """
 
     suite: str
@@ -58,6 +58,7 @@ class Comparison:
     narrow: str | None
     matrices: list[TestMatrix]
     side: SideBySide
+    speaking: set[tuple[str, Column]]
     said: Document
     data: list[str]
     measured: str
@@ -83,7 +84,7 @@ class Comparison:
         if not self.side.answering:
             reasons = {test.reason for run in self.side.runs for test in run.result.tests if test.status == "unscored"}
             return f"No test has a score, and so none is shown: {'; '.join(sorted(reasons)):.200}"
-        above = {agent for (agent, _), cell in self.cells.items() if cell.above_chance}
+        above = {agent for agent, _ in self.speaking}
         if not (guessed := [one_line(agent) for agent in self.side.answering if agent not in above]):
             return ""
         if above:
@@ -149,14 +150,14 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     side = SideBySide(runs, _ranked(cells), columns, cells, memories)
     if side.by_recall:
         side = replace(side, agents=_ranked_by_recall(side))
-    agents = side.agents
+    agents, speaking = side.agents, _speaking(runs)
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),
         agents=list(agents),
         columns=columns,
         cells=cells,
-        pairs=_pairs(side),
+        pairs=_pairs(side, speaking),
         scenarios={column: grouped_tests(tests, agents, by_scenario, column) for column in columns},
         evidence={
             column: {name: Distances.of([each.test for each in group], column.span) for name, group in sorted(by_name.items())}
@@ -164,12 +165,13 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
             for by_name in [by((each for each in tests if each.run.column == column), lambda each: [each.test.scenario])]
         },
         side=side,
+        speaking=speaking,
         said=compared(side),
         matrices=test_matrices(runs, score_bounds if side.answering else partial(recall_bounds, k=side.k)),
         narrow=narrow([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
-        warnings=[*silent(runs), *differences(runs), *pooled(runs), *repeated(runs)],
+        warnings=[*silent([run for run in runs if run.agent in side.answering]), *differences(runs), *pooled(runs), *repeated(runs)],
         unusable=[*unusable, *ungraded],
     )
 
@@ -199,6 +201,13 @@ def _ranked_by_recall(side: SideBySide) -> list[str]:
     return sorted(side.agents, key=lambda agent: -recall(agent))
 
 
+def _speaking(runs: Sequence[Graded]) -> set[tuple[str, Column]]:
+    """Return the agents and columns whose scores can speak of memory: they are better than guessing, as far as the tests can tell."""
+    groups = by(runs, _place)
+    played = {key: [Played(run.manifest, run.result.tests, run.result.control) for run in group] for key, group in groups.items()}
+    return {key for key, group in played.items() if meaning_of(group).verdict in SPEAKS}
+
+
 def _place(run: Graded) -> Sequence[tuple[str, Column]]:
     return [(run.agent, run.column)]
 
@@ -206,7 +215,7 @@ def _place(run: Graded) -> Sequence[tuple[str, Column]]:
 # ---- pairs
 
 
-def _pairs(side: SideBySide) -> list[Pair]:
+def _pairs(side: SideBySide, speaking: set[tuple[str, Column]]) -> list[Pair]:
     """Compare each pair of agents in each column where they share tests. Memories whose answers are not shown to be better than guessing
     are not compared by these."""
     by_cell, answering = by(side.runs, _place), side.answering
@@ -214,7 +223,7 @@ def _pairs(side: SideBySide) -> list[Pair]:
         (column, one, other, paired(by_cell[one, column], by_cell[other, column]))
         for column in side.columns
         for one, other in combinations([agent for agent in answering if (agent, column) in by_cell], 2)
-        if not side.by_recall or any(side.cells[agent, column].above_chance for agent in (one, other))
+        if not side.by_recall or {(one, column), (other, column)} & speaking
     ]
     compared = [each for each in shared if each[-1]]
     return corrected(

@@ -23,7 +23,7 @@ from longspan.simulator.results.result import Meaning, Result, TestResult
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["CanSpeak", "Played", "meaning_of", "silent"]
+__all__ = ["SPEAKS", "CanSpeak", "Played", "meaning_of", "silent"]
 
 DONE: Final = 0.5
 """The score from which on a test counts as done."""
