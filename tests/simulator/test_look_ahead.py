@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longspan.simulator.play import look_ahead
 from longspan.simulator.play.look_ahead import Job, fits, plays_out
 
 Chains = Sequence[Sequence[Job]]
@@ -61,6 +63,15 @@ def test_the_first_segment_of_a_test_that_opens_comes_before_all_others(drawn: C
     opening = Job(0, cost + slack, cost)
     if plays_out(0, [*drawn, [opening]], first=True):
         assert any(ends(cost, drawn))
+
+
+@given(chains(), st.integers(0, 5), st.booleans())
+def test_saying_the_most_urgent_first_is_a_short_cut_to_the_same_answer(drawn: Chains, gap: int, first: bool) -> None:
+    apart = [[job._replace(gap=gap) for job in chain] for chain in drawn]
+    answer = plays_out(0, apart, first=first)
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(look_ahead, "_urgent_first", lambda position, chains: False)
+        assert plays_out(0, apart, first=first) == answer
 
 
 def test_nothing_to_say_is_always_said_in_time() -> None:
