@@ -20,11 +20,14 @@ COMPILER: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
 
 
 def environment(*folders: Path, **options: Any) -> Environment:
-    """Return an environment that looks for templates in these folders, in this order. HTML is escaped only with `autoescape`."""
+    """Return an environment that looks for templates in these folders, in this order. HTML is escaped only with `autoescape`.
+
+    A template is read once: Jinja would look for a newer file each time that a template imports another.
+    """
     loader: BaseLoader = FileSystemLoader(folders)
     options = {"autoescape": False, **options}
     bytecode_cache = _CompiledTemplates({name: value for name, value in options.items() if not callable(value)})
-    return Environment(loader=loader, undefined=StrictUndefined, bytecode_cache=bytecode_cache, **options)  # noqa: S701
+    return Environment(loader=loader, undefined=StrictUndefined, bytecode_cache=bytecode_cache, auto_reload=False, **options)  # noqa: S701
 
 
 class _CompiledTemplates(BytecodeCache):
