@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ from pydantic import Field
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.script import Line
 
-__all__ = ["Similar", "people", "planted", "with_asides", "without_others"]
+__all__ = ["Similar", "people", "planted", "with_asides"]
 
 Similar = Annotated[int, Field(ge=0, le=50, exclude_if=lambda number: number == 0)]
 """How many similar facts are told between the last needle and the question. Without any, the parameter is not journaled: a test is the
@@ -35,15 +34,3 @@ def planted(facts: Mapping[str, Any], told: str | None = None) -> dict[str, floa
     numbers: dict[str, float] = {"similar": len(facts.get("similar", ()))}
     changes = facts.get(told, ()) if told is not None else ()
     return numbers | {"updates": len(changes) - 1} if changes else numbers
-
-
-def without_others(reply: str, others: Iterable[str]) -> str:
-    """Return a reply without the clauses that name one of the user's people ("your aunt's is teal"): they do not answer for the user."""
-    named = "|".join(map(re.escape, others))
-    if not named:
-        return reply
-    other = re.compile(rf"\byour {{1,3}}(?:{named})\b", re.IGNORECASE)
-    return "".join(" " if other.search(clause) else clause for clause in _CLAUSES.split(reply))
-
-
-_CLAUSES = re.compile(r"([.!?;,()\n\u2013\u2014]|\b(?:and|while|whereas|but|though|although|not)\b)", re.IGNORECASE)

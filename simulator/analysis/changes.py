@@ -14,7 +14,7 @@ from longspan.simulator.base.installed import suites
 from longspan.simulator.base.terminal import typed
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
-from longspan.simulator.suite.suite import Suite, load_suite
+from longspan.simulator.suite.suite import OF_THE_RUN, Suite, load_suite
 
 __all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "command_of", "data_of"]
 
@@ -119,7 +119,7 @@ def command_of(manifest: Manifest, **changes: Any) -> str:
     for scenario, parameters in suite.scenarios.items():
         known = usual.scenarios.get(scenario, {})
         for name, value in parameters.items():
-            if name != "tokenizer" and known.get(name) != value:
+            if name not in OF_THE_RUN and known.get(name) != value:
                 words += ["--set", f"{scenario}.{name}={json.dumps(value, ensure_ascii=False, default=str)}"]
     return typed(*words)
 
@@ -138,7 +138,7 @@ def _changed(manifest: Manifest, usual: Suite | None) -> Iterator[str]:
         known = usual.scenarios.get(scenario, {}) if usual is not None else parameters
         for name, value in parameters.items():
             sha256 = manifest.data.get(f"{scenario}.{name}")
-            if name != "tokenizer" and (sha256 or known.get(name) != value):
+            if name not in OF_THE_RUN and (sha256 or known.get(name) != value):
                 told = _named(str(value), sha256) if sha256 else _short(value)
                 yield f"{f'{scenario}.' if len(scenarios) > 1 else ''}{name} {told}"
 

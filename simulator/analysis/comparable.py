@@ -195,9 +195,10 @@ def _seeds(runs: Sequence[Graded]) -> list[str]:
 
 
 def _parameters(manifest: Manifest) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each scenario that determine its tests. Data are identified by their content, not by their path."""
+    """Return the parameters of each scenario that determine its tests, but for the span. Data are identified by their content, not by their
+    path."""
     return {
-        name: {key: manifest.data.get(f"{name}.{key}", value) for key, value in given.items() if key != "rules"}
+        name: {key: manifest.data.get(f"{name}.{key}", value) for key, value in given.items() if key not in ("rules", "span")}
         for name, given in manifest.suite.scenarios.items()
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Final, NamedTuple, final
 
+from longspan.simulator.base.sizes import short
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.result import Result, TestResult
 
@@ -23,7 +24,6 @@ __all__ = [
     "points",
     "question_scores",
     "range_of",
-    "short",
     "spans_kept",
     "spans_said",
 ]
@@ -211,14 +211,6 @@ def _text(found: Range | None, figure: Callable[[float], str], unit: str) -> str
         return "–"
     middle, low, high = map(figure, found)
     return f"{middle}{unit}" if low == high else f"{middle}{unit} ({low}–{high})"
-
-
-def short(tokens: float) -> str:
-    """Format a number of tokens in at most four characters up to 999 million: 812, 1.2k, 31k, 451k, 1.4M."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if tokens >= 0.9995 * size:
-            return f"{tokens / size:.{tokens < 9.95 * size:d}f}{letter}"
-    return f"{tokens:.0f}"
 
 
 # ---- in sentences

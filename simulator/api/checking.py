@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.api.agents import AnyAgent
-from longspan.simulator.api.playing import run
+from longspan.simulator.api.playing import planned, run
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.sizes import parse_size
+from longspan.simulator.results.reach import check_reach, span_for
 
 __all__ = ["check", "failure"]
 
@@ -22,7 +25,8 @@ SHOWN: Final = 3
 def check(
     agent: AnyAgent,
     *,
-    suite: str = "ltm",
+    suite: str | None = None,
+    reaches: int | str | None = None,
     at_least: float | None = None,
     no_worse_than: str | Path | None = None,
     margin: float = 0.0,
@@ -32,7 +36,9 @@ def check(
 ) -> Results:
     """Play a suite against an agent, and assert how much it remembers. Returns the results.
 
-    `suite` may include a span, as in "ltm@2k". `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
+    `suite` may include a span, as in "ltm@2k". `reaches`: how many tokens back the agent must remember plain facts, such as 8_000 or "8k",
+    as every agent is dealt them; of several runs, the middle one counts. The suite is then `reach` by default, at a span that shows it,
+    and otherwise `ltm`. `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
     runs, with at least five seeds and preferably eight. The fall is tested as by `longspan compare --fail-if-worse`, and may be up to
     `margin` of full marks. `seeds`: 0 by default, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. The
     other parameters are the same as for `longspan.run`.
@@ -41,13 +47,21 @@ def check(
     Raises InputError and AgentError as `longspan.run` does.
     """
     __tracebackhide__ = True
-    if at_least is None and no_worse_than is None:
-        raise InputError("longspan.check: say what is to be checked, by at_least=0.8 or no_worse_than='baseline'")
+    if at_least is None and no_worse_than is None and reaches is None:
+        raise InputError("longspan.check: say what is to be checked, by reaches=8_000, at_least=0.8 or no_worse_than='baseline'")
+    wanted = parse_size(str(reaches)) if reaches is not None else None
+    if suite is None:
+        suite = "ltm" if wanted is None else f"reach@{span_for(wanted)}"
     baseline = load(no_worse_than) if no_worse_than is not None else None
     if seeds is None:
         seeds = sorted(set(baseline.tests["seed"])) if baseline is not None else 0
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="longspan-"))
+    if wanted is not None:
+        for each in planned(suite, agent=agent, seeds=seeds, **settings):
+            check_reach(each.manifest, chain.from_iterable(each.tests.values()), wanted)
     results = run(suite, agent=agent, seeds=seeds, out=folder, **{"progress": False} | settings)
+    if wanted is not None and (short := results.short_of(wanted)) is not None:
+        raise AssertionError(f"{results!r}\n{short}\n\nthe runs: {folder}")
     if at_least is not None and results.share < at_least - 1e-9:
         raise AssertionError(_told(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder))
     if baseline is not None and (fall := results.compare(baseline, margin=margin)).verdict != "not worse":

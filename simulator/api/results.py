@@ -25,6 +25,7 @@ from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.reading import Reading
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
 from longspan.simulator.results.graded_runs import load as load_runs
+from longspan.simulator.results.reach import ReachOf, falls_short
 from longspan.simulator.results.result import Meaning
 
 __all__ = ["Page", "Results", "load"]
@@ -90,6 +91,15 @@ class Results:
     def folders(self) -> list[Path]:
         """The runs' folders."""
         return [run.folder.path for run in self._runs]
+
+    @property
+    def reach(self) -> list[ReachOf]:
+        """How far back plain facts are recalled, for each run that asked for them at many distances; of a memory, its last stage."""
+        return [run.result.reach[0] for run in self._runs if run.result.reach]
+
+    def short_of(self, reach: int) -> str | None:
+        """Return a sentence if the runs, which are one agent's, fall short of a reach in tokens; None if they do not."""
+        return falls_short([run.result.reach for run in self._runs], reach)
 
     @property
     def left_out(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Token counts as users write them: `2k`, `1.5k`, `500000`."""
+"""Token counts as users write them: `2k`, `1.5k`, `500000`; and in few characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["MAX_TOKENS", "Tokens", "is_size", "parse_size"]
+__all__ = ["MAX_TOKENS", "Tokens", "is_size", "parse_size", "short"]
 
 MAX_TOKENS: Final = 1_000_000_000
 """The largest number of tokens allowed in a span, a window and the like."""
@@ -48,3 +48,11 @@ def _tokens(value: object) -> int:
 
 Tokens = Annotated[int, BeforeValidator(_tokens), Field(le=MAX_TOKENS)]
 """A pydantic field type for a number of tokens: an integer, or a string that `parse_size` accepts."""
+
+
+def short(tokens: float) -> str:
+    """Format a number of tokens in at most four characters up to 999 million: 812, 1.2k, 31k, 451k, 1.4M."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if tokens >= 0.9995 * size:
+            return f"{tokens / size:.{tokens < 9.95 * size:d}f}{letter}"
+    return f"{tokens:.0f}"

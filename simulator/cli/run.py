@@ -9,9 +9,12 @@ import typer
 
 from longspan.simulator.base.integers import whole
 from longspan.simulator.base.terminal import say_json
-from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, takes_grid
+from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, size, takes_grid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longspan.simulator.results.reach import ReachOf
     from longspan.simulator.running.runner import Outcome
 
 __all__ = ["FailedOption", "exit_code", "finish", "run"]
@@ -29,6 +32,13 @@ FailUnderOption = Annotated[
     ),
 ]
 
+FailUnderReachOption = Annotated[
+    int | None,
+    typer.Option(
+        "--fail-under-reach", help="Exit with 1 if an agent's reach is less than this many tokens, such as 8k.", parser=size, metavar="S"
+    ),
+]
+
 JunitOption = Annotated[Path | None, typer.Option(help="Also write the tests as JUnit XML; full marks pass.", metavar="FILE")]
 
 
@@ -42,6 +52,7 @@ def run(
     out: Annotated[Path, typer.Option(help="The folder for runs.", metavar="DIR")] = Path("runs"),
     failed: FailedOption = 5,
     fail_under: FailUnderOption = None,
+    fail_under_reach: FailUnderReachOption = None,
     junit: JunitOption = None,
     replies: RepliesOption = None,
     otel: OtelOption = False,
@@ -52,6 +63,7 @@ def run(
     --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a run
     of its own; all are played at the same time.
     """
+    from itertools import chain
     from math import inf
 
     import trio
@@ -72,6 +84,11 @@ def run(
     with telling(otel):
         with keeping(replies) as kept:
             plans = [plan(settings, out) for settings in options.grid().runs()]
+            if fail_under_reach is not None:
+                from longspan.simulator.results.reach import check_reach
+
+                for each in plans:
+                    check_reach(each.manifest, chain.from_iterable(each.tests.values()), fail_under_reach)
             for note in repetitions(plans):
                 complain(note)
             with Progress([] if json_ else plans) as progress:
@@ -79,7 +96,7 @@ def run(
                 outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit, seconds=time_limit or inf))
         if kept is not None:
             complain(kept.summary)
-        return max(finish(outcomes, json_, failed), _gate(outcomes, fail_under, junit))
+        return max(finish(outcomes, json_, failed), _gate(outcomes, fail_under, junit), _gate_reach(outcomes, fail_under_reach))
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
@@ -101,6 +118,23 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
     for (where, by), share in below.items():
         complain(f"longspan: {where} scores {share:.1%} of full marks{by}, less than --fail-under {fail_under:g}")
     return 1 if below else 0
+
+
+def _gate_reach(outcomes: list[Outcome], wanted: int | None) -> int:
+    """Return 1 if an agent's reach at a span falls short of the one that is wanted, in tokens, else 0."""
+    if wanted is None:
+        return 0
+    from longspan.simulator.base.terminal import complain
+    from longspan.simulator.results.reach import falls_short
+
+    runs: dict[tuple[str, int], list[Sequence[ReachOf]]] = {}
+    for outcome in outcomes:
+        if outcome.result is not None:
+            runs.setdefault((outcome.result.agent, outcome.result.span), []).append(outcome.result.reach)
+    short = {agent: why for (agent, _), stages in runs.items() if (why := falls_short(stages, wanted)) is not None}
+    for agent, why in short.items():
+        complain(f"longspan: {agent}: {why}")
+    return 1 if short else 0
 
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:

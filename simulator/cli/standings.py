@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import final
 
-from longspan.simulator.analysis.distances import short
+from longspan.simulator.base.sizes import short
 from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.transcript import Change, Turn
 from longspan.simulator.play.dry_run import Length, dry_run

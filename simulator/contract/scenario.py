@@ -65,6 +65,10 @@ class Scenario(BaseModel, ABC):
     early: ClassVar[bool] = True
     """Whether all needles can be placed early."""
 
+    ladder: ClassVar[bool] = False
+    """Whether its tests ask for facts at distances up to nine tenths of the span, so that they show how far back an agent remembers. Their
+    items are then rungs (see `contract.rungs`)."""
+
     asks_again: ClassVar[bool] = False
     """Whether repeating the last question after the farewell shows what the agent still reveals: `grade` then reads the reply to the
     repeated question instead of the answer. For scripted scenarios with a farewell that asks to forget, and a question that means the same

@@ -109,6 +109,9 @@ class Script:
     only tells turns and is not graded. Both are `alone`. `tags` are words to select and group tests by, beginning with a kind of question.
     A test that does not count (`counts`) is graded, but is left out of its scenario's score.
 
+    With `keeps_places`, each segment has a place in the span (`at`) that no placement moves. What lies between two segments is then the
+    test's own business.
+
     `recorded` is a digest of the recorded history, meeting or the like that the test is about, or None if the seed makes the test. Tests
     about the same recording are not independent of each other, whatever their seeds are.
     """
@@ -122,6 +125,7 @@ class Script:
     tags: Sequence[str] = ()
     counts: bool = True
     recorded: str | None = None
+    keeps_places: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.lines) == bool(self.outline):
@@ -140,6 +144,10 @@ class Script:
             raise ScenarioError("a script's first line, and a line together with the one before, cannot have a pause")
         if not self.alone and (self.trunk is not None or any(line.asks and line.sent_at is not None for line in self.lines)):
             raise ScenarioError("a script with a trunk, or with a question that has a date, has a conversation to itself: set alone=True")
+        if self.keeps_places and None in [
+            part.at for part in ([self.lines[head] for head in self.heads()] if self.lines else self.outline)
+        ]:
+            raise ScenarioError("a script that keeps its places gives one (at) to each of its segments")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) and tag and _is_json(tag) for tag in self.tags):
             raise ScenarioError(f"a script's tags must be a sequence of words, got {self.tags!r:.80}")
         if self.recorded is not None and not re.fullmatch(DIGEST, str(self.recorded)):
@@ -169,6 +177,8 @@ class Script:
         test, any segment may be either). `uniform` spaces them evenly. `early` puts all lines that are not questions in the first tenth.
         Asides are placed last, in the spaces between the other lines, which are placed as if there were no asides.
         """
+        if self.keeps_places:
+            return self
         if self.outline:
             needed = [[number - 1] if number else [] for number in range(len(self.outline))]
             places = _places([segment.at for segment in self.outline], needed, placement, random)
@@ -221,6 +231,8 @@ class Script:
                 segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + replies, told=[*last.told, *dates])
             else:
                 segments.append(Segment(line.at, tokens, replies, pause=line.pause, told=dates))
+        if self.keeps_places:
+            return segments or list(self.outline)
         if placement == "early":
             asides = self._asides()
             told = [not self.lines[head].asks and head not in asides for head in self.heads()]

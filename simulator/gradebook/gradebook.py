@@ -18,6 +18,7 @@ from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.contract.graded_record import Exchange, Grade
 from longspan.simulator.contract.queries import JudgeAnswers
+from longspan.simulator.contract.rungs import unanswered
 from longspan.simulator.contract.scenario import Scenario, description, measured
 from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal.events import Event, Settled
@@ -135,8 +136,6 @@ class Gradebook:
             return Grade(score=None, reason=UNKNOWN)
         if test.tells:
             return Grade(score=None, reason="it tells a history that others ask about")
-        if test.unanswered:
-            return Grade(score=None, reason=UNANSWERED)
         try:
             record = replace(self.transcripts[conversation].record(test), judged=answers)
             grade = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
@@ -146,6 +145,8 @@ class Gradebook:
             if not is_fault(error):
                 raise
             return Grade(score=None, reason=self._failed(conversation, test, "grade", error))
+        if test.unanswered:  # where its questions stand on a ladder is known without an answer
+            return Grade(score=None, reason=UNANSWERED, items=unanswered(grade.items))
         if record.unread:
             grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
         if test.unjudged is not None:

@@ -21,6 +21,7 @@ from longspan.simulator.measures.measure import Measure, SideBySide
 from longspan.simulator.measures.memory_losses import WhereLost
 from longspan.simulator.measures.nights import Nights
 from longspan.simulator.measures.own_figures import OwnFigures
+from longspan.simulator.measures.reach import Reach
 from longspan.simulator.measures.refusals import Refusals
 from longspan.simulator.measures.skills import Skills
 from longspan.simulator.measures.stages import Stages
@@ -32,6 +33,7 @@ __all__ = ["MEASURES", "compared", "listed", "shown"]
 
 MEASURES: Final[Sequence[type[Measure]]] = (
     CanSpeak,
+    Reach,
     Refusals,
     Leaks,
     Stages,

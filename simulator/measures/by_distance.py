@@ -7,9 +7,10 @@ from math import inf
 from typing import Final, final
 
 from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate
-from longspan.simulator.analysis.distances import Point, short
+from longspan.simulator.analysis.distances import Point
 from longspan.simulator.analysis.groups import Group, by_distance, grouped, in_order
 from longspan.simulator.base.document import Data, Document
+from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
 from longspan.simulator.measures.group_tables import Row, group_rows, one_line, place, side_by_side
 from longspan.simulator.measures.measure import Measure, SideBySide

@@ -14,6 +14,7 @@ from longspan.simulator.analysis.statistics import permutation_p, total
 from longspan.simulator.analysis.units import Key, keys
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.contract.rungs import rungs
 from longspan.simulator.measures.experiments import effect_of, p_told
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.measures.memory_losses import outcomes
@@ -54,6 +55,8 @@ class CanSpeak(Measure):
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        if any(test.counts and rungs(test.items) for test in run.tests):
+            return {"meaning": None}  # how far back it remembers says more
         return {"meaning": meaning_of([Played(run.manifest, run.tests, effect_of(run, "control"))])}
 
     @classmethod
@@ -77,6 +80,8 @@ def _openings(runs: Iterable[Graded]) -> list[tuple[str, Meaning]]:
     """Return what the scores of several runs can speak of: of each agent's runs of the same tests together, with their name."""
     groups: dict[tuple[str, Column, str], list[Played]] = {}
     for run in runs:
+        if run.result.reach:
+            continue
         key = (run.agent, run.column, played(run.manifest))
         groups.setdefault(key, []).append(Played(run.manifest, run.result.tests, run.result.control))
     several = len({tests for *_, tests in groups}) > 1

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from longspan.simulator.analysis.distances import Distances, short
+from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.analysis.statistics import ADVISED, least_conversations
 from longspan.simulator.base.document import Data
+from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.measures.comparing import Comparison

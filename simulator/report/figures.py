@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import log2
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from longspan.simulator.analysis.distances import short
+from longspan.simulator.base.sizes import short
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.measures.comparing import Comparison

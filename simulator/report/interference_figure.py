@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from longspan.simulator.analysis.distances import short
 from longspan.simulator.analysis.interference import CAUSES, Cause, Interference, Level
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.sizes import short
 from longspan.simulator.report.figures import INK, WIDE, Format, agent_lines, draw_legend, draw_level, level_marks, line_look, render
 from longspan.simulator.report.styles import Style, styles
 

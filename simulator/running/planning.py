@@ -123,7 +123,7 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
         raise InputError("--placement early only works with generated tests; leave it out, because definitions place their own lines")
     settings = settings.model_copy(
         update={
-            "suite": settings.suite.counted_in(settings.tokenizer),
+            "suite": settings.suite.played_with(settings.tokenizer, settings.span),
             "agent": str(spec),
             "judge": str(resolved_spec(AgentSpec.parse(settings.judge))) if settings.judge is not None else None,
             "filler": resolved(settings.filler) if settings.filler else None,

@@ -22,10 +22,13 @@ from longspan.simulator.contract.script import Placement, Script
 from longspan.simulator.files.reading import read_packed, resolved
 from longspan.simulator.suite.plugins import make_scenario, path_parameters, scenario_class
 
-__all__ = ["Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
+__all__ = ["OF_THE_RUN", "Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
 
 ID = r"[a-z0-9][a-z0-9_-]{0,40}"
 """A pattern for test ids within a scenario."""
+
+OF_THE_RUN: Final = ("tokenizer", "span")
+"""Parameters that have the run's value in all scenarios that have them."""
 
 MAX_BYTES: Final = 1 << 20
 """The largest YAML file that is read."""
@@ -83,14 +86,15 @@ class Suite(BaseModel):
             if parameters.get(name) is not None
         }
 
-    def counted_in(self, tokenizer: str) -> Suite:
-        """Return the suite with the parameter `tokenizer` set to the run's in all scenarios that have one. Raises InputError."""
+    def played_with(self, tokenizer: str, span: int) -> Suite:
+        """Return the suite with the run's `tokenizer` and `span` in all scenarios with such a parameter. Raises InputError."""
         chosen = dict(self.scenarios)
         for name, parameters in self.scenarios.items():
-            if "tokenizer" in scenario_class(name).model_fields:
-                if parameters.get("tokenizer", tokenizer) != tokenizer:
-                    raise InputError(f"scenario {name}: it uses the run's tokenizer, {tokenizer}; use --tokenizer instead of the parameter")
-                chosen[name] = parameters | {"tokenizer": tokenizer}
+            fields = scenario_class(name).model_fields
+            own = {key: value for key, value in zip(OF_THE_RUN, (tokenizer, span), strict=True) if key in fields}
+            if wrong := next((key for key, value in own.items() if parameters.get(key, value) != value), None):
+                raise InputError(f"scenario {name}: it uses the run's {wrong}, {own[wrong]}; use --{wrong} instead of the parameter")
+            chosen[name] = parameters | own
         return self.model_copy(update={"scenarios": chosen})
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import typer
 from pydantic_core import SchemaError
-from tests import forked
 from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
@@ -57,8 +56,7 @@ MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
 
 def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    done = forked.longspan(*arguments, where=where, stdin=stdin)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    return subprocess.run([*MAIN, *arguments], cwd=where, capture_output=True, text=True, input=stdin, check=False, timeout=120)
 
 
 @pytest.mark.parametrize(

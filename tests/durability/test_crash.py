@@ -8,6 +8,7 @@ By default a tenth of the kills, drawn by a seed, are tested. To test all:
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -33,7 +34,6 @@ from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.suite.trust import admit
 from tests.durability import agents
-from tests.forked import PROCESSES
 from tests.sealing import nameless
 
 PEER = Path(__file__).parent / "peer.py"
@@ -43,6 +43,11 @@ AGENTS["ExecDeaf"] = f"exec:{sys.executable} -S {PEER} deaf"
 SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
 
 Whole = Callable[..., list[dict[str, Any]]]
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(
+    ["longspan.simulator.running.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"]
+)
 
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
@@ -97,7 +102,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 def crash(out: Path, agent: str, span: int, tests: int = 3, *, kill_at: int | None = None, after: float | None = None) -> bool:
     """Start a run and kill it at an event or after some seconds. Return whether it had begun."""
-    process = PROCESSES.Process(target=begin, args=(out, agent, span, tests, kill_at))
+    process = processes.Process(target=begin, args=(out, agent, span, tests, kill_at))
     process.start()
     process.join(after)
     process.kill()
@@ -191,7 +196,7 @@ def test_a_run_killed_repeatedly_finishes(tmp_path: Path, whole: Whole) -> None:
     assert crash(tmp_path, "Keeper", 2_000, kill_at=40)
     run = only(tmp_path)
     for _ in range(10):
-        process = PROCESSES.Process(target=resume_and_die, args=(run.path, 45))
+        process = processes.Process(target=resume_and_die, args=(run.path, 45))
         process.start()
         process.join()
     assert survives(tmp_path, "Keeper") == expected

@@ -14,8 +14,9 @@ import pytest
 import trio
 
 from longspan.simulator.analysis.distance_curve import distance_curve
-from longspan.simulator.analysis.distances import Distances, PlacedQuestion, Point, asked, narrow, points, short, spans_kept, spans_said
+from longspan.simulator.analysis.distances import Distances, PlacedQuestion, Point, asked, narrow, points, spans_kept, spans_said
 from longspan.simulator.archive.run_folder import Correction, RunFolder
+from longspan.simulator.base.sizes import short
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.graded_record import Item

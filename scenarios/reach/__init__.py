@@ -1,0 +1,1 @@
+"""The suite `reach`: plain facts at every distance."""

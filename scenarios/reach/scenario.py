@@ -1,0 +1,232 @@
+"""Reach: plain facts, each told in a sentence and asked for once, at distances from nothing at all to the whole span."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+from itertools import groupby
+from random import Random
+from statistics import fmean
+from typing import Any, ClassVar, Final, Literal, NamedTuple, final
+
+from pydantic import Field
+
+from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, UPDATES, named, values
+from longspan.scenarios.reach.ladder import Sizes, Slots, distances, places
+from longspan.scenarios.reach.wording import Wording
+from longspan.scenarios.shared.deck import Deck
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
+from longspan.simulator.contract.rungs import rung
+from longspan.simulator.contract.scenario import Scenario, Skill
+from longspan.simulator.contract.script import Line, Script
+from longspan.simulator.filler.draws import listed
+from longspan.simulator.grading.matching import some
+
+__all__ = ["Reach"]
+
+Strand = Literal["plain facts", "updates", "lists of three"]
+
+THREE: Final = 3
+
+NEAR: Final = 600
+"""Tokens up to which distances are short: these are placed first, since only neighbours will do."""
+
+PAUSES: Final = (timedelta(hours=2), timedelta(hours=9), timedelta(days=1), timedelta(days=3))
+"""Virtual time that may pass between two messages that are not said in one go."""
+PAUSED: Final = 8
+"""A test pauses before one in so many of its messages."""
+
+
+class _Fact(NamedTuple):
+    """A question, and what is told for it: one value that counts, an old one and the one that replaced it, or three."""
+
+    strand: Strand
+    kind: str
+    who: str
+    values: tuple[str, ...]
+
+    @property
+    def expected(self) -> list[str]:
+        return list(self.values[-1:] if self.strand == "updates" else self.values)
+
+
+@final
+class _Dealer:
+    """Deals facts. No person has two facts of a kind, and no two facts of a kind have the same values, as long as there are enough."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._people = {kind: Deck[str](random, words("people")) for kind in KINDS}
+        self._values = {kind: Deck[str](random, values(kind)) for kind in KINDS}
+
+    def facts(self, strand: Strand, kinds: Sequence[str], number: int) -> list[_Fact]:
+        told = {"plain facts": 1, "updates": 2, "lists of three": THREE}[strand]
+        order = Deck[str](self._random, kinds)
+        found = []
+        for _ in range(number):
+            kind = order.deal()
+            drawn: list[str] = []
+            while len(drawn) < told:  # a deck that is shuffled anew may deal the same value again
+                if (value := self._values[kind].deal()) not in drawn:
+                    drawn.append(value)
+            found.append(_Fact(strand, kind, self._people[kind].deal(), tuple(drawn)))
+        return found
+
+
+@final
+class Reach(Scenario):
+    """Plain facts are told in a sentence each, and each is asked for once, at a distance from a ladder that goes up to the span.
+
+    The distances are even on a logarithmic scale, from 100 tokens to nine tenths of the span. Some facts are asked for in the message
+    that tells them: an agent that cannot answer these cannot do the task, so that the others say nothing about its memory. Facts that are
+    changed once (the new value counts) and three things told one by one (all three count) are asked for at such distances, too. The score
+    is the mean over what was asked for later.
+
+    A reply is right if it settles on the value (see settled_words), and of a list, by the share of its three things that it names, less
+    a share for each other one.
+    """
+
+    name: ClassVar[str] = "reach"
+    skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+    topics: ClassVar[frozenset[str]] = frozenset({"facts about people"})
+    early: ClassVar[bool] = False
+    ladder: ClassVar[bool] = True
+
+    span: int = Field(default=8000, ge=500, le=10**9)
+
+    def make(self, random: Random) -> Script:
+        return self._script(random, _Dealer(random))
+
+    def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
+        """Yield tests that share no facts, as long as there are enough people."""
+        dealer = _Dealer(Random(f"{seed}/facts"))
+        for number in range(1, tests + 1):
+            yield str(number), self._script(Random(f"{seed}/{number}"), dealer)
+
+    def _script(self, random: Random, dealer: _Dealer) -> Script:
+        sizes = Sizes.of(self.span)
+        at = places(sizes.messages, self.span, random)
+        told = _placed(sizes, self.span, Slots(at, random), dealer, random)
+        lines: list[Line] = []
+        needles: dict[_Fact, list[int]] = {}
+        asked: list[dict[str, Any]] = []
+        wording = Wording(self.name)
+        for slot, (fact, part) in sorted(told.items()):
+            text, asks = _said(wording, random, fact, part)
+            needs = tuple(needles.get(fact, ())) if asks else None
+            if asks:
+                asked.append(fact._asdict() | {"values": list(fact.values), "expected": fact.expected, "at_once": part is None})
+            else:
+                needles.setdefault(fact, []).append(sum(map(len, needles.values())))
+            pause = random.choice(PAUSES) if slot and not random.randrange(PAUSED) else timedelta(0)
+            place = round(at[slot] / self.span, 6)
+            lines.append(Line(text, _ideal(fact) if asks else "OK.", asks=asks, needle=not asks, needs=needs, at=place, pause=pause))
+        return Script(facts={"asked": asked}, lines=lines, keeps_places=True)
+
+    def chance(self, facts: Mapping[str, Any]) -> float:
+        return fmean(_chance(about["kind"]) for about in facts["asked"] if not about["at_once"])
+
+    def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
+        """Return the newest message alone where a value was changed."""
+        wanted = super().needed(facts, number, question, needles)
+        return wanted[-1:] if facts["asked"][number]["strand"] == "updates" else wanted
+
+    def guess(self, message: str) -> str | None:
+        wording, random = Wording(self.name), Random(message)
+        for kind in KINDS:
+            for end, question in ((len(message) - len(text), text) for text in _questions(wording, kind, message)):
+                told = wording.read(f"told_{kind}", message[:end].strip())
+                if told is not None:
+                    return _sentence([told["value"]])
+                if not message[:end].strip() and wording.read(f"asked_{kind}", question) is not None:
+                    return _sentence([random.choice(values(kind))])
+        return None
+
+    def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
+        items = [_item(about, answer) for about, answer in zip(facts["asked"], record.answers, strict=False)]
+        later = [item for item, about in zip(items, facts["asked"], strict=False) if not about["at_once"]]
+        parts = [
+            f"{strand}: {sum(item.score or 0 for item in group):.3g} of {len(group)}"
+            for strand, found in groupby(sorted(items, key=_strand), key=_strand)
+            if (group := list(found))
+        ]
+        return Grade(
+            score=fmean(item.score or 0 for item in later) if later else None,
+            reason=f"recalled {listed(parts)}",
+            turns=tuple(answer.turn for answer in record.answers),
+            items=tuple(items),
+        )
+
+
+def _placed(sizes: Sizes, span: int, slots: Slots, dealer: _Dealer, random: Random) -> dict[int, tuple[_Fact, int | None]]:
+    """Return what is said in each slot: a fact and the number of its message; None for a fact that is asked for at once."""
+    said: dict[int, tuple[_Fact, int | None]] = {}
+
+    def put(fact: _Fact, taken: Sequence[int]) -> None:
+        said.update({slot: (fact, part) for part, slot in enumerate(taken)})
+
+    rungs = distances(sizes.plain, span)[:-1]
+    plain = dealer.facts("plain facts", PLAIN, sizes.plain + sizes.at_once)
+    put(plain.pop(), slots.ends())
+    short, long = [each for each in rungs if each <= NEAR], [each for each in rungs if each > NEAR]
+    for distance in short:
+        put(plain.pop(), slots.pair(distance))
+    for fact, distance in zip(dealer.facts("lists of three", LISTS, sizes.lists), distances(sizes.lists, span), strict=True):
+        put(fact, slots.pair(distance, between=THREE - 1))
+    for fact, distance in zip(dealer.facts("updates", UPDATES, sizes.updates), distances(sizes.updates, span), strict=True):
+        put(fact, slots.pair(distance, before=1))
+    for distance in random.sample(long, len(long)):
+        put(plain.pop(), slots.pair(distance))
+    said.update({slot: (fact, None) for fact, slot in zip(plain, slots.rest(), strict=True)})
+    return said
+
+
+def _said(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
+    """Return the text of one of a fact's messages, and whether it asks."""
+    question = wording.say(random, f"asked_{fact.kind}", who=fact.who)
+    if part is None:
+        return f"{wording.say(random, f'told_{fact.kind}', who=fact.who, value=fact.values[0])} {question}", True
+    if part == len(fact.values):
+        return question, True
+    change = "changed" if fact.strand == "updates" and part else "told"
+    return wording.say(random, f"{change}_{fact.kind}", who=fact.who, value=fact.values[part]), False
+
+
+def _ideal(fact: _Fact) -> str:
+    return _sentence(fact.expected)
+
+
+def _sentence(found: Sequence[str]) -> str:
+    text = listed(list(found))
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _questions(wording: Wording, kind: str, message: str) -> list[str]:
+    """Return the ends of a message that may be a question of this kind."""
+    starts = {text.split("\0")[0] for text in wording.all(f"asked_{kind}", who="\0")}
+    return [message[at:] for start in starts if (at := message.rfind(start)) >= 0]
+
+
+def _chance(kind: str) -> float:
+    """Return what the best guess earns. Of three things, one is guessed: two guesses would cost each other's points."""
+    return 1 / len(values(kind))
+
+
+def _strand(item: Item) -> str:
+    return f"{item.labels['strand']} {item.labels['asked']}"
+
+
+def _item(about: Mapping[str, Any], answer: Exchange) -> Item:
+    kind, expected = about["kind"], about["expected"]
+    found = named(answer.reply, kind, expected, about["who"])
+    if kind in LISTS:
+        right = sum(value in expected for value in found)
+        score = max(0, right - (len(found) - right)) / THREE
+    else:
+        score = float(found == expected)
+    note = f"expected {some(expected)}, the reply settles on {some(found) or 'nothing'}"
+    if about["strand"] == "updates" and found == about["values"][:1]:
+        note += ", the old value"
+    whose = f"{about['who']}: {kind}"
+    return rung(whose, about["strand"], score, at_once=about["at_once"], chance=_chance(kind), note=note, turn=answer.turn)

@@ -1,0 +1,179 @@
+"""How far back an agent remembers, and what kind of limit that is: a fit to questions that were asked at many distances.
+
+What is fitted are a few simple ways to forget: a window of messages or of tokens, decay, missing some whatever the distance, no limit, and
+nothing at all. Each has its parameters on a grid; the likelihoods are averaged over the grid, so that simpler ways need no penalty. The
+reach is the furthest distance at which at least half of the facts are recalled, averaged over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+
+from longspan.simulator.results.reach import Kind, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["Reach", "Recalled", "reach"]
+
+HALF: Final = 0.5
+
+PLACES: Final = 100
+"""Grid points of the distance of a limit."""
+
+SHARP: Final = (0.01, 0.04, 0.1)
+"""How wide a window's edge is, in the logarithm of distance."""
+
+SOFT: Final = (0.3, 0.45, 0.65, 0.9, 1.3)
+"""The same of decay: one that halves with every so many tokens is at about .65."""
+
+CEILINGS: Final = (0.6, 0.75, 0.85, 0.92, 0.97, 0.995)
+"""The share recalled at no distance. Of an agent without limit, it is one of the last three."""
+
+FLOORS: Final = (0.0, 0.03, 0.1)
+"""The share recalled beyond a limit, above guessing."""
+
+SHARES: Final = tuple(0.025 * step for step in range(3, 36))
+"""The share recalled by one that misses some, near and far alike."""
+
+TAIL: Final = 0.025
+
+
+@final
+class Recalled(NamedTuple):
+    """A question: how far back its fact was told, in tokens, in messages (of both sides) and in seconds of virtual time, the score and
+    what a guess earns."""
+
+    tokens: float
+    messages: float
+    seconds: float
+    score: float
+    chance: float
+
+
+@final
+class Distance(NamedTuple):
+    """A distance with its 95% credible interval. 0: nearer than any that was asked; infinite: further."""
+
+    value: float
+    low: float
+    high: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The reach in each unit; the `share` recalled within and `beyond` it, None if nothing was asked there; and how likely each kind of
+    limit is."""
+
+    distances: dict[Unit, Distance]
+    share: tuple[float, float, float]
+    beyond: float | None
+    kinds: dict[Kind, float]
+
+
+class _Weighed(NamedTuple):
+    """Parameters of one way to forget: their likelihoods, not normalised, and the reach that each means."""
+
+    likelihood: Array
+    reach: Array
+
+
+def reach(asked: Sequence[Recalled]) -> Reach | None:
+    """Fit questions; None without any."""
+    import numpy as np
+
+    if not asked:
+        return None
+    score = np.array([each.score for each in asked])
+    chance = np.array([each.chance for each in asked])
+    flat = dict(_flat(score, chance))
+    units: tuple[Unit, ...] = ("tokens", "messages", "seconds")
+    limits = {unit: _limited(np.array([getattr(each, unit) for each in asked], dtype=float), score, chance) for unit in units}
+    weights: dict[Kind, float] = {
+        "window of messages": float(limits["messages"][0].likelihood.mean()),
+        "window of tokens": float(limits["tokens"][0].likelihood.mean()),
+        "decay": float(limits["tokens"][1].likelihood.mean()),
+        **{kind: float(found.likelihood.mean()) for kind, found in flat.items()},
+    }
+    whole = sum(weights.values())
+    distances: dict[Unit, Distance] = {}
+    for unit, found in limits.items():
+        distances[unit] = _quantiles([*found, *flat.values()])
+    furthest = distances["tokens"].value
+    beyond = [each.score for each in asked if each.tokens > furthest]
+    return Reach(
+        distances,
+        _share(flat["misses some"]),
+        sum(beyond) / len(beyond) if beyond else None,
+        {kind: weight / whole for kind, weight in weights.items()},
+    )
+
+
+def _likelihood(p: Array, score: Array) -> Array:
+    """Return the likelihood of the scores, along the last axis. Shares of a score count as shares of an observation."""
+    import numpy as np
+
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    found: Array = np.exp((score * np.log(p) + (1 - score) * np.log1p(-p)).sum(axis=-1))
+    return found
+
+
+def _flat(score: Array, chance: Array) -> Iterator[tuple[Kind, _Weighed]]:
+    """Yield the ways to forget that distance does not matter to."""
+    import numpy as np
+
+    shares: dict[Kind, Sequence[float]] = {"misses some": SHARES, "no limit": CEILINGS[-3:], "nothing": FLOORS[:2]}
+    for kind, above in shares.items():
+        p = chance + np.array(above)[:, None] * (1 - chance)
+        yield kind, _Weighed(_likelihood(p, score), np.where(p.mean(axis=1) >= HALF, inf, 0.0))
+
+
+def _limited(distance: Array, score: Array, chance: Array) -> tuple[_Weighed, _Weighed]:
+    """Return a window, and decay, in distances of one unit."""
+    import numpy as np
+
+    near, far = max(distance.min(), 1e-9), max(distance.max(), 2e-9)
+    window = _fitted(np.geomspace(near, far, PLACES), SHARP, distance, score, chance)
+    decay = _fitted(np.geomspace(near, far, PLACES), SOFT, distance, score, chance)
+    return window, decay
+
+
+def _fitted(places: Array, widths: Sequence[float], distance: Array, score: Array, chance: Array) -> _Weighed:
+    import numpy as np
+
+    place, width, ceiling, floor = np.meshgrid(places, widths, CEILINGS, FLOORS, indexing="ij")
+    place, width, ceiling, floor = (each.reshape(-1, 1) for each in (place, width, ceiling, floor))
+    with np.errstate(over="ignore"):
+        kept = 1 / (1 + np.exp((np.log(np.maximum(distance, 1e-9)) - np.log(place)) / width))
+    low = chance + floor * (1 - chance)
+    likelihood = _likelihood(low + np.maximum(ceiling - low, 0) * kept, score)
+    low = low.mean(axis=1)
+    ceiling, place, width = ceiling[:, 0], place[:, 0], width[:, 0]
+    needed = (HALF - low) / (ceiling - low)
+    return _Weighed(likelihood, place * (1 / needed - 1) ** width)
+
+
+def _quantiles(found: Sequence[_Weighed]) -> Distance:
+    import numpy as np
+
+    reached = np.concatenate([each.reach for each in found])
+    weight = np.concatenate([each.likelihood / each.likelihood.size for each in found])
+    order = np.argsort(reached)
+    share = np.cumsum(weight[order]) / weight.sum()
+    low, value, high = (float(reached[order][min(int(np.searchsorted(share, at)), len(share) - 1)]) for at in (TAIL, HALF, 1 - TAIL))
+    return Distance(value, low, high)
+
+
+def _share(found: _Weighed) -> tuple[float, float, float]:
+    """Return the share recalled if distance does not matter, with its interval."""
+    import numpy as np
+
+    share = np.cumsum(found.likelihood) / found.likelihood.sum()
+    value, low, high = (SHARES[min(int(np.searchsorted(share, at)), len(SHARES) - 1)] for at in (HALF, TAIL, 1 - TAIL))
+    return value, low, high

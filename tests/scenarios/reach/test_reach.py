@@ -1,0 +1,169 @@
+"""How far back an agent remembers: planted agents are named right, replies are read as a person reads them, and nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+import pytest
+from tests.scenarios.reach.planted import FORGETTING, Kept, Planted
+
+import longspan
+from longspan.scenarios.reach.answers import KINDS, PLAIN, named, values
+from longspan.scenarios.reach.ladder import Sizes, distances
+from longspan.scenarios.reach.scenario import Reach
+from longspan.scenarios.reach.wording import Wording
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.cli import run_command
+from longspan.simulator.results.reach import ReachOf
+from longspan.simulator.results.result import read_result
+
+WINDOWS = {"window of messages", "window of tokens"}
+
+
+def played(kept: Kept, span: int, out: Path, *, seed: int = 0, able: bool = True) -> ReachOf:
+    (found,) = longspan.run("reach", agent=lambda: Planted(kept, able=able), span=span, seeds=seed, out=out, progress=False).reach
+    return found
+
+
+@pytest.mark.parametrize("span", [2_000, 8_000, 32_000])
+def test_planted_agents_are_told_apart_in_one_run(span: int, tmp_path: Path) -> None:
+    found = {name: played(make(span), span, tmp_path / name) for name, make in FORGETTING.items()}
+    for sure in ("window of messages", "no limit", "nothing"):
+        assert (sure, found[sure].kind) == (sure, sure)
+    window = found["window of tokens"]
+    assert window.kinds["window of messages"] + window.kinds["window of tokens"] > 0.8
+    low, high = (span if end is None else end for end in (window.tokens.low, window.tokens.high))
+    assert low <= span // 5 <= high
+    if span > 8_000:  # which leaves room for filler, by which tokens are told from messages
+        assert found["window of tokens"].kind == "window of tokens"
+    if span > 2_000:
+        assert found["misses some"].kind == "misses some"
+        assert max(found["decay"].kinds["no limit"], found["decay"].kinds["nothing"], found["decay"].kinds["misses some"]) < 0.05
+
+
+def test_the_window_of_twenty_messages_is_named_and_told_from_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forgets = played(FORGETTING["window of messages"](0), 8_000, tmp_path / "forgets")
+    keeps = played(FORGETTING["no limit"](0), 8_000, tmp_path / "keeps")
+    assert 17 <= (forgets.messages.value or 0) <= 23
+    assert (keeps.tokens.value, keeps.dealt, keeps.recalled) == (None, None, keeps.asked)
+    assert run_command(["score", str(next((tmp_path / "forgets").iterdir()))]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "It looks like a window of messages." in said
+    assert f"about {forgets.messages.value:,.0f} messages" in said
+
+
+def test_what_cannot_do_the_task_says_nothing_about_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = played(FORGETTING["no limit"](0), 2_000, tmp_path, able=False)
+    assert (found.can, found.able, found.at_once) == (False, 0, 5)
+    assert run_command(["score", str(next(tmp_path.iterdir()))]) == 0
+    assert "Cannot do the task even at once (0 of 5 right): this says nothing about memory." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_memory_that_is_only_searched_has_a_reach_for_each_stage(tmp_path: Path) -> None:
+    (folder,) = longspan.run("reach@2k", agent="memory/bm25?answerer=none&k=3", out=tmp_path, progress=False).folders
+    stages = {each.stage: each for each in read_result(RunFolder(folder)).reach}
+    assert set(stages) == {"found", "stored"}
+    assert (stages["stored"].recalled, stages["stored"].kind, stages["stored"].at_once) == (16, "no limit", 0)
+    assert stages["found"].recalled <= 16
+
+
+def test_a_wanted_reach_is_a_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reach = ["run", "reach", "--out", str(tmp_path / "runs"), "--agent"]
+    assert run_command([*reach, "oracle", "--span", "2k", "--fail-under-reach", "1.7k"]) == 0
+    assert run_command([*reach, "stateless", "--span", "2k", "--fail-under-reach", "100"]) == 1
+    said = capsys.readouterr().err
+    assert "longspan: stateless: wanted a reach of 100 tokens: Recalls no plain facts from earlier messages" in said
+    assert run_command([*reach, "oracle", "--span", "2k", "--fail-under-reach", "8k"]) == 2
+    assert "a reach of 8,000 tokens needs a span of at least 9,000, got 2,000: use --span 9000" in capsys.readouterr().err
+    assert run_command(["run", "ltm", "--span", "9k", "--out", str(tmp_path / "runs"), "--fail-under-reach", "8k"]) == 2
+    assert "use the suite reach" in capsys.readouterr().err
+    assert run_command([*reach, "oracle", "--isolated", "--fail-under-reach", "1k"]) == 2
+    assert "leave out --isolated" in capsys.readouterr().err
+
+
+def test_check_asserts_a_reach(tmp_path: Path) -> None:
+    assert longspan.check(lambda: Planted(FORGETTING["no limit"](0)), reaches=1_000, out=tmp_path / "keeps").short_of(1_000) is None
+    with pytest.raises(AssertionError, match="wanted a reach of 1,000 tokens: Recalls plain facts up to"):
+        longspan.check(lambda: Planted(FORGETTING["window of messages"](0)), reaches="1k", out=tmp_path / "forgets")
+
+
+# ---- the tests themselves
+
+
+@pytest.mark.parametrize("span", [500, 2_000, 8_000, 500_000])
+def test_the_ladder_goes_from_the_message_before_up_to_the_span(span: int) -> None:
+    for seed in range(10):
+        script = Reach(span=span).make(Random(seed))
+        at = [line.at or 0.0 for line in script.lines]
+        assert (at[0], at[-1], at) == (0, 0.9, sorted(at))
+        asked = script.facts["asked"]
+        assert sum(each["at_once"] for each in asked) == Sizes.of(span).at_once
+        assert len({(each["kind"], each["who"]) for each in asked}) == len(asked)  # no fact is told of twice
+        needles = [number for number, line in enumerate(script.lines) if line.needle]
+        apart = sorted(
+            (at[number] - at[needles[(line.needs or (0,))[0]]]) * span
+            for number, line in enumerate(script.lines)
+            if line.needs and len(line.needs) == 1
+        )
+        wanted = distances(Sizes.of(span).plain, span)
+        assert apart[-1] == pytest.approx(0.9 * span)
+        assert fmean(found / rung for found, rung in zip(apart, wanted, strict=True)) == pytest.approx(1, abs=0.25)
+
+
+def test_tests_of_one_run_share_no_facts() -> None:
+    facts = [(each["kind"], each["who"]) for _, script in Reach(span=2_000).series(5, "7") for each in script.facts["asked"]]
+    assert len(set(facts)) == len(facts)
+
+
+def test_guesses_earn_the_chance_and_no_constant_reply_earns_more() -> None:
+    scenario = Reach(span=8_000)
+    wording = Wording("reach")
+    for kind in KINDS:
+        questions = [text for who in ("aunt", "vet") for text in wording.all(f"asked_{kind}", who=who)]
+        assert all((scenario.guess(text) or "").rstrip(".").casefold() in map(str.casefold, values(kind)) for text in questions)
+        every = ", ".join(values(kind)[:40])
+        for expected in values(kind)[:40:7]:
+            assert named(every, kind, [expected], "aunt") != [expected]
+            assert named("I do not know.", kind, [expected], "aunt") == []
+
+
+RIGHT: dict[str, tuple[str, Sequence[str]]] = {
+    "dog": (
+        "Biscuit",
+        [
+            "Biscuit.",
+            "Your aunt's dog is called Biscuit!",
+            "You told me: **Biscuit** 🐶",
+            "It's biscuit.",
+            "Your uncle's dog is Rover, and your aunt's is Biscuit.",
+            "Not Rover, but Biscuit.",
+        ],
+    ),
+    "locker": (
+        "412",
+        ["412", "Locker number 412.", "It is #412!", "Four hundred and twelve.", "four-twelve", "4-1-2", "It was 412 (I think)."],
+    ),
+    "town": ("Leeds", ["Leeds", "She lives in Leeds, if I remember correctly.", "In Leeds!"]),
+    "birthday": ("3 April", ["3 April", "April 3rd", "On the third of April.", "03/04", "Her birthday is on April 3."]),
+    "drink": ("green tea", ["Green tea", "She likes green tea best.", "green tea, hot"]),
+}
+
+WRONG: dict[str, Sequence[str]] = {
+    "dog": ["Rover.", "Biscuit or Rover?", "Not Biscuit.", "I don't recall the name.", "A dog!"],
+    "locker": ["421", "412 or 413", "4120", "I am not sure."],
+    "town": ["York", "Leeds or York", "Not in Leeds."],
+    "birthday": ["4 May", "3 April or 4 April", "In April."],
+    "drink": ["Black coffee", "tea", "Green tea or black coffee."],
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_replies_are_read_as_a_person_reads_them(kind: str) -> None:
+    value, right = RIGHT[kind]
+    for reply in right:
+        assert (reply, named(reply, kind, [value], "aunt")) == (reply, [value])
+    for reply in WRONG[kind]:
+        assert named(reply, kind, [value], "aunt") != [value], reply
