@@ -11,10 +11,12 @@ from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import check_comparable, differences, pooled
 from longspan.simulator.analysis.pairing import paired
+from longspan.simulator.analysis.stages import places_of, recall_bounds
 from longspan.simulator.analysis.statistics import ADVISED, ALPHA, Difference, by_conversation, fall_p, shown_in_four_of_five
 from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.results.graded_runs import Graded, Unusable, load, without_ungraded
+from longspan.simulator.results.result import TestResult
 
 __all__ = ["LEAST", "Fall", "ScenarioFall", "detectable_fall", "fall", "load_fall"]
 
@@ -117,11 +119,14 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
     check_comparable([*new, *old])
     (new, ungraded), (old, ungraded_before) = without_ungraded(new), without_ungraded(old)
     left_out = [*unusable, *ungraded, *ungraded_before]
-    both = paired(old, new)
-    apart = [each.difference for each in both]
+    both, k = paired(old, new), _searched_for([*new, *old])
+    if k is not None:
+        both = [each for each in both if all(recall_bounds(test, k) for test in (*each.one, *each.other))]
+    values = [each.scores if k is None else (_recall(each.one, k), _recall(each.other, k)) for each in both]
+    apart = [Difference(each.scenario, each.conversation, was - now) for each, (was, now) in zip(both, values, strict=True)]
     groups: dict[str, list[tuple[float, float]]] = {}
-    for each in both:
-        groups.setdefault(each.scenario, []).append(each.scores)
+    for each, scores in zip(both, values, strict=True):
+        groups.setdefault(each.scenario, []).append(scores)
     scenarios = [ScenarioFall(name, *map(fmean, zip(*scores, strict=True))) for name, scores in sorted(groups.items())]
     return Fall(
         old=fmean(each.old for each in scenarios) if scenarios else 0.0,
@@ -129,12 +134,12 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         margin=margin,
         conversations=len({each.conversation for each in apart}),
         tests=len(both),
-        unscored=sum(each.unscored for each in both),
+        unscored=sum(each.unscored for each in both) if k is None else 0,
         p=fall_p(apart, margin) if apart else 1.0,
         detectable=detectable_fall(apart, margin, len(scenarios)),
         scenarios=scenarios,
         recorded=any(each.recorded for each in both),
-        measured="; ".join(dict.fromkeys(run.result.measured for run in [*new, *old])),
+        measured="; ".join(dict.fromkeys(run.result.measured for run in [*new, *old])) if k is None else f"recall@{k}",
         warnings=[
             *differences([*new, *old]),
             *pooled(new),
@@ -143,6 +148,18 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
             *(f"left out: {run.why}" for run in left_out),
         ],
     )
+
+
+def _searched_for(runs: Sequence[Graded]) -> int | None:
+    """Return among how many memories the evidence is looked for, where nobody answered and the runs are compared by recall, else None."""
+    if any(run.result.searched is None for run in runs):
+        return None
+    return min(max(places_of(test.evidence for test in run.result.tests)) for run in runs)
+
+
+def _recall(tests: Sequence[TestResult], k: int) -> float:
+    """Return the mean recall of a test's results, all of them known."""
+    return fmean(bounds[0] for test in tests if (bounds := recall_bounds(test, k)) is not None)
 
 
 def detectable_fall(apart: Sequence[Difference], margin: float, scenarios: int) -> float | None:

@@ -11,6 +11,7 @@ from longspan.simulator import measures
 from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
 from longspan.simulator.analysis.interference import planted
+from longspan.simulator.analysis.stages import Asked, Estimate
 from longspan.simulator.analysis.units import placed
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.files.reading import write_text
@@ -73,6 +74,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     tests = {name: [TestView.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     shown = [test for group in tests.values() for test in group]
     losses = MemoryLosses.of(result.tests, result.span)
+    recalled = _recalled(run, result)
     kinds = by_kind(result.tests)
     more = environment().get_template("more.html.j2")
     page = environment().get_template("run.html.j2")
@@ -94,7 +96,11 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         groups=[
             ("skills", "Skills", "A test counts for each skill of its scenario.", grouped(result.tests, by_skill)),
             ("distances", "Evidence distances", DISTANCES_NOTE, grouped(asked, by_distance)),
-        ],
+        ]
+        if not recalled
+        else [],
+        recalled=recalled,
+        k=result.searched.k if result.searched is not None else None,
         spans_kept=result.certified in (None, 1),
         spans=[sentence for sentence in (spans_kept(result), spans_said(result)) if sentence],
         curve=chart(placed([(run.manifest, result.tests)])),
@@ -103,7 +109,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         stages=stages(losses),
         split=split,
         outcomes=OUTCOMES,
-        memory_map=memory_map(asked, result.tests, conversations),
+        memory_map=None if recalled else memory_map(asked, result.tests, conversations),
         panels=panels(shown, conversations),
         most_lanes=MAX_LANES,
         conversations=conversations,
@@ -125,6 +131,15 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     )
     pieces.enable_buffering(BUFFERED_PIECES)  # otherwise, each expression in the template would be written separately
     return pieces
+
+
+def _recalled(run: RunFolder, result: Result) -> Mapping[str, Estimate]:
+    """Return the recall of a memory that was only searched, by scenario and in all, which has no name; empty for all other runs."""
+    if result.searched is None:
+        return {}
+    asked, k = Asked.of([(run.manifest, result.tests)]), result.searched.k or 0
+    found = {name: asked.found(k, lambda test, name=name: test.scenario == name) for name in result.scenarios}  # type: ignore[misc]
+    return {name: estimate for name, estimate in {**found, "": asked.found(k)}.items() if estimate is not None}
 
 
 def _kept(conversations: Mapping[str, ConversationView], tests: Iterable[TestView]) -> dict[str, set[int]] | None:

@@ -94,6 +94,8 @@ class Card:
         result = self.run.result
         if result.ungraded:
             return "–"
+        if result.searched is not None:
+            return f"{result.searched.share:.2f}"
         return f"{result.score:.2f}" if result.score is not None else " to ".join(f"{bound:.2f}" for bound in result.score_bounds)
 
     @property
@@ -164,24 +166,34 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     named = f", {visible(result.measured)}" if result.measured != "score" else ""
     beside = MARGIN + 26 * len(card.score) + 8
     share = f"{low / full:.0%}" if result.score is not None else f"{low / full:.0%} to {high / full:.0%}"
-    of = "interrupted, no test is graded" if result.ungraded else f"of {result.max_score}: {share} of full marks{named}"
+    searched = result.searched
+    if searched is not None:
+        of = f"recall@{searched.k}: {searched.share:.0%} of the evidence found, nobody answered"
+    else:
+        of = "interrupted, no test is graded" if result.ungraded else f"of {result.max_score}: {share} of full marks{named}"
     _write(axes, beside, at - 7, of, 15)
-    between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
-    _write(axes, beside, at + 13, f"{between}guessing scores {result.chance:.2f}", 13, SOFT)
-    low, high = (0, 0) if result.ungraded else (low, high)
-    _bar(axes, at + 34, [share / full for share in (low, high, result.chance)], card.interval, full)
+    if searched is not None:
+        between = "" if searched.interval is None else "95% interval {:.2f} to {:.2f}".format(*searched.interval)
+        _write(axes, beside, at + 13, between, 13, SOFT)
+        _bar(axes, at + 34, [searched.share, searched.share], None, 1)
+    else:
+        between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
+        _write(axes, beside, at + 13, f"{between}guessing scores {result.chance:.2f}", 13, SOFT)
+        low, high = (0, 0) if result.ungraded else (low, high)
+        _bar(axes, at + 34, [share / full for share in (low, high, result.chance)], card.interval, full)
     for number, line in enumerate(said):
         _write(axes, MARGIN, at + 68 + 19 * number, line, 13)
 
 
 def _bar(axes: Axes, at: float, shares: Sequence[float], interval: Interval | None, full: float) -> None:
-    low, high, chance = (MARGIN + share * (WIDTH - 2 * MARGIN) for share in shares)
+    low, high, *chance = (MARGIN + share * (WIDTH - 2 * MARGIN) for share in shares)
     for end, colour, alpha in ((WIDTH - MARGIN, TRACK, 1.0), (high, GOT, 0.4), (low, GOT, 1.0)):
         axes.plot([MARGIN, max(MARGIN, end)], [at, at], color=colour, alpha=alpha, linewidth=11, solid_capstyle="butt")
     if interval is not None:
         ends = [MARGIN + end / full * (WIDTH - 2 * MARGIN) for end in (interval.low, interval.high)]
         axes.plot(ends, [at, at], color=INK, linewidth=1.6, marker="|", markersize=9, markeredgewidth=1.6)
-    axes.plot([chance, chance], [at - 9, at + 9], color=CHANCE, linewidth=2.5)
+    for mark in chance:
+        axes.plot([mark, mark], [at - 9, at + 9], color=CHANCE, linewidth=2.5)
 
 
 def _places(card: Card, top: float) -> tuple[list[tuple[Lane, float]], dict[str, float], float]:

@@ -48,7 +48,8 @@ class ListedRun:
 
     `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: the score of
     guessing. `measured`: the quantity that the score measures. `ended`: how many of its tests have ended, if it has no results. `why`: the
-    reason why the run is damaged. `ungraded`: it was interrupted before a test was graded.
+    reason why the run is damaged. `ungraded`: it was interrupted before a test was graded. `recall`: the
+    recall of a memory that was only searched, so that no test has a score.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ListedRun:
     measured: str = "score"
     why: str = ""
     ungraded: bool = False
+    recall: str = ""
 
     @property
     def share(self) -> float | None:
@@ -139,7 +141,8 @@ class RunList:
         result = self.graded(name).result
         state: State = "interrupted" if result.interrupted else "finished"
         figures = result.score, result.score_bounds, result.max_score, result.chance
-        return ListedRun(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded)
+        recall = result.headline if result.searched is not None else ""
+        return ListedRun(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded, recall=recall)
 
     def _ended_tests(self, run: RunFolder) -> int:
         """Return how many graded tests have ended according to the journals so far. Only new lines are read."""

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import trio
 
+from longspan.simulator.analysis.baseline import load_fall
 from longspan.simulator.analysis.stages import Asked, Estimate, pair_recall
 from longspan.simulator.analysis.units import Units
 from longspan.simulator.archive.run_folder import RunFolder
@@ -32,6 +33,7 @@ from longspan.simulator.running.runner import play
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from tests.browser import Open
 from tests.made_runs import made_run
 
 AT_2K = Column(isolated=False, span=2_000)
@@ -40,9 +42,11 @@ SCORED = ("Scores", "Scenarios", "Pairs at", "Skills", "Evidence distance,", "Sc
 """How the titles of tables of scores begin."""
 
 
-def played(out: Path, suite: str, scenarios: Sequence[str], agents: Sequence[str], seeds: int, tests: int = 1, span: int = 2_000) -> Path:
-    chosen = load_suite(suite).changed([], [], list(scenarios), tests)
-    plans = [plan(RunSettings(suite=chosen, span=span, agent=agent, seed=seed), out) for agent in agents for seed in range(seeds)]
+def played(
+    out: Path, suite: str, scenarios: Sequence[str], agents: Sequence[str], seeds: int, tests: int = 1, given: Sequence[str] = ()
+) -> Path:
+    chosen = load_suite(suite).changed(given, [], list(scenarios), tests)
+    plans = [plan(RunSettings(suite=chosen, span=2_000, agent=agent, seed=seed), out) for agent in agents for seed in range(seeds)]
     outcomes = trio.run(partial(play, plans))
     assert [outcome.error for outcome in outcomes] == [None] * len(plans)
     return out
@@ -66,7 +70,7 @@ def guessed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made-up histories, three of each seed."""
     agents = [f"memory/{memory}answerer=none" for memory in ("recent?tokens=2k&", "bm25?")]
-    return played(tmp_path_factory.mktemp("told"), "history", [], agents, 2, 3)
+    return played(tmp_path_factory.mktemp("told"), "history", [], agents, 2, 3, ["history.tokens=6k"])
 
 
 def told_by(comparison: Comparison) -> str:
@@ -166,6 +170,49 @@ def test_memories_of_made_up_histories_are_compared_by_kind(
     assert {row[0] for row in kinds.rows} >= {"multi-session", "temporal-reasoning", "knowledge-update"}
     assert {float(row[-1]) for row in kinds.rows} == {0.188}, "the least that six conversations can show of six kinds"
     assert max(map(len, terminal(told, capsys, monkeypatch))) <= 80
+
+
+def test_what_too_few_conversations_cannot_show_is_said_and_memories_are_compared_at_the_same_number(tmp_path: Path) -> None:
+    agents = ["memory/full?answerer=none", "memory/bm25?answerer=none&k=3", "memory/none?answerer=none"]
+    comparison = load_comparison([played(tmp_path, "ltm", ["colours", "spy_meeting"], agents, 2)])
+    assert comparison.side.k == 3
+    assert told_by(comparison).startswith("memory/full?answerer=none finds the most at 2k: recall@3 1.00. No difference is shown from ")
+    assert told_by(comparison).endswith(": 2 conversations cannot show one, however large; 7 can.")
+    (places,) = (table for table in tables(comparison) if table.title.startswith("Recall by the number"))
+    assert places.columns[2:] == ["@3", "@5", "@10", "@20"]
+    ranked = {row[0]: [bool(cell) for cell in row[2:]] for row in places.rows}
+    assert ranked["memory/bm25?answerer=none&k=3"] == [True, False, False, False]
+    kinds = [table for table in tables(comparison) if table.title.startswith("Recall@3 by scenario")]
+    assert [table.note for table in kinds] == ["2 conversations cannot show in which scenarios memories differ, however much; 8 can."]
+
+
+def test_a_baseline_of_memories_that_only_search_is_one_of_recall(searched: Path, tmp_path: Path) -> None:
+    sides = {}
+    for name in ("bm25", "recent"):
+        sides[name] = [path for path in searched.iterdir() if name in path.name]
+    worse, better = load_fall(sides["recent"], sides["bm25"]), load_fall(sides["bm25"], sides["recent"])
+    assert (worse.verdict, better.verdict) == ("worse", "not worse")
+    assert worse.measured == "recall@20"
+    assert worse.unscored == 0
+    assert 0 < worse.new < worse.old < 1
+
+
+# Pages.
+
+
+@pytest.mark.parametrize("what", ["comparison", "report"])
+def test_the_pages_of_memories_open_in_a_browser_without_a_fault(visit: Open, what: str, searched: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    if what == "comparison":
+        path.write_text(as_html(load_comparison([searched])), "utf-8")
+    else:
+        path = next(path for path in searched.iterdir() if "bm25" in path.name) / "report.html"
+    opened = visit(path.as_uri())
+    text = opened.page.locator("main").inner_text()
+    assert "Recall@20" in text
+    assert not re.search(r"0\.00[–-]|Between 0\.00|chance|[Gg]uessing", text.partition("Timeline")[0])
+    assert opened.faults() == []
+    opened.leave()
 
 
 # One run.

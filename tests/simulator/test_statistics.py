@@ -170,6 +170,14 @@ def test_more_tests_and_more_conversations_make_it_narrower() -> None:
     assert wide(interval(many)) < 0.6 * wide(interval(few))
 
 
+def test_a_conversation_with_more_tests_is_not_another_conversation_for_that() -> None:
+    """Histories have 20 questions or 200. All are answered half here, so that nothing tells the histories apart."""
+    sizes = (2, 4, 10, 40)
+    uneven = [test for number, size in enumerate(sizes) for test in observed({"any": [1.0, 0.0] * size}, f"history {number}")]
+    alone = [test._replace(conversation="one") for test in uneven]
+    assert wide(interval(uneven)) < wide(interval(alone))
+
+
 # Simulations. Eleven scenarios, three tests of each in a conversation, right or wrong. Agents differ from conversation to conversation in
 # how well all tests of it go: by a normal deviation of so many logits (the effect). A scenario's rate is the given one, or drawn for each
 # case from Beta(0.6, 0.6), where many are easy or hard.
