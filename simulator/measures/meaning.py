@@ -163,7 +163,8 @@ class _Run:
         """The score and that of guessing."""
         scores = _by_scenario(self.scored, lambda each: each.score)
         chance = total(_by_scenario(self.scored, lambda each: each.test.chance))
-        earns = f"where guessing earns {chance:.2f}" if chance else "in open questions, where what guessing earns is not known"
+        aside = ", open questions aside" if any(each.test.chance == 0 for each in self.scored) else ""
+        earns = f"where guessing earns {chance:.2f}{aside}" if chance else "in open questions, where what guessing earns is not known"
         return f"{total(scores):.2f} of {len(scores)} {earns}"
 
     def advised(self, advice: str, **changes: Any) -> dict[str, str]:
