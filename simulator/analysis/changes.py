@@ -16,13 +16,25 @@ from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import OF_THE_RUN, Suite, load_suite
 
-__all__ = ["SHOWN_SHA256", "changed_options", "changed_parameters", "changed_tests", "chosen_scenarios", "command_of", "data_of"]
+__all__ = [
+    "SHOWN_SHA256",
+    "changed_options",
+    "changed_parameters",
+    "changed_tests",
+    "chosen_scenarios",
+    "command_of",
+    "data_of",
+    "reach_of",
+]
 
 MAX_CHARS: Final = 60
 """The number of characters shown of a value."""
 
 SHOWN_SHA256: Final = 12
 """The number of characters shown of a SHA-256."""
+
+LEAST_REACH: Final = 500
+"""The shortest span, in tokens, of the suite `reach`."""
 
 OPTIONS: Final = (
     "placement",
@@ -122,6 +134,11 @@ def command_of(manifest: Manifest, **changes: Any) -> str:
             if name not in OF_THE_RUN and known.get(name) != value:
                 words += ["--set", f"{scenario}.{name}={json.dumps(value, ensure_ascii=False, default=str)}"]
     return typed(*words)
+
+
+def reach_of(manifest: Manifest) -> str:
+    """Return the command that finds out how far back a run's agent remembers plain facts, at the run's span."""
+    return typed("longspan", "run", "reach", "--agent", manifest.agent, "--span", _size(max(manifest.span, LEAST_REACH)))
 
 
 def _size(tokens: int) -> str:

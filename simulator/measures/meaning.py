@@ -7,7 +7,7 @@ from math import ceil
 from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
-from longspan.simulator.analysis.changes import command_of
+from longspan.simulator.analysis.changes import command_of, reach_of
 from longspan.simulator.analysis.comparable import played
 from longspan.simulator.analysis.guessing import ALPHA, Against, against
 from longspan.simulator.analysis.statistics import permutation_p, total
@@ -34,6 +34,9 @@ ENOUGH: Final = 12
 
 SPEAKS: Final = ("memory", "can do", "ideal")
 """The verdicts that need no warning."""
+
+PLAIN_FACTS: Final = "See how far back it remembers facts that any agent can repeat"
+"""The advice where the tasks are too hard, or cannot be played without distance."""
 
 UNSURE: Final = "Too few tests to tell"
 
@@ -184,7 +187,7 @@ class _Run:
         if bare is not None:
             return self.advised("See what the memory finds, without its answerer", agent=str(bare))
         if alone or all(test.alone or test.trunk is not None for _, test in self.manifest.graded):
-            return {}
+            return {} if self.manifest.imported is not None else {"advice": PLAIN_FACTS, "command": reach_of(self.manifest)}
         return self.advised("See whether the agent can do the tasks at all", isolated=True, nights=0)
 
 

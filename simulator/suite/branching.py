@@ -63,10 +63,14 @@ def experiments_of(conversations: Mapping[str, Sequence[Test]], settings: RunSet
 def _controls(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> list[Experiment]:
     if not settings.control:
         return []
-    woven = [] if settings.isolated else [test for test in conversations.get("main", ()) if test.script.counts]
-    if not woven:
-        raise InputError("--control: every test of the run already has a conversation to itself; leave it out")
-    return [Experiment(kind="control", conversation="main", test=test.id) for test in woven]
+    woven = [] if settings.isolated else conversations.get("main", ())
+    # A test that asks at a ladder of distances has its own control: the questions of the nearest.
+    far = [test for test in woven if test.script.counts and not test.scenario.ladder]
+    if not far:
+        raise InputError(
+            "--control: every test of the run already has a conversation to itself, or asks without distance, too; leave it out"
+        )
+    return [Experiment(kind="control", conversation="main", test=test.id) for test in far]
 
 
 def _twins_and_lesions(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> list[Experiment]:

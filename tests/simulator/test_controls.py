@@ -155,10 +155,11 @@ def test_what_a_control_takes_is_estimated_apart(tmp_path: Path) -> None:
     assert (estimated.control.turns, estimated.control.tokens) == (result.control.turns, result.control.conversation_tokens)
 
 
-def test_where_every_test_is_alone_a_control_is_refused(tmp_path: Path) -> None:
+def test_where_no_test_has_a_distance_that_can_be_left_out_a_control_is_refused(tmp_path: Path) -> None:
     diary = load_suite("ltm").model_copy(update={"name": "diary", "scenarios": {"python:tests.diary:Diary": {"entries": 12}}})
-    for asked in (settings(isolated=True, control=True), RunSettings(suite=diary, span=2_000, control=True)):
-        with pytest.raises(InputError, match=r"--control: every test of the run already has a conversation to itself; leave it out"):
+    reach = load_suite("reach")
+    for asked in (settings(isolated=True, control=True), *(RunSettings(suite=suite, span=2_000, control=True) for suite in (diary, reach))):
+        with pytest.raises(InputError, match=r"--control: every test of the run already has a conversation to itself, or asks without"):
             plan(asked, tmp_path)
 
 
@@ -258,7 +259,11 @@ def test_the_next_command_plays_the_same_tests_without_distance(tmp_path: Path, 
     program, *words = shlex.split(command)
     assert program == "longspan"
     out, _ = printed(capsys, [*words, "--out", str(tmp_path / "two")])
-    assert "The agent cannot do 12 of the 12 tasks even when nothing lies between: 0.00 of 2 where guessing earns 0.11." in out
+    line = next(line for line in out.splitlines() if line.startswith("The agent"))
+    assert line.startswith("The agent cannot do 12 of the 12 tasks even when nothing lies between: 0.00 of 2 where guessing earns 0.11.")
+    _, _, last = line.partition("See how far back it remembers facts that any agent can repeat: ")
+    assert last == "longspan run reach --agent silent --span 2k"
+    printed(capsys, [*shlex.split(last)[1:], "--out", str(tmp_path / "three")])
     (one,), (two,) = ((RunFolder(path) for path in (tmp_path / name).iterdir()) for name in ("one", "two"))
     assert sorted(id for _, each in one.manifest.graded for id in [each.id]) == sorted(each.id for _, each in two.manifest.graded)
     assert one.manifest.suite == two.manifest.suite
