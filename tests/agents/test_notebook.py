@@ -350,7 +350,7 @@ def test_a_huge_message_is_harmless(piece: str) -> None:
         text = piece * (size // len(piece))
         _talk(text, f"What is my name, {text}?", notebook=_notebook())
 
-    assert growth(talk, SIZE // 10) < 40
+    assert growth(talk, SIZE // 40) < 40
     _talk(piece * (SIZE // len(piece)), notebook=notebook)
     assert _talk(statement, "What is my favourite fruit?", notebook=notebook, first=9)[-1] == statement
 

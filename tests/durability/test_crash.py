@@ -135,13 +135,15 @@ def servers() -> Iterator[dict[str, str]]:
 def test_what_a_kill_at_an_event_leaves_is_resumed_to_the_same_journal(tmp_path: Path, whole: Whole) -> None:
     """One run is played, and its folder copied at the events, half of each written: what a kill leaves, for an agent in process."""
     expected = whole("Keeper", 2_000)
-    places = range(1, len(expected))
-    if SHARE < 1:
-        places = sorted(Random("Keeper").sample(places, int(SHARE * len(expected))))
+    places = set(range(1, len(expected)))
+    if SHARE < 1:  # each kind of event, when it first and when it last occurs, and some more
+        kinds = [entry["type"] for entry in expected]
+        ends = {place for kind in set(kinds) for place in (kinds.index(kind), len(kinds) - 1 - kinds[::-1].index(kind))} - {0}
+        places = ends | set(Random("Keeper").sample(sorted(places), int(SHARE / 4 * len(expected))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Journal, "_append", copying(Journal._append, tmp_path / "whole", {place: tmp_path / str(place) for place in places}))
         trio.run(lambda: play([planned(tmp_path / "whole", "Keeper", 2_000)]))
-    for place in places:
+    for place in sorted(places):
         assert survives(tmp_path / str(place), "Keeper") == expected, f"killed at event {place}"
 
 
