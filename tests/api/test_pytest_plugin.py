@@ -35,7 +35,9 @@ class Project:
         self.path = path
         (path / "bot.py").write_text(BOT, "utf-8")
         (path / "test_own.py").write_text("def test_own(): pass", "utf-8")
-        (path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\naddopts = --strict-markers\npythonpath = .\n", "utf-8")
+        (path / "pytest.ini").write_text(
+            "[pytest]\nfilterwarnings = error\naddopts = --strict-markers -p no:langsmith_plugin\npythonpath = .\n", "utf-8"
+        )
 
     def pytest(self, *options: str) -> tuple[dict[str, int], str]:
         """Run pytest. Return the number of tests by outcome, and the output."""
