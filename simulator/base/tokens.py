@@ -11,7 +11,8 @@ import marshal
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, final, get_args
 
@@ -62,6 +63,23 @@ _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
 }
 """Special tokens. They can be decoded, but no text is encoded to them."""
 
+_ASCII: Final = {
+    r"\p{L}++": "[A-Za-z]++",
+    r"\p{N}{1,3}": "[0-9]{1,3}",
+    r"\p{L}": "A-Za-z",
+    r"\p{N}": "0-9",
+    r"\p{Lu}": "A-Z",
+    r"\p{Ll}": "a-z",
+    **dict.fromkeys((r"\p{Lt}", r"\p{Lm}", r"\p{Lo}", r"\p{M}"), ""),
+}
+"""Python's terms for the patterns above, as far as ASCII text goes. Python knows no `\\p`."""
+
+LINE: Final = 1_000
+"""The most characters of text whose pieces are remembered: longer text is no line of filler."""
+
+PIECES: Final = 65_536
+"""The number of pieces whose token counts are remembered: 500,000 tokens of filler have 40,000 different ones."""
+
 _loading = threading.Lock()  # threads share the table below
 _encodings: dict[str, Encoding] = {}
 
@@ -90,6 +108,13 @@ class Tokenizer:
         if len(text) <= PIECE:  # nearly always: filler is counted line by line
             return len(self._encoding.encode_ordinary(text))
         return sum(len(self._encoding.encode_ordinary(piece)) for piece in _pieces(text))
+
+    def count_pieces(self, text: str) -> int:
+        """Return the same as `count`, in two thirds of the time if the words of `text` have been counted before."""
+        if len(text) > LINE or not text.isascii():
+            return self.count(text)
+        split, counted = _counted_pieces(self._name)
+        return sum(map(counted.__getitem__, split(text)))
 
     def encode(self, text: str) -> list[int]:
         """Encode `text`. Invalid Unicode (a lone surrogate) is read as U+FFFD."""
@@ -126,6 +151,30 @@ def _encoding(name: EncodingName) -> Encoding:
         if name not in _encodings:
             _encodings[name] = _load(name)
         return _encodings[name]
+
+
+@final
+class _Pieces(dict[str, int]):
+    """The tokens of the pieces that an encoding splits text into, counted when first needed."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__()
+        self._encode = encoding.encode_ordinary
+
+    def __missing__(self, piece: str) -> int:
+        count = len(self._encode(piece))
+        if len(self) < PIECES:
+            self[piece] = count
+        return count
+
+
+@cache
+def _counted_pieces(name: EncodingName) -> tuple[Callable[[str], list[str]], _Pieces]:
+    """Return what splits ASCII text as an encoding does, and the counts of its pieces. All of the process's tokenizers share them."""
+    pattern = _PATTERNS[name]
+    for term, ours in _ASCII.items():
+        pattern = pattern.replace(term, ours)
+    return re.compile(pattern, re.ASCII).findall, _Pieces(_encoding(name))
 
 
 def _load(name: EncodingName) -> Encoding:

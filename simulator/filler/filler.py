@@ -96,7 +96,7 @@ class Filler:
             raise ValueError(f"max_tokens must be >= 100, got {max_tokens}")
         self._source = source
         self._tokenizer = tokenizer
-        self._count = lru_cache(CACHED)(tokenizer.count)
+        self._count = lru_cache(CACHED)(tokenizer.count_pieces)
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, to select the remarks
         self._pairs = _Pool(self._listed(source.pairs()))

@@ -78,6 +78,19 @@ def test_counts_and_decodes_what_it_encodes(name: EncodingName, text: str) -> No
     assert tokenizer.decode(encoded) == text
 
 
+@settings(max_examples=500)
+@given(text=st.text(st.characters(max_codepoint=127) | st.sampled_from(" \t\r\n/'.,sStTreLLve09Aa"), max_size=60) | st.text())
+@pytest.mark.parametrize("name", NAMES)
+def test_remembered_pieces_have_the_tokens_of_the_text(name: EncodingName, text: str) -> None:
+    assert Tokenizer(name).count_pieces(text) == Tokenizer(name).count(text)
+
+
+def test_pieces_that_are_not_remembered_and_long_text_are_counted_too(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "PIECES", 0)
+    assert tokenizer.count_pieces("an unheard-of zxqvword") == tokenizer.count("an unheard-of zxqvword")
+    assert tokenizer.count_pieces("ab " * 50_000) == tokenizer.count("ab " * 50_000)
+
+
 def test_special_tokens_are_ordinary_text(tokenizer: Tokenizer) -> None:
     text = "<|endoftext|><|endofprompt|>"
     special = set(tokenizer._encoding.encode(text, allowed_special="all"))
