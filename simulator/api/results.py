@@ -147,10 +147,15 @@ class Results:
         return self._cell[1].chance
 
     @property
-    def meaning(self) -> Meaning:
-        """Whether the score can speak of memory, of the runs of one agent at one span. Raises InputError for several agents or spans."""
+    def meaning(self) -> Meaning | None:
+        """Whether the score can speak of memory, of the runs of one agent at one span; None where they say how far back it remembers.
+
+        Raises InputError for several agents or spans.
+        """
         (agent, column), _ = self._cell
         own = [run for run in self._runs if (run.agent, run.column) == (agent, column)]
+        if any(run.result.reach for run in own):
+            return None
         return meaning_of([Played(run.manifest, run.result.tests, run.result.control) for run in own])
 
     @cached_property

@@ -340,7 +340,9 @@ def test_several_runs_are_judged_together(tmp_path: Path, capsys: pytest.Capture
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert "notebook at 2k: This score can speak of memory: 0.67 of 1 where guessing earns 0.07 (p < 0.001 over 6 tests)." in out
     assert "silent at 2k: This score says nothing about memory yet: " in out
-    assert longspan.load(*(path for path in tmp_path.iterdir() if "notebook" in path.name)).meaning.verdict == "memory"
+    together = longspan.load(*(path for path in tmp_path.iterdir() if "notebook" in path.name)).meaning
+    assert together is not None
+    assert together.verdict == "memory"
     alone = {meaning(read_result(RunFolder(path))).verdict for path in tmp_path.iterdir()}
     assert alone == {"too few"}
     (note,) = [line for line in load_comparison([tmp_path]).warnings if "silent" in line]
