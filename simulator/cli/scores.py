@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from longspan.simulator.analysis.distances import Distances
-from longspan.simulator.analysis.stages import Asked
+from longspan.simulator.analysis.stages import Asked, recall_bounds
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.document import Sentence, Tone
@@ -364,11 +364,35 @@ def print_failed(result: Result, folder: Path, console: Console, most: int) -> N
 
 def failed_lines(tests: Sequence[TestResult], width: int) -> list[str]:
     """Return a line of at most `width` characters for each test: its id, its score and the reason."""
-    ids = [as_line(test.id) for test in tests]
+    return _lines([(test.id, test.score, test.reason) for test in tests], width)
+
+
+def by_recall(tests: Sequence[TestResult], k: int) -> list[TestResult]:
+    """Sort tests by how much of their evidence was found, least last. Tests without evidence come first."""
+    return sorted(tests, key=lambda test: -2.0 if (bounds := recall_bounds(test, k)) is None else -bounds[0])
+
+
+def found_lines(tests: Sequence[TestResult], k: int, width: int) -> list[str]:
+    """Return a line of at most `width` characters for each test of a memory that only searched: its id, recall and what was found."""
+    recalls = [bounds[0] if (bounds := recall_bounds(test, k)) else None for test in tests]
+    return _lines([(test.id, recall, _found(test, k)) for test, recall in zip(tests, recalls, strict=True)], width)
+
+
+def _found(test: TestResult, k: int) -> str:
+    told = [pair for pair in test.evidence if pair.retrieved is not None]
+    if not told:
+        return "the agent does not tell what it found" if test.evidence else "it needs nothing that was told"
+    found = sum(pair.rank is not None and pair.rank <= k for pair in told)
+    lost = sum(pair.stored is False for pair in told)
+    return f"found {found} of {len(told)} needle{'s' * (len(told) > 1)}{f', {lost} never stored' if lost else ''}"
+
+
+def _lines(rows: Sequence[tuple[str, float | None, str]], width: int) -> list[str]:
+    ids = [as_line(id) for id, _, _ in rows]
     longest = max(map(cell_len, ids), default=0)
     return [
-        cut(f"  {id}{' ' * (longest - cell_len(id))}  {_figure(test.score):>4}  {as_line(' '.join(test.reason.split()))}", width)
-        for id, test in zip(ids, tests, strict=True)
+        cut(f"  {id}{' ' * (longest - cell_len(id))}  {_figure(figure):>4}  {as_line(' '.join(reason.split()))}", width)
+        for id, (_, figure, reason) in zip(ids, rows, strict=True)
     ]
 
 

@@ -90,14 +90,18 @@ def _turn(turn: TurnView, test: TestView) -> dict[str, Any]:
 
 
 def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> None:
-    from longspan.simulator.cli.scores import failed_lines
+    from longspan.simulator.cli.scores import by_recall, failed_lines, found_lines
 
     _print_title(graded, console)
-    tests = sorted(graded.result.tests, key=lambda test: -test.lowest)
+    searched, tests = graded.result.searched, sorted(graded.result.tests, key=lambda test: -test.lowest)
+    if searched is not None:
+        tests = by_recall(tests, searched.k or 0)
+        console.say(graded.result.headline)
     page = (console.height if console.is_terminal else LINES) - 4
     if left := 0 if all_ else max(0, len(tests) - page):
         console.say(f"{left:,} better ones: {typed('longspan', 'show', run, '--all')}", "dim")
-    for line in failed_lines(tests[left:], console.width):
+    shown, width = tests[left:], console.width
+    for line in failed_lines(shown, width) if searched is None else found_lines(shown, searched.k or 0, width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
     console.say(f"one of them as it was played: {typed('longspan', 'show', run, tests[-1].id)}", "dim")
 

@@ -197,6 +197,18 @@ def test_a_baseline_of_memories_that_only_search_is_one_of_recall(searched: Path
     assert 0 < worse.new < worse.old < 1
 
 
+def test_the_tests_of_a_memory_that_only_searched_are_shown_by_what_was_found(searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = next(path for path in searched.iterdir() if "bm25" in path.name)
+    with pytest.raises(SystemExit, match="0"):
+        main(["show", str(run)])
+    _, headline, *lines, last = capsys.readouterr().out.splitlines()
+    assert headline == read_result(RunFolder(run)).headline
+    shares = [(float(line.split()[1]), *map(int, re.findall(r"found (\d+) of (\d+) needle", line)[0])) for line in lines]
+    assert shares == sorted(shares, key=lambda each: -each[0])
+    assert all(share == pytest.approx(found / told, abs=0.01) for share, found, told in shares)
+    assert last.endswith(lines[-1].split()[0])
+
+
 # Pages.
 
 
