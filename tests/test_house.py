@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from scripts import import_graph
+from scripts import docs_outputs, import_graph
 
 import longspan
 
@@ -40,6 +40,13 @@ def test_ruff_is_clean() -> None:
 
 def test_mypy_strict_is_clean() -> None:
     done = run(sys.executable, "-m", "mypy")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_scenarios_of_the_guides_are_typed(tmp_path: Path) -> None:
+    """mypy knows longspan from the test above."""
+    workshop = docs_outputs.workshop(tmp_path)
+    done = run(sys.executable, "-m", "mypy", *(str(workshop / name) for name in ("lending.py", "haggling.py")))
     assert done.returncode == 0, done.stdout
 
 

@@ -43,6 +43,8 @@ AGENTS["ExecDeaf"] = f"exec:{sys.executable} -S {PEER} deaf"
 SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
 
 Whole = Callable[..., list[dict[str, Any]]]
+Copies = Callable[[int, bytes], Path | None]
+"""Says where to copy a run, given the number of an event and the event before it."""
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(
@@ -140,25 +142,25 @@ def test_what_a_kill_at_an_event_leaves_is_resumed_to_the_same_journal(tmp_path:
         kinds = [entry["type"] for entry in expected]
         ends = {place for kind in set(kinds) for place in (kinds.index(kind), len(kinds) - 1 - kinds[::-1].index(kind))} - {0}
         places = ends | set(Random("Keeper").sample(sorted(places), int(SHARE / 4 * len(expected))))
+    to: Copies = lambda place, _: tmp_path / str(place) if place in places else None  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "_append", copying(Journal._append, tmp_path / "whole", {place: tmp_path / str(place) for place in places}))
+        patch.setattr(Journal, "_append", copying(Journal._append, tmp_path / "whole", to))
         trio.run(lambda: play([planned(tmp_path / "whole", "Keeper", 2_000)]))
     for place in sorted(places):
         assert survives(tmp_path / str(place), "Keeper") == expected, f"killed at event {place}"
 
 
-def copying(append: Callable[[Journal, bytes], None], out: Path, copies: dict[int, Path]) -> Callable[[Journal, bytes], None]:
-    """Return a function that appends an event to a journal, and before some, by their numbers, copies the runs with half of it."""
-    written = 0
+def copying(append: Callable[[Journal, bytes], None], out: Path, to: Copies) -> Callable[[Journal, bytes], None]:
+    """Return a function that appends an event to a journal, and before copies the runs with half of it where `to` says."""
+    written, before = 0, b""
 
     def append_and_copy(journal: Journal, line: bytes) -> None:
-        nonlocal written
-        if written in copies:
-            copied = copies[written]
+        nonlocal written, before
+        if copied := to(written, before):
             shutil.copytree(out, copied)
             with only(copied).journal("main").open("ab") as file:
                 file.write(line[: len(line) // 2])
-        written += 1
+        written, before = written + 1, line
         append(journal, line)
 
     return append_and_copy
