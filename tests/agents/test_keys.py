@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import longspan
 from tests.loopback import Act, Raw, Server, Status
 
-MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 KEY = "sk-marker-7f3a9c51-marker"
 VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
 
@@ -18,9 +17,9 @@ VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "goog
 def run(server: Server, kind: str, folder: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
     spec = f"{kind}/some-model?base_url={server.base_url(kind)}&timeout=10"
     where = ["--out", str(folder / "runs"), "--agent", spec]
-    command = [*MAIN, "run", "--scenario", "colours", "--span", "2k", *where, *more]
+    command = ["run", "--scenario", "colours", "--span", "2k", *where, *more]
     keys = dict.fromkeys(VARIABLES.values(), KEY)
-    return subprocess.run(command, cwd=folder, env=os.environ | keys, capture_output=True, check=False, timeout=120)
+    return longspan(*command, where=folder, env=os.environ | keys)
 
 
 def left_behind(folder: Path, done: subprocess.CompletedProcess[bytes]) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 from pydantic_core import SchemaError
+from tests import forked
 from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
@@ -56,7 +57,8 @@ MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
 
 def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, *arguments], cwd=where, capture_output=True, text=True, input=stdin, check=False, timeout=120)
+    done = forked.longspan(*arguments, where=where, stdin=stdin)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.mark.parametrize(

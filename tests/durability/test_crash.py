@@ -8,7 +8,6 @@ By default a tenth of the kills, drawn by a seed, are tested. To test all:
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -34,6 +33,7 @@ from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.suite.trust import admit
 from tests.durability import agents
+from tests.forked import PROCESSES
 from tests.sealing import nameless
 
 PEER = Path(__file__).parent / "peer.py"
@@ -45,11 +45,6 @@ SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
 Whole = Callable[..., list[dict[str, Any]]]
 Copies = Callable[[int, bytes], Path | None]
 """Says where to copy a run, given the number of an event and the event before it."""
-
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(
-    ["longspan.simulator.running.runner", "longspan.simulator.report", "tests.durability.warm", "tests.durability.agents"]
-)
 
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
@@ -104,7 +99,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 def crash(out: Path, agent: str, span: int, tests: int = 3, *, kill_at: int | None = None, after: float | None = None) -> bool:
     """Start a run and kill it at an event or after some seconds. Return whether it had begun."""
-    process = processes.Process(target=begin, args=(out, agent, span, tests, kill_at))
+    process = PROCESSES.Process(target=begin, args=(out, agent, span, tests, kill_at))
     process.start()
     process.join(after)
     process.kill()
@@ -200,7 +195,7 @@ def test_a_run_killed_repeatedly_finishes(tmp_path: Path, whole: Whole) -> None:
     assert crash(tmp_path, "Keeper", 2_000, kill_at=40)
     run = only(tmp_path)
     for _ in range(10):
-        process = processes.Process(target=resume_and_die, args=(run.path, 45))
+        process = PROCESSES.Process(target=resume_and_die, args=(run.path, 45))
         process.start()
         process.join()
     assert survives(tmp_path, "Keeper") == expected
