@@ -348,10 +348,16 @@ class _One(NamedTuple):
     asked: Asked
 
 
+def _needles(at: Mapping[str, int], asked: Sequence[_One]) -> Mapping[int, int]:
+    needed = sorted({at[turn] for one in asked for turn in one.question.evidence})
+    return {place: number for number, place in enumerate(needed)}
+
+
 class _Picked(NamedTuple):
     """A history as it is told, with the questions that are asked about it.
 
     `at`: the place where each of its turns is told. `needles`: the number of each place with evidence, from 0 in the order told.
+    `recorded`: a digest of the history; None if it is made up, since a seed identifies it then.
     """
 
     history: History
@@ -360,23 +366,17 @@ class _Picked(NamedTuple):
     facts: dict[str, Any]
     at: Mapping[str, int]
     needles: Mapping[int, int]
+    recorded: str | None
 
     @classmethod
     def of(cls, history: History, told: Sequence[Told], asked: Sequence[_One], facts: dict[str, Any]) -> _Picked:
-        at = places(told)
-        needed = sorted({at[turn] for one in asked for turn in one.question.evidence})
-        return cls(history, told, asked, facts, at, {place: number for number, place in enumerate(needed)})
+        parts = (part for turn in told for part in (turn.message, turn.reply, str(turn.at)))
+        digest = None if facts["benchmark"] == MADE_UP else recorded(parts)
+        return cls(history, told, asked, facts, at := places(told), _needles(at, asked), digest)
 
     def only(self, one: _One) -> _Picked:
         """Return the history with one of its questions."""
-        return self.of(self.history, self.told, [one], self.facts)
-
-    @property
-    def recorded(self) -> str | None:
-        """A digest of the history; None if it is made up, since a seed identifies it then."""
-        if self.facts["benchmark"] == MADE_UP:
-            return None
-        return recorded(part for told in self.told for part in (told.message, told.reply, str(told.at)))
+        return self._replace(asked=[one], needles=_needles(self.at, [one]))
 
     def lines(self, *, dated: bool = False) -> list[Line]:
         """Return the turns that are told. Needles are those that a question needs. `dated`: sessions begin with their dates."""
