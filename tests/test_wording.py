@@ -186,8 +186,9 @@ def test_what_is_nearly_equal(line: str, near: bool) -> None:
 @pytest.mark.parametrize("span", [2_000, 32_000])
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_notebook_is_above_silent_on_at_least_four_scenarios(wording: str, span: int, played: Played) -> None:
-    notebook, silent = played(wording, "notebook", span), played(wording, "silent", span)
-    assert sum(notebook[name] > silent[name] for name in notebook) >= 4, _table(notebook=notebook, silent=silent)
+    """Silent scores nothing: in ours in test_ltm.py, in the other wording above."""
+    notebook = played(wording, "notebook", span)
+    assert sum(score > 0 for score in notebook.values()) >= 4, _table(notebook=notebook)
 
 
 def test_notebook_forgets_what_has_left_its_window(played: Played) -> None:

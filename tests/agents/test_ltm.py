@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.agents.thinker import START, Thinker, memory_agent, message, play, sensible
 
@@ -182,7 +182,10 @@ def test_a_repeated_statement_is_one_memory_with_all_its_times() -> None:
 
 
 @given(answers=st.lists(st.one_of(st.text(max_size=300), st.just("{" * 300), st.just('{"queries": 3}')), min_size=1, max_size=8))
-@settings(max_examples=40)
+@example(answers=["{" * 300])
+@example(answers=['{"queries": 3}'])
+@example(answers=["", "[]", "\ud800", '{"": [null]}', '{"queries": [{}, 3, ""]}', '{"queries": ["lamp"], "notes": 3}'])
+@settings(max_examples=15)
 @pytest.mark.parametrize("memory", ["json", "text"])
 def test_invalid_queries_and_notes_never_fail_a_turn(memory: str, answers: list[str]) -> None:
     replies = iter(answers * 100)
