@@ -104,6 +104,7 @@ def _group(name: str, comparison: Comparison) -> dict[str, Any]:
         "agents": agents,
         "runs": comparison.runs,
         "left_out": left_out,
+        "verdicts": [verdict.text for verdict in comparison.said.verdicts],
         "rows": as_rows(comparison),
         "notes": notes(comparison),
     }

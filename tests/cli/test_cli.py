@@ -262,7 +262,7 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
         (["list", "agents"], {"agents": {"agent", "description"}}),
         (["list", "suites"], {"suites": {"suite", "tests_per_scenario", "scenarios", "description"}}),
         (["list", "runs", "{runs}"], {"folder": None, "runs": LISTED, "deeper": None}),
-        (["compare", "{runs}"], {"groups": {"group", "agents", "runs", "left_out", "rows", "notes"}}),
+        (["compare", "{runs}"], {"groups": {"group", "agents", "runs", "left_out", "verdicts", "rows", "notes"}}),
         (["compare", "{runs}/one", "--baseline", "{runs}/two"], FALL | {"scenarios": {"name", "old", "new"}}),
         (["list", "agents", "openai"], {"agent": None, "options": {"option", "default", "meaning"}, "more": None}),
         (["check", "--agent", "oracle"], {"agent": None, "ready": None, "findings": {"check", "verdict", "what"}}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -139,6 +140,11 @@ def test_no_table_of_scores_is_shown_of_memories_that_only_search(
     assert float(found["memory/bm25?answerer=none", "20"]["score"]) > float(found["memory/recent?tokens=400&answerer=none", "20"]["score"])
     (tested,) = [row for row in as_rows(comparison) if row["table"] == "recall" and "kind" not in row]
     assert (tested["agent"], tested["conversations"]) == ("memory/bm25?answerer=none", 8)
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", str(searched), "--json"])
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["verdicts"] == [told_by(comparison)]
+    assert group["agents"] == comparison.agents
     with pytest.raises(SystemExit, match="2"):
         main(["plot", str(searched), "--out", str(searched / "figures")])
     assert "no figure can be drawn: no test has a score" in capsys.readouterr().err
