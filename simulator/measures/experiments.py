@@ -68,10 +68,11 @@ class Experiments(Measure):
             how = f"Each question of these tests was asked again, of an agent that knew {left} before it and nothing else."
             sections.append(_section("Lesions", "with these alone", how, result.lesions, "lesion"))
         tables = []
-        if (control := result.control) is not None:
+        control = result.control
+        if control is not None and control.paired:
             tables.append(_by_scenario(control))
-            said = f"{told(control, 'control')}."
-            sections.append(Section("With and without distance", said, HOW_CONTROL, tables[0]))
+            sections.append(Section("With and without distance", f"{told(control, 'control')}.", HOW_CONTROL, tables[0]))
+        if control is not None:
             sections.append(_section("Controls", "without distance", HOW_CONTROL, control, "control"))
         effects = [("twins", result.twins), ("lesions", result.lesions), ("control", control)]
         kinds = {name: kind for kind, name in KINDS.items()}

@@ -209,6 +209,13 @@ def test_runs_of_several_seeds_are_compared_by_their_controls_together(tmp_path:
     assert float(row[6]) == pytest.approx(-sum(rows["difference"]) / 8, abs=0.0051)
 
 
+def test_where_no_test_has_a_score_there_is_no_empty_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "run --scenario colours --control --agent memory/bm25?answerer=none --out".split()
+    out, _ = printed(capsys, [*words, str(tmp_path)])
+    assert "with and without distance" not in out
+    assert "control 3 tests, none of which has a score both in the run and without distance" in out
+
+
 # ---- what a score can speak of
 
 
