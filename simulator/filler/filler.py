@@ -12,7 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.base.errors import InputError
@@ -33,8 +33,6 @@ MAX_SKIPPED: Final = 10_000
 """The maximum number of consecutive entries that are too long."""
 POOL_SIZE: Final = 32
 """The number of entries in the pool to choose from."""
-CACHED: Final = 4096
-"""The number of lines whose token counts are remembered: entries of small sources recur."""
 CHATS: Final = 2
 """If the source has lines of chat, one in this many long messages is a chat; of brief messages, all but one in this many."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
@@ -96,7 +94,7 @@ class Filler:
             raise ValueError(f"max_tokens must be >= 100, got {max_tokens}")
         self._source = source
         self._tokenizer = tokenizer
-        self._count = lru_cache(CACHED)(tokenizer.count_pieces)
+        self._count = tokenizer.count_pieces
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, to select the remarks
         self._pairs = _Pool(self._listed(source.pairs()))
