@@ -4,9 +4,13 @@ importing what it cannot do without."""
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -30,8 +34,8 @@ STARTS = {
 def measure(span: int) -> dict[str, float]:
     """Median seconds of whole processes, whatever the span: by the clock, and of the processor. And how often longer the run takes
     than the imports, which are measured in turns. Templates and token ranks are in the user's cache folder."""
-    _seconds(STARTS[RUN])
-    found = [{name: _seconds(code) for name, code in STARTS.items()} for _ in range(RUNS)]
+    with _compiled() as seconds:
+        found = [{name: seconds(code) for name, code in STARTS.items()} for _ in range(RUNS)]
     figures = {}
     for at, what in enumerate(("wall", "cpu")):
         for name in STARTS:
@@ -42,14 +46,25 @@ def measure(span: int) -> dict[str, float]:
 
 def run_to_imports(runs: int) -> float:
     """How often longer the run takes the processor than the imports that it cannot do without: the median of `runs` pairs."""
-    _seconds(STARTS[RUN])
-    return median(_seconds(STARTS[RUN])[1] / _seconds(NEEDED)[1] for _ in range(runs))
+    with _compiled() as seconds:
+        return median(seconds(STARTS[RUN])[1] / seconds(NEEDED)[1] for _ in range(runs))
 
 
-def _seconds(code: str) -> tuple[float, float]:
+@contextmanager
+def _compiled() -> Iterator[Callable[[str], tuple[float, float]]]:
+    """Give what measures the seconds of a process, with all modules compiled beforehand, as they are where a package is installed."""
+    with TemporaryDirectory() as folder:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = folder
+        for code in (STARTS[RUN], NEEDED):
+            _seconds(code, environment)
+        yield partial(_seconds, environment=environment)
+
+
+def _seconds(code: str, environment: dict[str, str]) -> tuple[float, float]:
     with TemporaryDirectory() as folder:
         before, began = _processor(), perf_counter()
-        subprocess.run([sys.executable, "-c", code, folder], stdout=subprocess.DEVNULL, check=True)  # noqa: S603
+        subprocess.run([sys.executable, "-c", code, folder], stdout=subprocess.DEVNULL, env=environment, check=True)  # noqa: S603
         wall = perf_counter() - began
     return wall, _processor() - before
 
