@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["AGENTS", "SCENARIOS", "installed", "suites"]
 
@@ -29,9 +29,15 @@ def installed(group: str) -> dict[str, list[EntryPoint]]:
 
 
 @lru_cache(maxsize=32)
-def _points(find: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return a group's entry points, sorted by name. Cached for each path, because `find` reads every distribution on the path."""
-    return sorted(find(group=group), key=lambda point: point.name)
+def _points(find: Callable[[], Any], group: str, path: tuple[str, ...]) -> list[EntryPoint]:
+    """Return a group's entry points, sorted by name."""
+    return sorted(_all_points(find, path).select(group=group), key=lambda point: point.name)
+
+
+@lru_cache(maxsize=32)
+def _all_points(find: Callable[[], Any], path: tuple[str, ...]) -> Any:
+    """Return the entry points of all groups. They are cached for each path, because `find` reads every distribution on it."""
+    return find()
 
 
 def suites() -> dict[str, Path]:

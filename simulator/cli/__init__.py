@@ -163,8 +163,8 @@ UNMAPPED: Final = "failed to map segment"
 """The dynamic loader's message if memory is too full for a library."""
 
 
-LOADED: Final = 150_000
-"""Roughly the number of objects made before a run begins. They stay, so Python need not search them for garbage meanwhile."""
+LOADED: Final = 250_000
+"""More objects than a short run makes. Most of them stay, so Python need not search them for garbage meanwhile."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
