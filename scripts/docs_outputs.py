@@ -24,6 +24,7 @@ ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 
 GUIDES: Final = (
+    "reach.md",
     "scenarios.md",
     "agents.md",
     "own-agents.md",
@@ -115,7 +116,7 @@ _PROGRESS: Final = re.compile(r"\S+: (?:\d+ tests? to play|\d+/\d+ tests, .*)")
 """Lines that a terminal does not show, or no longer, when a run is over."""
 
 _EXAMPLES: Final = re.compile(
-    r"^```console\n(?P<console>.*?)^```$|^<!-- (?P<command>longspan .*) -->\n```\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^```console\n(?P<console>.*?)^```$|^<!-- (?P<command>longspan [^\n]*) -->\n```\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
 

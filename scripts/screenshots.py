@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from typing import Final
 import trio
 from PIL import Image
 from playwright.sync_api import Browser, Page
+from scripts.docs_outputs import files
 from scripts.memory_curves import PICTURE, measure, picture
 from tests.arena.judges import by_sentences
 from tests.arena.judges import lines as summaries
@@ -36,6 +37,7 @@ from longspan.simulator.arena.summaries import gather
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.report.card import draw_card
 from longspan.simulator.report.comparison import as_html as comparison_page
+from longspan.simulator.report.figures import draw
 from longspan.simulator.results.graded_runs import load
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
@@ -111,6 +113,16 @@ class Studio:
 
 
 # ---- a run
+
+
+def reach(studio: Studio) -> bytes:
+    """Two agents of docs/reach.md: one keeps its last 20 messages, the other all."""
+    (studio.folder / "forgetful.py").write_text(files()["forgetful.py"].content, "utf-8")
+    settings = RunSettings(suite=load_suite("reach"), span=8_000, agent="silent")
+    with chdir(studio.folder):
+        specs = [f"python:forgetful:Forgetful?keeps={keeps}" for keeps in (20, 100_000)]
+        trio.run(play, [plan(settings.model_copy(update={"agent": spec}), studio.folder / "reach") for spec in specs])
+    return draw(load_comparison([studio.folder / "reach"]), "reach", "svg")
 
 
 def card(studio: Studio) -> bytes:
@@ -217,6 +229,7 @@ def arena(studio: Studio) -> bytes:
 
 PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     "card.svg": card,
+    "reach.svg": reach,
     PICTURE.name: lambda studio: picture(measure(studio.folder)),
     **{
         f"{made.__name__}.png": made

@@ -22,7 +22,7 @@ MESSAGE: Final = 32
 STRETCH: Final = 6
 """Messages that follow each other without filler, about."""
 
-UNEVEN: Final = 1.4
+UNEVEN: Final = 1.7
 """The standard deviation of the logarithm of the filler between two stretches. The more it varies, the better a window of messages is told
 from a window of tokens."""
 

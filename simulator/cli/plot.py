@@ -24,8 +24,8 @@ def plot(
     runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
-        Literal["bars", "spans", "distance", "cost", "interference", "heatmap", "card"] | None,
-        typer.Option(help="bars, spans, distance, cost, interference, heatmap, or card.", metavar="FIGURE", show_default="all"),
+        Literal["bars", "spans", "distance", "reach", "cost", "interference", "heatmap", "card"] | None,
+        typer.Option(help="bars, spans, distance, reach, cost, interference, heatmap, or card.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
     paper: Annotated[

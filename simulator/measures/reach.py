@@ -24,7 +24,7 @@ from longspan.simulator.results.reach import STAGES, Extent, ReachOf, Stage, Str
 from longspan.simulator.results.result import Result, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Reach"]
+__all__ = ["Reach", "asked_later", "recalled"]
 
 PLAIN: Final = "plain facts"
 """The strand that the reach is measured by."""
@@ -96,6 +96,20 @@ class Reach(Measure):
         title = "How far back plain facts are recalled [95% interval]"
         table = Table(title=title, columns=["agent", "span", "stage", *COLUMNS], rows=rows, note=NOTE)
         return Document(leading=[table] if rows else [], data=[Data("reach", {}, data)] if data else [])
+
+
+def asked_later(tests: Iterable[TestResult]) -> list[tuple[int, int, float, float]]:
+    """Return the distance of each plain fact that was asked later, in tokens, messages and seconds of virtual time (0: not known here), and
+    what a guess earns."""
+    placed = [each for test in tests for each in _placed(test, rungs(test.items), None) if each.rung.strand == PLAIN]
+    return [(each.tokens, each.messages, each.seconds, each.rung.chance) for each in placed]
+
+
+def recalled(side: SideBySide, agent: str) -> list[tuple[float, float]]:
+    """Return the distance in tokens and the score of each plain fact that was asked of an agent later, nearest first."""
+    tests = [test for run in side.runs if run.agent == agent for test in run.result.tests]
+    placed = [each for test in tests for each in _placed(test, rungs(test.items), None) if each.rung.strand == PLAIN]
+    return sorted((float(each.tokens), each.rung.score) for each in placed if each.rung.score is not None)
 
 
 ENDS: Final = {"value": "", "low": "_low", "high": "_high"}

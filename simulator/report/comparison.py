@@ -33,6 +33,7 @@ POLICY: Final = policy((), STYLES)
 CAPTIONS: Final[dict[FigureName, str]] = {
     "bars": "Scores by span, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests without a score could add.",
     "spans": "Score by span, with 95% intervals.",
+    "reach": "The share of plain facts recalled by distance, over all spans; bands are 95% intervals of the reach.",
     "distance": "Expected score by evidence distance, over all spans, with 95% intervals.",
     "cost": "Score by the cost of a run at list prices.",
 }

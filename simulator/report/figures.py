@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import log2
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.measures.comparing import Comparison
+from longspan.simulator.measures.reach import recalled
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
 from longspan.simulator.results.graded_runs import Column
 
@@ -39,7 +41,7 @@ __all__ = [
     "render",
 ]
 
-FigureName = Literal["bars", "spans", "distance", "cost"]
+FigureName = Literal["bars", "spans", "distance", "reach", "cost"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
 
 Format = Literal["svg", "png", "pdf"]
@@ -50,6 +52,9 @@ INK: Final = "#1d2126"
 
 WIDE: Final = 10
 """An axis of distances that goes beyond the smallest span times this is logarithmic."""
+
+REACH_POINTS: Final = 9
+"""About how many points a curve of what is recalled has."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 """Metadata to leave out, because they would make two files with the same figure differ."""
@@ -75,6 +80,8 @@ def missing(comparison: Comparison) -> dict[FigureName, str]:
         return dict.fromkeys(FIGURES, "no test has a score")
     if not comparison.curves:
         found["distance"] = "too few questions have an evidence distance"
+    if not any(run.result.reach for run in comparison.side.runs):
+        found["reach"] = "no run asks for facts at many distances, as the suite reach does"
     answering = comparison.side.answering
     if not any(cell.cost_usd for (agent, _), cell in comparison.cells.items() if agent in answering):
         found["cost"] = "no run has a known cost"
@@ -209,6 +216,32 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
     draw_legend(figure, axes, agent_lines(agents, looks), level_marks()[:1])
 
 
+def _reach(comparison: Comparison, figure: Figure) -> None:
+    """Draw the share of plain facts that each agent recalls by distance, a point for so many questions each, and its reach as a band."""
+    found = {agent: recalled(comparison.side, agent) for agent in comparison.side.answering}
+    agents, looks = [agent for agent, asked in found.items() if asked], styles(comparison.agents)
+    figure.set_size_inches(7.5, 4.2)
+    axes = figure.add_subplot()
+    axes.set_ylim(0, 1.04)
+    axes.set_ylabel("share of plain facts recalled")
+    axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xscale("log")
+    for agent in agents:
+        asked, size = found[agent], max(1, round(len(found[agent]) / REACH_POINTS))
+        groups = [asked[at : at + size] for at in range(0, len(asked), size)]
+        at, share = ([fmean(each[part] for each in group) for group in groups] for part in (0, 1))
+        axes.plot([max(1.0, place) for place in at], share, linewidth=1.5, **line_look(looks[agent]) | {"markersize": 4})
+        for extent in (run.result.reach[0].tokens for run in comparison.side.runs if run.agent == agent and run.result.reach):
+            if extent.value and extent.low and extent.high:
+                axes.axvspan(extent.low, extent.high, color=looks[agent].colour, alpha=0.15, linewidth=0)
+    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.set_xlabel("tokens between what was told and the question (logarithmic)")
+    guessed = [run.result.reach[0].chance for run in comparison.side.runs if run.result.reach]
+    draw_level(axes, 0, 1, fmean(guessed), (4, 2), axes.get_yaxis_transform())
+    draw_legend(figure, axes, agent_lines(agents, looks), level_marks()[:1])
+
+
 def _cost(comparison: Comparison, figure: Figure) -> None:
     """Draw score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
     agents, looks = comparison.side.answering, styles(comparison.agents)
@@ -242,6 +275,7 @@ DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
     "bars": _bars,
     "spans": _spans,
     "distance": _distance,
+    "reach": _reach,
     "cost": _cost,
 }
 

@@ -90,6 +90,16 @@ def test_check_asserts_a_reach(tmp_path: Path) -> None:
         longspan.check(lambda: Planted(FORGETTING["window of messages"](0)), reaches="1k", out=tmp_path / "forgets")
 
 
+def test_the_share_recalled_by_distance_is_drawn(tmp_path: Path) -> None:
+    for agent in ("stateless", "notebook"):
+        longspan.run("reach@2k", agent=agent, out=tmp_path / "runs", progress=False)
+    for name in ("a.svg", "b.svg"):
+        assert run_command(["plot", str(tmp_path / "runs"), "--figure", "reach", "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    longspan.run("ltm@2k", agent="silent", scenarios=["colours"], out=tmp_path / "other", progress=False)
+    assert run_command(["plot", str(tmp_path / "other"), "--figure", "reach", "--out", str(tmp_path / "c.svg")]) == 2
+
+
 # ---- the tests themselves
 
 
