@@ -22,7 +22,7 @@ PROCESSES.set_forkserver_preload(
 )
 
 
-def longspan(*arguments: str, where: Path, stdin: str = "", env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+def longspan(*arguments: str, where: Path, stdin: str = "", env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own, in the folder `where`."""
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("in", "out", "err")]
@@ -32,7 +32,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "", env: Mapping[str, st
         process.join(120)
         process.kill()
         process.join()
-        return subprocess.CompletedProcess(arguments, process.exitcode or 0, *(stream.read_bytes() for stream in streams[1:]))
+        return subprocess.CompletedProcess(arguments, process.exitcode or 0, *(stream.read_text("utf-8") for stream in streams[1:]))
 
 
 def _run(arguments: list[str], where: Path, streams: list[Path], env: dict[str, str]) -> None:

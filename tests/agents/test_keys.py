@@ -14,7 +14,7 @@ KEY = "sk-marker-7f3a9c51-marker"
 VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
 
 
-def run(server: Server, kind: str, folder: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
+def run(server: Server, kind: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     spec = f"{kind}/some-model?base_url={server.base_url(kind)}&timeout=10"
     where = ["--out", str(folder / "runs"), "--agent", spec]
     command = ["run", "--scenario", "colours", "--span", "2k", *where, *more]
@@ -22,15 +22,15 @@ def run(server: Server, kind: str, folder: Path, *more: str) -> subprocess.Compl
     return longspan(*command, where=folder, env=os.environ | keys)
 
 
-def left_behind(folder: Path, done: subprocess.CompletedProcess[bytes]) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()) + done.stdout + done.stderr
+def left_behind(folder: Path, done: subprocess.CompletedProcess[str]) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()) + (done.stdout + done.stderr).encode()
 
 
 @pytest.mark.parametrize("kind", VARIABLES)
 def test_a_key_is_in_no_file_and_no_output_of_a_run(server: Server, kind: str, tmp_path: Path) -> None:
     judge = f"{kind}/some-model?base_url={server.base_url(kind)}"
     done = run(server, kind, tmp_path, "--judge", judge)
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stderr
     assert any(KEY in value for asked in server.asked for value in asked.headers.values())
     found = left_behind(tmp_path, done)
     assert b"some-model" in found

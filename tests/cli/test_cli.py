@@ -57,8 +57,7 @@ MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
 
 def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    done = forked.longspan(*arguments, where=where, stdin=stdin)
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    return forked.longspan(*arguments, where=where, stdin=stdin)
 
 
 @pytest.mark.parametrize(

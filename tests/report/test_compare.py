@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import pstdev
@@ -31,12 +30,11 @@ from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, lo
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
 from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, as_csv, as_markdown, escaped_markdown, notes, tables
 from longspan.simulator.results.graded_runs import Column
+from tests import forked
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
 from tests.report.pages import Page, played
 from tests.sealing import change_json, write_json
-
-MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 
 SCENARIOS = list(SKILLS)
 
@@ -46,7 +44,7 @@ HOSTILE = "<script>alert(1)</script></svg></style>|`$x_{y}$\n\x1b[31m\u202eevil\
 
 
 def longspan(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, *arguments], cwd=where, capture_output=True, text=True, check=False, timeout=120)
+    return forked.longspan(*arguments, where=where)
 
 
 def constant(value: float | None) -> Callable[[str, int], float | None]:
