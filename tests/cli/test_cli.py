@@ -123,7 +123,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (
             ["run", "elsewhere"],
             "there is no suite 'elsewhere'; there are beam, counting-stars, elitr, history, locomo, longmemeval, ltm, memory, personamem, "
-            "summhay",
+            "reach, summhay",
         ),
         (["run", "lmt"], "there is no suite 'lmt'; did you mean ltm?"),
         (["run", "colours"], "there is no suite 'colours', but a scenario: longspan run --scenario colours"),
