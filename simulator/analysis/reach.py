@@ -7,7 +7,7 @@ reach is the furthest distance at which at least half of the facts are recalled,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
@@ -40,6 +40,9 @@ FLOORS: Final = (0.0, 0.03, 0.1)
 
 SHARES: Final = tuple(0.025 * step for step in range(3, 36))
 """The share recalled by one that misses some, near and far alike."""
+
+AT_ONCE: Final = 64
+"""Questions that are weighed at a time."""
 
 TAIL: Final = 0.025
 
@@ -78,14 +81,14 @@ class Reach:
 
 
 class _Weighed(NamedTuple):
-    """Parameters of one way to forget: their likelihoods, not normalised, and the reach that each means."""
+    """Parameters of one way to forget: the logarithms of their likelihoods, and the reach that each means."""
 
     likelihood: Array
     reach: Array
 
 
 def reach(asked: Sequence[Recalled]) -> Reach | None:
-    """Fit questions; None without any."""
+    """Fit questions; None without any. Takes time linear in their number, and memory that does not depend on it."""
     import numpy as np
 
     if not asked:
@@ -95,18 +98,17 @@ def reach(asked: Sequence[Recalled]) -> Reach | None:
     flat = dict(_flat(score, chance))
     units: tuple[Unit, ...] = ("tokens", "messages", "seconds")
     limits = {unit: _limited(np.array([getattr(each, unit) for each in asked], dtype=float), score, chance) for unit in units}
-    weights: dict[Kind, float] = {
-        "window of messages": float(limits["messages"][0].likelihood.mean()),
-        "window of tokens": float(limits["tokens"][0].likelihood.mean()),
-        "decay": float(limits["tokens"][1].likelihood.mean()),
-        **{kind: float(found.likelihood.mean()) for kind, found in flat.items()},
+    likeliest = max(float(each.likelihood.max()) for each in (*flat.values(), *(way for ways in limits.values() for way in ways)))
+    ways: dict[Kind, _Weighed] = {
+        "window of messages": limits["messages"][0],
+        "window of tokens": limits["tokens"][0],
+        "decay": limits["tokens"][1],
+        **flat,
     }
+    weights = {kind: float(np.exp(way.likelihood - likeliest).mean()) for kind, way in ways.items()}
     whole = sum(weights.values())
-    distances: dict[Unit, Distance] = {}
-    for unit, found in limits.items():
-        distances[unit] = _quantiles([*found, *flat.values()])
-    furthest = distances["tokens"].value
-    beyond = [each.score for each in asked if each.tokens > furthest]
+    distances = {unit: _quantiles([*found, *flat.values()]) for unit, found in limits.items()}
+    beyond = [each.score for each in asked if each.tokens > distances["tokens"].value]
     return Reach(
         distances,
         _share(flat["misses some"]),
@@ -115,23 +117,28 @@ def reach(asked: Sequence[Recalled]) -> Reach | None:
     )
 
 
-def _likelihood(p: Array, score: Array) -> Array:
-    """Return the likelihood of the scores, along the last axis. Shares of a score count as shares of an observation."""
+def _likelihood(probability: Callable[[slice], Array], score: Array) -> Array:
+    """Return the logarithm of the likelihood of the scores. `probability` says how likely a slice of the questions is to be answered, by
+    parameters (rows) and questions (columns). Shares of a score count as shares of an observation."""
     import numpy as np
 
-    p = np.clip(p, 1e-4, 1 - 1e-4)
-    found: Array = np.exp((score * np.log(p) + (1 - score) * np.log1p(-p)).sum(axis=-1))
-    return found
+    total: Array | float = 0.0
+    for start in range(0, len(score), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        p = np.clip(probability(part), 1e-4, 1 - 1e-4)
+        total = total + (score[part] * np.log(p) + (1 - score[part]) * np.log1p(-p)).sum(axis=-1)
+    return np.asarray(total)
 
 
 def _flat(score: Array, chance: Array) -> Iterator[tuple[Kind, _Weighed]]:
-    """Yield the ways to forget that distance does not matter to."""
+    """Yield the ways to forget for which distance does not matter."""
     import numpy as np
 
     shares: dict[Kind, Sequence[float]] = {"misses some": SHARES, "no limit": CEILINGS[-3:], "nothing": FLOORS[:2]}
-    for kind, above in shares.items():
-        p = chance + np.array(above)[:, None] * (1 - chance)
-        yield kind, _Weighed(_likelihood(p, score), np.where(p.mean(axis=1) >= HALF, inf, 0.0))
+    for kind, values in shares.items():
+        above = np.array(values)
+        likelihood = _likelihood(lambda part, above=above: chance[part] + above[:, None] * (1 - chance[part]), score)  # type: ignore[misc]
+        yield kind, _Weighed(likelihood, np.where(chance.mean() + above * (1 - chance.mean()) >= HALF, inf, 0.0))
 
 
 def _limited(distance: Array, score: Array, chance: Array) -> tuple[_Weighed, _Weighed]:
@@ -147,23 +154,29 @@ def _limited(distance: Array, score: Array, chance: Array) -> tuple[_Weighed, _W
 def _fitted(places: Array, widths: Sequence[float], distance: Array, score: Array, chance: Array) -> _Weighed:
     import numpy as np
 
-    place, width, ceiling, floor = np.meshgrid(places, widths, CEILINGS, FLOORS, indexing="ij")
-    place, width, ceiling, floor = (each.reshape(-1, 1) for each in (place, width, ceiling, floor))
-    with np.errstate(over="ignore"):
-        kept = 1 / (1 + np.exp((np.log(np.maximum(distance, 1e-9)) - np.log(place)) / width))
-    low = chance + floor * (1 - chance)
-    likelihood = _likelihood(low + np.maximum(ceiling - low, 0) * kept, score)
-    low = low.mean(axis=1)
-    ceiling, place, width = ceiling[:, 0], place[:, 0], width[:, 0]
+    place, width, ceiling, floor = (each.reshape(-1, 1) for each in np.meshgrid(places, widths, CEILINGS, FLOORS, indexing="ij"))
+    logarithm = np.log(np.maximum(distance, 1e-9))
+
+    def probability(part: slice) -> Array:
+        with np.errstate(over="ignore"):
+            kept = 1 / (1 + np.exp((logarithm[part] - np.log(place)) / width))
+        low = chance[part] + floor * (1 - chance[part])
+        found: Array = low + np.maximum(ceiling - low, 0) * kept
+        return found
+
+    likelihood = _likelihood(probability, score)
+    guessed = float(chance.mean())
+    low = guessed + floor * (1 - guessed)
     needed = (HALF - low) / (ceiling - low)
-    return _Weighed(likelihood, place * (1 / needed - 1) ** width)
+    return _Weighed(likelihood, (place * (1 / needed - 1) ** width)[:, 0])
 
 
 def _quantiles(found: Sequence[_Weighed]) -> Distance:
     import numpy as np
 
     reached = np.concatenate([each.reach for each in found])
-    weight = np.concatenate([each.likelihood / each.likelihood.size for each in found])
+    likeliest = max(each.likelihood.max() for each in found)
+    weight = np.concatenate([np.exp(each.likelihood - likeliest) / each.likelihood.size for each in found])
     order = np.argsort(reached)
     share = np.cumsum(weight[order]) / weight.sum()
     low, value, high = (float(reached[order][min(int(np.searchsorted(share, at)), len(share) - 1)]) for at in (TAIL, HALF, 1 - TAIL))
@@ -174,6 +187,7 @@ def _share(found: _Weighed) -> tuple[float, float, float]:
     """Return the share recalled if distance does not matter, with its interval."""
     import numpy as np
 
-    share = np.cumsum(found.likelihood) / found.likelihood.sum()
+    weight = np.exp(found.likelihood - found.likelihood.max())
+    share = np.cumsum(weight) / weight.sum()
     value, low, high = (SHARES[min(int(np.searchsorted(share, at)), len(SHARES) - 1)] for at in (HALF, TAIL, 1 - TAIL))
     return value, low, high

@@ -15,6 +15,8 @@ from longspan.scenarios.reach.answers import KINDS, PLAIN, named, values
 from longspan.scenarios.reach.ladder import Sizes, distances
 from longspan.scenarios.reach.scenario import Reach
 from longspan.scenarios.reach.wording import Wording
+from longspan.simulator.analysis.reach import Recalled
+from longspan.simulator.analysis.reach import reach as fit
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import run_command
 from longspan.simulator.results.reach import ReachOf
@@ -177,3 +179,41 @@ def test_replies_are_read_as_a_person_reads_them(kind: str) -> None:
         assert (reply, named(reply, kind, [value], "aunt")) == (reply, [value])
     for reply in WRONG[kind]:
         assert named(reply, kind, [value], "aunt") != [value], reply
+
+
+# ---- the fit
+
+
+def step(number: int, reach: float, seed: int = 0) -> list[Recalled]:
+    """Questions whose facts are recalled up to a distance in tokens, but for one in thirty."""
+    random = Random(seed)
+    asked = []
+    for _ in range(number):
+        tokens = 10 * 1.15 ** (45 * random.random())
+        asked.append(Recalled(tokens, 2 * random.randrange(1, 200), 30 * tokens, float(tokens <= reach and random.random() > 0.03), 0.01))
+    return asked
+
+
+@pytest.mark.parametrize("number", [1, 3, 45, 7_000])
+def test_few_and_very_many_questions_are_fitted(number: int) -> None:
+    found = fit(step(number, 900))
+    assert found is not None
+    assert sum(found.kinds.values()) == pytest.approx(1)
+    extent = found.distances["tokens"]
+    assert extent.low <= extent.value <= extent.high
+    if number > 40:
+        assert max(found.kinds, key=found.kinds.__getitem__) == "window of tokens"
+        assert extent.low * 0.9 <= 900 <= extent.high * 1.1
+
+
+def test_a_fit_does_not_depend_on_the_order_of_questions() -> None:
+    asked = step(80, 500)
+    forward, backward = fit(asked), fit(asked[::-1])
+    assert forward is not None
+    assert backward is not None
+    assert forward.distances == backward.distances
+    assert forward.kinds == pytest.approx(backward.kinds)
+
+
+def test_nothing_is_fitted_to_nothing() -> None:
+    assert fit([]) is None
