@@ -172,7 +172,7 @@ def _sentence(each: ReachOf) -> str:
     right = f"{each.recalled:.3g} of {each.asked}"
     able = f", though {each.able:.3g} of {each.at_once} are right at once" if each.at_once else ""
     guess = f", guessing would be {each.chance:.0%}" if each.chance else ""
-    match each.kind:
+    match each.named:
         case "nothing":
             return f"{verb} no plain facts from earlier messages ({right}{able})."
         case "no limit":
@@ -184,7 +184,7 @@ def _sentence(each: ReachOf) -> str:
                 f"{guess}: it misses some, whatever the distance."
             )
     extent = each.tokens
-    if not extent.value:
+    if extent.value == 0:
         return f"{verb} less than half of the plain facts at any distance ({right}{guess}). {_looks(each)}"
     if extent.value is None:
         return f"{verb} at least half of the plain facts up to {furthest}, the furthest that was asked ({right}). {_looks(each)}"
