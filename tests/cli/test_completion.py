@@ -52,7 +52,7 @@ def test_other_shells_are_told_in_their_own_way(shell: str, tmp_path: Path) -> N
 
 
 def test_what_is_installed_is_offered() -> None:
-    ours = ["beam", "counting-stars", "elitr", "history", "locomo", "longmemeval", "ltm", "memory", "personamem", "summhay"]
+    ours = ["beam", "counting-stars", "elitr", "history", "locomo", "longmemeval", "ltm", "memory", "personamem", "reach", "summhay"]
     assert completion.suites("") == ours
     assert completion.suites("ltm+e") == ["ltm+elitr"]
     assert {"notebook", "openai", "python"} <= set(completion.agents(""))
