@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from longspan.simulator.analysis.reach import Recalled, reach
 from longspan.simulator.api.playing import run
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.measures.reach import asked_later
+from longspan.simulator.measures.reach import Placed, asked_later
 from longspan.simulator.results.reach import SURE, Kind
 from longspan.simulator.results.result import read_result
 
@@ -32,16 +32,7 @@ RUNS: Final = 30
 TRUTHS: Final = 300
 
 
-class Asked(NamedTuple):
-    """A question, at its distances, and the chance of guessing it."""
-
-    tokens: int
-    messages: int
-    seconds: float
-    chance: float
-
-
-Forgets = Callable[[Asked, Random], bool]
+Forgets = Callable[[Placed, Random], bool]
 
 PLANTED: Final[dict[Kind, Callable[[int], Forgets]]] = {
     "window of messages": lambda span: lambda asked, random: asked.messages > 20,
@@ -54,23 +45,23 @@ PLANTED: Final[dict[Kind, Callable[[int], Forgets]]] = {
 """Ways to forget, for a span."""
 
 
-def layouts(span: int) -> list[list[Asked]]:
+def layouts(span: int) -> list[list[Placed]]:
     """Return the plain facts of SEEDS conversations as they are played."""
     with TemporaryDirectory() as folder:
         folders = run("reach", agent="oracle", span=span, seeds=f"0-{SEEDS - 1}", out=folder, progress=False).folders
         results = [read_result(RunFolder(Path(each))) for each in folders]
-    return [[Asked(*each) for each in asked_later(result.tests)] for result in results]
+    return [asked_later(result.tests) for result in results]
 
 
-def simulated(layout: Sequence[Asked], forgets: Forgets, random: Random) -> list[Recalled]:
+def simulated(layout: Sequence[Placed], forgets: Forgets, random: Random) -> list[Recalled]:
     found = []
     for asked in layout:
-        right = not forgets(asked, random) or random.random() < asked.chance
-        found.append(Recalled(asked.tokens, asked.messages, asked.seconds, float(right), asked.chance))
+        right = not forgets(asked, random) or random.random() < asked.rung.chance
+        found.append(Recalled(asked.tokens, asked.messages, asked.seconds, float(right), asked.rung.chance))
     return found
 
 
-def truths(layout: Sequence[Asked], random: Random) -> tuple[Forgets, float]:
+def truths(layout: Sequence[Placed], random: Random) -> tuple[Forgets, float]:
     """Return a way to forget with a reach drawn evenly on a logarithmic scale, and that reach: half of the time a window that loses one in
     twenty, and half of the time decay."""
     near, far = (end(asked.tokens for asked in layout) for end in (min, max))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from itertools import groupby
+from itertools import count, groupby
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, Literal, NamedTuple, final
@@ -110,6 +110,7 @@ class Reach(Scenario):
         told = _placed(sizes, self.span, Slots(at, random), dealer, random)
         lines: list[Line] = []
         needles: dict[_Fact, list[int]] = {}
+        numbers = count()
         asked: list[dict[str, Any]] = []
         wording = Wording(self.name)
         for slot, (fact, part) in sorted(told.items()):
@@ -118,7 +119,7 @@ class Reach(Scenario):
             if asks:
                 asked.append(fact._asdict() | {"values": list(fact.values), "expected": fact.expected, "at_once": part is None})
             else:
-                needles.setdefault(fact, []).append(sum(map(len, needles.values())))
+                needles.setdefault(fact, []).append(next(numbers))
             pause = random.choice(PAUSES) if slot and not random.randrange(PAUSED) else timedelta(0)
             place = round(at[slot] / self.span, 6)
             lines.append(Line(text, _ideal(fact) if asks else "OK.", asks=asks, needle=not asks, needs=needs, at=place, pause=pause))
@@ -134,13 +135,14 @@ class Reach(Scenario):
 
     def guess(self, message: str) -> str | None:
         wording, random = Wording(self.name), Random(message)
+        told, stop, question = message.rpartition(". ")
         for kind in KINDS:
-            for end, question in ((len(message) - len(text), text) for text in _questions(wording, kind, message)):
-                told = wording.read(f"told_{kind}", message[:end].strip())
-                if told is not None:
-                    return _sentence([told["value"]])
-                if not message[:end].strip() and wording.read(f"asked_{kind}", question) is not None:
-                    return _sentence([random.choice(values(kind))])
+            if wording.read(f"asked_{kind}", question) is None:
+                continue
+            if not stop:
+                return _sentence([random.choice(values(kind))])
+            if (fact := wording.read(f"told_{kind}", f"{told}.")) is not None:
+                return _sentence([fact["value"]])
         return None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
@@ -200,12 +202,6 @@ def _ideal(fact: _Fact) -> str:
 def _sentence(found: Sequence[str]) -> str:
     text = listed(list(found))
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def _questions(wording: Wording, kind: str, message: str) -> list[str]:
-    """Return the ends of a message that may be a question of this kind."""
-    starts = {text.split("\0")[0] for text in wording.all(f"asked_{kind}", who="\0")}
-    return [message[at:] for start in starts if (at := message.rfind(start)) >= 0]
 
 
 def _chance(kind: str) -> float:

@@ -146,9 +146,8 @@ def _limited(distance: Array, score: Array, chance: Array) -> tuple[_Weighed, _W
     import numpy as np
 
     near, far = max(distance.min(), 1e-9), max(distance.max(), 2e-9)
-    window = _fitted(np.geomspace(near, far, PLACES), SHARP, distance, score, chance)
-    decay = _fitted(np.geomspace(near, far, PLACES), SOFT, distance, score, chance)
-    return window, decay
+    places = np.geomspace(near, far, PLACES)
+    return _fitted(places, SHARP, distance, score, chance), _fitted(places, SOFT, distance, score, chance)
 
 
 def _fitted(places: Array, widths: Sequence[float], distance: Array, score: Array, chance: Array) -> _Weighed:

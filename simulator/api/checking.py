@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +57,7 @@ def check(
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="longspan-"))
     if wanted is not None:
         for each in planned(suite, agent=agent, seeds=seeds, **settings):
-            check_reach(each.manifest, chain.from_iterable(each.tests.values()), wanted)
+            check_reach(each.manifest, each.tests, wanted)
     results = run(suite, agent=agent, seeds=seeds, out=folder, **{"progress": False} | settings)
     if wanted is not None and (short := results.short_of(wanted)) is not None:
         raise AssertionError(f"{results!r}\n{short}\n\nthe runs: {folder}")

@@ -63,7 +63,6 @@ def run(
     --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a run
     of its own; all are played at the same time.
     """
-    from itertools import chain
     from math import inf
 
     import trio
@@ -88,7 +87,7 @@ def run(
                 from longspan.simulator.results.reach import check_reach
 
                 for each in plans:
-                    check_reach(each.manifest, chain.from_iterable(each.tests.values()), fail_under_reach)
+                    check_reach(each.manifest, each.tests, fail_under_reach)
             for note in repetitions(plans):
                 complain(note)
             with Progress([] if json_ else plans) as progress:
@@ -131,8 +130,8 @@ def _gate_reach(outcomes: list[Outcome], wanted: int | None) -> int:
     for outcome in outcomes:
         if outcome.result is not None:
             runs.setdefault((outcome.result.agent, outcome.result.span), []).append(outcome.result.reach)
-    short = {agent: why for (agent, _), stages in runs.items() if (why := falls_short(stages, wanted)) is not None}
-    for agent, why in short.items():
+    short = [(agent, why) for (agent, _), stages in runs.items() if (why := falls_short(stages, wanted)) is not None]
+    for agent, why in short:
         complain(f"longspan: {agent}: {why}")
     return 1 if short else 0
 

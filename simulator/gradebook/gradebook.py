@@ -136,6 +136,9 @@ class Gradebook:
             return Grade(score=None, reason=UNKNOWN)
         if test.tells:
             return Grade(score=None, reason="it tells a history that others ask about")
+        scenario = self.scenarios.get(test.definition.scenario)
+        if test.unanswered and not (scenario is not None and scenario.ladder):
+            return Grade(score=None, reason=UNANSWERED)
         try:
             record = replace(self.transcripts[conversation].record(test), judged=answers)
             grade = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)

@@ -262,6 +262,12 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
+def _cells(each: Pooled) -> list[str]:
+    """Return the cells of a row on an agent's experiments: whose they are, how many, and the scores."""
+    counts = [str(each.tests), str(each.conversations)]
+    return [one_line(each.agent), str(each.column), *counts, f"{each.score:.2f}", f"{each.without:.2f}"]
+
+
 def _table(pooled: Sequence[Pooled]) -> Table:
     """Return a table of the effects of twins or lesions, with a row for each agent and span."""
     return Table(
@@ -269,12 +275,7 @@ def _table(pooled: Sequence[Pooled]) -> Table:
         columns=["agent", "at", "tests", "conversations", "score", "left", "difference [95% interval]", "share"],
         rows=[
             [
-                one_line(each.agent),
-                str(each.column),
-                str(each.tests),
-                str(each.conversations),
-                f"{each.score:.2f}",
-                f"{each.without:.2f}",
+                *_cells(each),
                 f"{each.difference:.2f} [{', '.join(each.interval.ends())}]",
                 "" if each.share is None else f"{each.share:.0%}",
             ]
@@ -292,12 +293,7 @@ def _control_table(pooled: Sequence[Pooled]) -> Table:
         columns=["agent", "at", "tests", "conversations", "with", "without", "lost", "95% interval", "p"],
         rows=[
             [
-                one_line(each.agent),
-                str(each.column),
-                str(each.tests),
-                str(each.conversations),
-                f"{each.score:.2f}",
-                f"{each.without:.2f}",
+                *_cells(each),
                 f"{0.0 - each.difference:.2f}",
                 f"[{0.0 - each.interval.high:.2f}, {0.0 - each.interval.low:.2f}]",
                 _small_p(each.p),

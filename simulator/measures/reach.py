@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from math import inf, isfinite
 from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
@@ -24,7 +23,7 @@ from longspan.simulator.results.reach import STAGES, Extent, ReachOf, Stage, Str
 from longspan.simulator.results.result import Result, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Reach", "asked_later", "recalled"]
+__all__ = ["Placed", "Reach", "asked_later"]
 
 PLAIN: Final = "plain facts"
 """The strand that the reach is measured by."""
@@ -41,7 +40,8 @@ NEAREST: Final = 3
 """One in so many questions is among the nearest."""
 
 
-class _Placed(NamedTuple):
+@final
+class Placed(NamedTuple):
     """A rung that was asked later: its distances, and whether its fact was stored and found, None if the agent does not tell."""
 
     rung: Rung
@@ -98,18 +98,10 @@ class Reach(Measure):
         return Document(leading=[table] if rows else [], data=[Data("reach", {}, data)] if data else [])
 
 
-def asked_later(tests: Iterable[TestResult]) -> list[tuple[int, int, float, float]]:
-    """Return the distance of each plain fact that was asked later, in tokens, messages and seconds of virtual time (0: not known here), and
-    what a guess earns."""
+def asked_later(tests: Iterable[TestResult]) -> list[Placed]:
+    """Return the plain facts of tests that were asked later, nearest first. Virtual time is not known here."""
     placed = [each for test in tests for each in _placed(test, rungs(test.items), None) if each.rung.strand == PLAIN]
-    return [(each.tokens, each.messages, each.seconds, each.rung.chance) for each in placed]
-
-
-def recalled(side: SideBySide, agent: str) -> list[tuple[float, float]]:
-    """Return the distance in tokens and the score of each plain fact that was asked of an agent later, nearest first."""
-    tests = [test for run in side.runs if run.agent == agent for test in run.result.tests]
-    placed = [each for test in tests for each in _placed(test, rungs(test.items), None) if each.rung.strand == PLAIN]
-    return sorted((float(each.tokens), each.rung.score) for each in placed if each.rung.score is not None)
+    return sorted(placed, key=lambda each: each.tokens)
 
 
 ENDS: Final = {"value": "", "low": "_low", "high": "_high"}
@@ -144,7 +136,7 @@ def _reaches(tests: Iterable[tuple[TestResult, Transcript | None]]) -> list[Reac
     return [each for stage in STAGES if (each := _fitted(stage, placed, at_once)) is not None]
 
 
-def _placed(test: TestResult, ladder: Sequence[Rung], transcript: Transcript | None) -> Iterator[_Placed]:
+def _placed(test: TestResult, ladder: Sequence[Rung], transcript: Transcript | None) -> Iterator[Placed]:
     """Yield the rungs of a test that were asked later, with the distances of the furthest needle that each needs."""
     pairs: dict[int, list[Evidence]] = {}
     for need in needs(test):
@@ -154,7 +146,7 @@ def _placed(test: TestResult, ladder: Sequence[Rung], transcript: Transcript | N
             continue
         needed = pairs[rung.turn]
         furthest = max(needed, key=lambda pair: pair.tokens)
-        yield _Placed(
+        yield Placed(
             rung,
             furthest.tokens,
             furthest.tokens if furthest.dealt is None else furthest.dealt,
@@ -166,10 +158,10 @@ def _placed(test: TestResult, ladder: Sequence[Rung], transcript: Transcript | N
 
 
 def _seconds(transcript: Transcript | None, pair: Evidence) -> float:
-    turns = () if transcript is None else transcript.history
-    sent = [turns[turn].sent_at if turn < len(turns) else None for turn in (pair.needle_turn, pair.question_turn)]
-    told, asked = (each if isinstance(each, datetime) else None for each in sent)
-    return 0.0 if told is None or asked is None else max(0.0, (asked - told).total_seconds())
+    if transcript is None:
+        return 0.0
+    told, asked = (transcript.history[turn].sent_at for turn in (pair.needle_turn, pair.question_turn))
+    return 0.0 if told is None or asked is None else (asked - told).total_seconds()
 
 
 def _all(known: Iterator[bool | None]) -> bool | None:
@@ -177,11 +169,11 @@ def _all(known: Iterator[bool | None]) -> bool | None:
     return None if None in values else all(values)
 
 
-def _fitted(stage: Stage, placed: Sequence[_Placed], at_once: Sequence[Rung]) -> ReachOf | None:
+def _fitted(stage: Stage, placed: Sequence[Placed], at_once: Sequence[Rung]) -> ReachOf | None:
     """Return how far a stage reaches; None if nothing is known of it."""
     scored = [(each, score) for each in placed if (score := _score(stage, each)) is not None]
     plain = [(each, score) for each, score in scored if each.rung.strand == PLAIN]
-    chance = {"answered": 1.0}.get(stage, 0.0)
+    chance = float(stage == "answered")  # what is stored and found is not guessed
     fitted = reach([Recalled(each.tokens, each.messages, each.seconds, score, chance * each.rung.chance) for each, score in plain])
     if fitted is None:
         return None
@@ -207,7 +199,7 @@ def _fitted(stage: Stage, placed: Sequence[_Placed], at_once: Sequence[Rung]) ->
     )
 
 
-def _score(stage: Stage, each: _Placed) -> float | None:
+def _score(stage: Stage, each: Placed) -> float | None:
     if stage == "answered":
         return each.rung.score
     known = each.found if stage == "found" else each.stored
@@ -218,12 +210,12 @@ def _finite(value: float) -> float | None:
     return rounded(value) if isfinite(value) else None
 
 
-def _dealt(tokens: float, placed: Sequence[_Placed]) -> float | None:
+def _dealt(tokens: float, placed: Sequence[Placed]) -> float | None:
     """Return a distance in tokens as charged: that of the furthest question within it. None if it is infinite."""
     return float(max((each.dealt for each in placed if each.tokens <= tokens), default=0)) if isfinite(tokens) else None
 
 
-def _strands(scored: Sequence[tuple[_Placed, float]], within: float) -> list[StrandOf]:
+def _strands(scored: Sequence[tuple[Placed, float]], within: float) -> list[StrandOf]:
     found = []
     for name in dict.fromkeys(each.rung.strand for each, _ in scored):
         near, far = (

@@ -133,9 +133,9 @@ def span_for(reach: int) -> int:
     return STEP * ceil((reach + STEP) / LAST / STEP)
 
 
-def check_reach(manifest: Manifest, tests: Iterable[Test], reach: int) -> None:
-    """Raise InputError if a run of these tests cannot show whether an agent reaches so many tokens back."""
-    if not any(test.scenario.ladder for test in tests):
+def check_reach(manifest: Manifest, tests: Mapping[str, Sequence[Test]], reach: int) -> None:
+    """Raise InputError if a run of these tests, by conversation, cannot show whether an agent reaches so many tokens back."""
+    if not any(test.scenario.ladder for group in tests.values() for test in group):
         raise InputError(f"suite {manifest.suite.name} does not measure how far back an agent remembers; use the suite reach")
     if manifest.isolated:
         raise InputError("a reach cannot be measured in isolated tests, where nothing lies between; leave out --isolated")
@@ -207,9 +207,9 @@ def _limit(each: ReachOf) -> str:
     """Return the kind of limit in words: the likeliest one, or those that cannot be told apart."""
     if each.asked < FEW:
         return UNKNOWN
+    if each.named != UNKNOWN:
+        return LIMITS[each.kind]
     likely = sorted(each.kinds, key=each.kinds.__getitem__, reverse=True)
-    if each.kinds[likely[0]] >= SURE:
-        return LIMITS[likely[0]]
     if set(likely[:2]) == {"window of messages", "window of tokens"} and sum(each.kinds[kind] for kind in likely[:2]) >= SURE:
         return "a window, of messages or of tokens"
     return f"{LIMITS[likely[0]]}, or {LIMITS[likely[1]]}"
