@@ -185,7 +185,7 @@ def test_no_test_imports_a_private_name() -> None:
 
 
 OWN_RENDERERS = {
-    "api/results": {"experiments", "meaning"},  # `results.experiments`, `results.meaning`
+    "api/results": {"experiments", "meaning", "reach"},  # `results.experiments`, `results.meaning`
     "cli/plot": {"own_figures"},  # heatmaps
     "cli/scores": {"kinds"},
     "report/__init__": {"kinds", "memory_losses"},

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.api.agents import AnyAgent
-from longspan.simulator.api.playing import planned, run
+from longspan.simulator.api.playing import run_if
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import parse_size
 from longspan.simulator.results.reach import check_reach, span_for
+from longspan.simulator.running.planning import Plan
 
 __all__ = ["check", "failure"]
 
@@ -37,7 +38,8 @@ def check(
 
     `suite` may include a span, as in "ltm@2k". `reaches`: how many tokens back the agent must remember plain facts, such as 8_000 or "8k",
     as every agent is dealt them; of several runs, the middle one counts. The suite is then `reach` by default, at a span that shows it,
-    and otherwise `ltm`. `at_least`: a share of full marks, in [0, 1]. `no_worse_than`: the folder of a baseline's
+    and otherwise `ltm`. `at_least`: a share of full marks, in [0, 1], or of the evidence
+    that a memory without an answerer finds. `no_worse_than`: the folder of a baseline's
     runs, with at least five seeds and preferably eight. The fall is tested as by `longspan compare --fail-if-worse`, and may be up to
     `margin` of full marks. `seeds`: 0 by default, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. The
     other parameters are the same as for `longspan.run`.
@@ -55,13 +57,18 @@ def check(
     if seeds is None:
         seeds = sorted(set(baseline.tests["seed"])) if baseline is not None else 0
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="longspan-"))
-    if wanted is not None:
-        for each in planned(suite, agent=agent, seeds=seeds, **settings):
-            check_reach(each.manifest, each.tests, wanted)
-    results = run(suite, agent=agent, seeds=seeds, out=folder, **{"progress": False} | settings)
+
+    def fits(plan: Plan) -> None:
+        if wanted is not None:
+            check_reach(plan.manifest, plan.tests, wanted)
+
+    results = run_if(fits, suite, agent=agent, seeds=seeds, out=folder, **{"progress": False} | settings)
     if wanted is not None and (short := results.short_of(wanted)) is not None:
         raise AssertionError(f"{results!r}\n{short}\n\nthe runs: {folder}")
-    if at_least is not None and results.share < at_least - 1e-9:
+    recall = results.recall if at_least is not None else None
+    if recall is not None and recall < (at_least or 0) - 1e-9:
+        raise AssertionError(_told(results, f"{results!r}\n{recall:.1%} of the evidence found is less than {at_least:.1%}", folder))
+    if at_least is not None and recall is None and results.share < at_least - 1e-9:
         raise AssertionError(_told(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder))
     if baseline is not None and (fall := results.compare(baseline, margin=margin)).verdict != "not worse":
         raise AssertionError(_told(results, "\n".join([fall.sentence, *fall.warnings]), folder))

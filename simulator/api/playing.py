@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
@@ -39,7 +39,7 @@ from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.suite.trust import admit, admit_file
 
-__all__ = ["planned", "resume", "run", "run_async"]
+__all__ = ["planned", "resume", "run", "run_async", "run_if"]
 
 T = TypeVar("T")
 
@@ -78,8 +78,27 @@ def run(
     Raises InputError before anything is written. Raises AgentError or StoppedError if a run was interrupted: finished turns are kept, and
     `resume` continues the run. Ctrl-C stops the runs after their current turns, and a second Ctrl-C at once; both raise KeyboardInterrupt.
     """
-    job = _job(suite, agent, span, seeds, Path(out), limit_of(max_cost, max_tokens), trust, settings, watcher(progress))
-    job.replies = Path(replies) if replies is not None else None
+    return _results(_wait_for(_job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)))
+
+
+def run_if(
+    fits: Callable[[Plan], None],
+    suite: str | Path,
+    *,
+    agent: Agents,
+    span: Spans = None,
+    seeds: int | str | Iterable[int] = 0,
+    out: str | Path = "runs",
+    max_cost: float | None = None,
+    max_tokens: float | None = None,
+    replies: str | Path | None = None,
+    progress: bool | None = None,
+    trust: bool = False,
+    **settings: Any,
+) -> Results:
+    """Do as `run` does if `fits` raises nothing for any of the plans."""
+    job = _job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)
+    job.fits = fits
     return _results(_wait_for(job))
 
 
@@ -101,8 +120,7 @@ async def run_async(
 
     An async function or object is awaited in your own loop.
     """
-    job = _job(suite, agent, span, seeds, Path(out), limit_of(max_cost, max_tokens), trust, settings, watcher(progress))
-    job.replies = Path(replies) if replies is not None else None
+    job = _job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)
     if trio.lowlevel.in_trio_run():
         job.given = {name: replace(each, under_trio=True) for name, each in job.given.items()}
         return _results(await job.play(_Brake()))
@@ -142,8 +160,8 @@ def planned(
     **settings: Any,
 ) -> list[Plan]:
     """Return the plans that `run` would play, without playing them. Raises InputError."""
-    job = _job(suite, agent, span, seeds, Path("runs"), UNLIMITED, False, settings, None)
-    with holding(job.given), keeping(Path(replies) if replies is not None else None):
+    job = _job(suite, agent, span, seeds, "runs", None, None, replies, False, False, settings)
+    with holding(job.given), keeping(job.replies):
         return job.plans()
 
 
@@ -219,6 +237,8 @@ class _New(_Job):
     def __init__(self, grid: Grid, out: Path, limit: Amount, given: Mapping[str, Given], shown: Watcher | None) -> None:
         super().__init__(given, shown)
         self._grid, self._out, self._limit = grid, out, limit
+        self.fits: Callable[[Plan], None] = lambda plan: None
+        """Raises InputError for a plan that is not to be played."""
 
     def plans(self) -> list[Plan]:
         """Plan the runs. Raises InputError."""
@@ -226,6 +246,8 @@ class _New(_Job):
 
     def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
         plans = self.plans()
+        for each in plans:
+            self.fits(each)
         check_limit(plans, self._limit)
         for note in repetitions(plans) if self.shown is not None else ():
             complain(note)
@@ -250,11 +272,13 @@ def _job(
     agent: Agents,
     span: Spans,
     seeds: int | str | Iterable[int],
-    out: Path,
-    limit: Amount,
+    out: str | Path,
+    max_cost: float | None,
+    max_tokens: float | None,
+    replies: str | Path | None,
+    progress: bool | None,
     trust: bool,
     settings: Mapping[str, Any],
-    shown: Watcher | None,
 ) -> _New:
     """Return the requested runs. Raises InputError."""
     name, at, ending = str(suite).rpartition("@")
@@ -279,7 +303,9 @@ def _job(
             if place.startswith(field):
                 place, rest = ours, place[len(field) :]
         raise InputError(f"{place}{rest}") from None
-    return _New(grid, out, limit, given, shown)
+    job = _New(grid, Path(out), limit_of(max_cost, max_tokens), given, watcher(progress))
+    job.replies = Path(replies) if replies is not None else None
+    return job
 
 
 def _pairs(value: Any) -> Any:

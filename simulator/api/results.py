@@ -20,13 +20,14 @@ from longspan.simulator.measures.cells import Cell, cells_of
 from longspan.simulator.measures.comparing import compare
 from longspan.simulator.measures.experiments import EXPERIMENTS, experiment_rows
 from longspan.simulator.measures.meaning import Played, meaning_of
+from longspan.simulator.measures.reach import reaches
 from longspan.simulator.report import report_of
 from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.reading import Reading
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
 from longspan.simulator.results.graded_runs import load as load_runs
 from longspan.simulator.results.reach import ReachOf, falls_short
-from longspan.simulator.results.result import Meaning
+from longspan.simulator.results.result import Meaning, recall_of
 
 __all__ = ["Page", "Results", "load"]
 
@@ -94,8 +95,9 @@ class Results:
 
     @property
     def reach(self) -> list[ReachOf]:
-        """How far back plain facts are recalled, for each run that asked for them at many distances; of a memory, its last stage."""
-        return [run.result.reach[0] for run in self._runs if run.result.reach]
+        """How far back plain facts are recalled, one for each agent and span, over all runs that asked for them at many distances; of a
+        memory, its last stage."""
+        return reaches(self._runs)
 
     def short_of(self, reach: int) -> str | None:
         """Return a sentence if the runs, which are one agent's, fall short of a reach in tokens; None if they do not."""
@@ -140,6 +142,12 @@ class Results:
     def share(self) -> float:
         """The score as a share of full marks, in [0, 1]; tests without a score count as 0."""
         return self._cell[1].share[0]
+
+    @property
+    def recall(self) -> float | None:
+        """The recall of a memory that was only searched, as a mean over the runs of one agent at one span; None for all other runs."""
+        (agent, column), _ = self._cell
+        return recall_of([run.result for run in self._runs if (run.agent, run.column) == (agent, column)])
 
     @property
     def chance(self) -> float:

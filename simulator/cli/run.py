@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longspan.simulator.results.reach import ReachOf
+    from longspan.simulator.results.result import Result
     from longspan.simulator.running.runner import Outcome
 
 __all__ = ["FailedOption", "exit_code", "finish", "run"]
@@ -25,7 +26,7 @@ FailUnderOption = Annotated[
     float | None,
     typer.Option(
         "--fail-under",
-        help="Exit with 1 if an agent scores less than this share of full marks, such as 0.8.",
+        help="Exit with 1 if an agent scores less than this share of full marks, such as 0.8, or a memory without an answerer finds less.",
         min=0,
         max=1,
         metavar="SHARE",
@@ -99,23 +100,34 @@ def run(
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
-    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0."""
+    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0.
+
+    A memory that was only searched has no score: its recall counts instead.
+    """
+    from statistics import fmean
+
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.terminal import complain
+    from longspan.simulator.results.result import recall_of
 
     graded = [(RunFolder(outcome.folder), outcome.result) for outcome in outcomes if outcome.result is not None]
     if junit is not None:
         from longspan.simulator.report.junit import write_junit
 
         write_junit(junit, graded)
-    shares: dict[tuple[str, str], list[float]] = {}
+    groups: dict[tuple[str, str], list[Result]] = {}
     for run, result in graded if fail_under is not None else []:
         where = result.agent if run.manifest.alone else f"{result.agent} at {result.span:,} tokens"
         by = f" by {result.measured}" if result.measured != "score" else ""
-        shares.setdefault((where, by), []).append(result.score_bounds[0] / max(1, result.max_score))
-    below = {what: share for what, found in shares.items() if (share := sum(found) / len(found)) < (fail_under or 0) - 1e-9}
-    for (where, by), share in below.items():
-        complain(f"longspan: {where} scores {share:.1%} of full marks{by}, less than --fail-under {fail_under:g}")
+        groups.setdefault((where, by), []).append(result)
+    below = 0
+    for (where, by), found in groups.items():
+        recall = recall_of(found)
+        share = fmean(each.score_bounds[0] / max(1, each.max_score) for each in found) if recall is None else recall
+        if share < (fail_under or 0) - 1e-9:
+            what = f"scores {share:.1%} of full marks{by}" if recall is None else f"finds {share:.1%} of the evidence"
+            complain(f"longspan: {where} {what}, less than --fail-under {fail_under:g}")
+            below += 1
     return 1 if below else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -16,7 +17,7 @@ from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.stages import Asked, recall_bounds
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.document import Sentence, Tone
+from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
 from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
@@ -32,7 +33,7 @@ from longspan.simulator.subject.ledger import total_cost
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import is_trusted
 
-__all__ = ["FAILED", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
+__all__ = ["FAILED", "print_opening", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
 
 FAILED: Final = 5
 """The number of failed tests that are printed by default."""
@@ -113,8 +114,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     heads = [named.get(name, name) for name in columns]
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    for sentence in listed(list(_graded(finished))).opening:
-        _say(sentence, console)
+    print_opening(listed(list(_graded(finished))), console)
     for number, line in enumerate(lines):  # the run comes last, so that its name is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
@@ -127,8 +127,14 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
         console.say(f"show    {typed('longspan', 'show', next(outcome.folder for outcome in outcomes if outcome.result is not None))}")
 
 
-def _say(sentence: Sentence, console: Console) -> None:
-    console.say(f"{sentence.text} {sentence.command}".rstrip(), COLOURS[sentence.tone])
+def print_opening(said: Document, console: Console) -> int:
+    """Print the sentences that come before everything else about runs. Return how many rows of the terminal they fill."""
+    rows = 0
+    for sentence in said.opening:
+        line = f"{sentence.text} {sentence.command}".rstrip()
+        console.say(line, COLOURS[sentence.tone])
+        rows += ceil(cell_len(line) / console.width)
+    return rows
 
 
 def _graded(finished: Sequence[tuple[Outcome, Result]]) -> Iterator[Graded]:
@@ -222,8 +228,7 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     """Print a run's scores by scenario and in total, its scenarios' own tables, the tests without a score, and the cost."""
     console = console or Console()
     said = shown(manifest, result)
-    for sentence in said.opening:
-        _say(sentence, console)
+    print_opening(said, console)
     whole = score_interval(manifest, result.tests)
     title, columns = _scores(manifest, result, whole)
     room = console.width - columns[0].width + GAP

@@ -90,14 +90,16 @@ def _turn(turn: TurnView, test: TestView) -> dict[str, Any]:
 
 
 def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> None:
-    from longspan.simulator.cli.scores import by_recall, failed_lines, found_lines
+    from longspan.simulator.cli.scores import by_recall, failed_lines, found_lines, print_opening
+    from longspan.simulator.measures import shown as said
 
+    rows = print_opening(said(graded.manifest, graded.result), console)
     _print_title(graded, console)
     searched, tests = graded.result.searched, sorted(graded.result.tests, key=lambda test: -test.lowest)
     if searched is not None:
         tests = by_recall(tests, searched.k or 0)
         console.say(graded.result.headline)
-    page = (console.height if console.is_terminal else LINES) - 4
+    page = (console.height - rows if console.is_terminal else LINES) - 4
     if left := 0 if all_ else max(0, len(tests) - page):
         console.say(f"{left:,} better ones: {typed('longspan', 'show', run, '--all')}", "dim")
     shown, width = tests[left:], console.width

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Self, final
 from longspan.simulator.analysis.changes import command_of, reach_of
 from longspan.simulator.analysis.comparable import played
 from longspan.simulator.analysis.guessing import ALPHA, Against, against
+from longspan.simulator.analysis.stages import Asked
 from longspan.simulator.analysis.statistics import permutation_p, total
 from longspan.simulator.analysis.units import Key, keys
 from longspan.simulator.base.document import Document, Sentence, Tone
@@ -106,12 +107,25 @@ def meaning_of(runs: Sequence[Played]) -> Meaning:
     resting = [each for each in scored if each.test.evidence] or scored
     run = _Run(runs[0].manifest, resting)
     if not resting:
-        return Meaning(verdict="no score", sentence="No test has a score: this says nothing about what the agent answers.")
+        return Meaning(
+            verdict="no score", sentence=_searched(runs) or "No test has a score: this says nothing about what the agent answers."
+        )
     if run.spec is not None and run.spec.kind == "oracle":
         return _ideal(run)
     if run.manifest.isolated:
         return _isolated(run)
     return _with_control(run) or _woven(run)
+
+
+def _searched(runs: Sequence[Played]) -> str:
+    """Say what the memory found in runs where no test has a score; nothing for an agent that has no memory, or does not tell."""
+    asked = Asked.of([(each.manifest, each.tests) for each in runs])
+    k = max(asked.places)
+    if not asked.is_memory or (found := asked.found(k)) is None:
+        return ""
+    between = "" if found.interval is None else f" [{found.interval.low:.2f}, {found.interval.high:.2f}]"
+    recall = f"recall@{k} {found.low:.2f}{between} over {found.questions:,} question{'s' * (found.questions != 1)}"
+    return f"The memory finds {found.low:.0%} of the evidence: {recall}. No test has a score, so that nothing is known of answers."
 
 
 def _scored(runs: Sequence[Played]) -> Iterator[_Scored]:

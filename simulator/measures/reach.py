@@ -18,12 +18,12 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.journal.transcript import Evidence, Transcript
 from longspan.simulator.measures.group_tables import one_line, place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
-from longspan.simulator.results.graded_runs import Graded, names
+from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.reach import STAGES, Extent, ReachOf, Stage, StrandOf
 from longspan.simulator.results.result import Result, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Placed", "Reach", "asked_later"]
+__all__ = ["Placed", "Reach", "asked_later", "reaches"]
 
 PLAIN: Final = "plain facts"
 """The strand that the reach is measured by."""
@@ -80,14 +80,18 @@ class Reach(Measure):
 
     @classmethod
     def listed(cls, runs: Sequence[Graded]) -> Document:
-        called = names(runs)
-        return Document(opening=[_opening(run.result.reach[0], called[run.folder.path]) for run in runs if run.result.reach])
+        found = [
+            (f"{agent}{column.at}{f', {len(group)} runs' if len(group) > 1 else ''}", stages)
+            for (agent, column), (group, stages) in _grouped(runs).items()
+        ]
+        return Document(opening=[_opening(stages[0], whose) for whose, stages in found])
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
         rows, data = [], []
+        pooled = _grouped(side.runs)
         for agent, column, _ in side.places:
-            for each in _reaches((test, None) for run in side.of(agent, column) for test in run.result.tests):
+            for each in pooled[agent, column][1] if (agent, column) in pooled else ():
                 rows.append([one_line(agent), str(column), each.stage, *_cells(each)])
                 extents = {"tokens": each.tokens, "messages": each.messages}
                 ends = {f"{unit}{end}": getattr(extent, key) for unit, extent in extents.items() for key, end in ENDS.items()}
@@ -96,6 +100,11 @@ class Reach(Measure):
         title = "How far back plain facts are recalled [95% interval]"
         table = Table(title=title, columns=["agent", "span", "stage", *COLUMNS], rows=rows, note=NOTE)
         return Document(leading=[table] if rows else [], data=[Data("reach", {}, data)] if data else [])
+
+
+def reaches(runs: Iterable[Graded]) -> list[ReachOf]:
+    """Return how far back plain facts are recalled, one for each agent and span, over all of its runs; of a memory, its last stage."""
+    return [stages[0] for _, stages in _grouped(runs).values()]
 
 
 def asked_later(tests: Iterable[TestResult]) -> list[Placed]:
@@ -126,6 +135,21 @@ def _extent(extent: Extent) -> str:
 
 def _opening(each: ReachOf, whose: str = "") -> Sentence:
     return Sentence(f"{whose}: {each.sentence}" if whose else each.sentence, tone="plain" if each.can else "warning")
+
+
+def _grouped(runs: Iterable[Graded]) -> dict[tuple[str, Column], tuple[list[Graded], list[ReachOf]]]:
+    """Return the runs that asked for facts at many distances by agent and column, each with how far its stages reach over all runs.
+
+    Virtual time is known of a single run only.
+    """
+    groups: dict[tuple[str, Column], list[Graded]] = {}
+    for run in runs:
+        if run.result.reach:
+            groups.setdefault((run.agent, run.column), []).append(run)
+    return {
+        key: (group, group[0].result.reach if len(group) == 1 else _reaches((test, None) for run in group for test in run.result.tests))
+        for key, group in groups.items()
+    }
 
 
 def _reaches(tests: Iterable[tuple[TestResult, Transcript | None]]) -> list[ReachOf]:

@@ -30,6 +30,7 @@ __all__ = [
     "Status",
     "TestResult",
     "read_result",
+    "recall_of",
     "rounded",
     "scenario_result",
 ]
@@ -284,6 +285,12 @@ def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioRes
         tests=len(tests),
         about=about,
     )
+
+
+def recall_of(results: Sequence[Result]) -> float | None:
+    """Return the mean recall of runs of a memory that was only searched; None for all other runs."""
+    found = [result.searched for result in results]
+    return fmean(each.share for each in found if each is not None) if found and None not in found else None
 
 
 def rounded(value: float) -> float:

@@ -207,7 +207,8 @@ def test_the_tests_of_a_memory_that_only_searched_are_shown_by_what_was_found(se
     run = next(path for path in searched.iterdir() if "bm25" in path.name)
     with pytest.raises(SystemExit, match="0"):
         main(["show", str(run)])
-    _, headline, *lines, last = capsys.readouterr().out.splitlines()
+    opening, _, headline, *lines, last = capsys.readouterr().out.splitlines()
+    assert opening.startswith("The memory finds ")
     assert headline == read_result(RunFolder(run)).headline
     shares = [(float(line.split()[1]), *map(int, re.findall(r"found (\d+) of (\d+) needle", line)[0])) for line in lines]
     assert shares == sorted(shares, key=lambda each: -each[0])

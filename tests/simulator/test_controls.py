@@ -28,7 +28,7 @@ from longspan.simulator.analysis.changes import command_of
 from longspan.simulator.analysis.guessing import against
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.cli import main
+from longspan.simulator.cli import main, run_command
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.preflight.estimate import estimate
@@ -285,6 +285,20 @@ def printed(capsys: pytest.CaptureFixture[str], words: Sequence[str]) -> tuple[s
     return out, err
 
 
+def test_a_memory_without_an_answerer_is_wanted_by_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    memory = "memory/bm25?answerer=none&k=3"
+    asked = ["run", "reach", "--span", "2k", "--agent", memory, "--out"]
+    assert run_command([*asked, str(tmp_path / "much"), "--fail-under", "1"]) == 1
+    recall = longspan.load(tmp_path / "much").recall
+    assert recall is not None
+    assert 0 < recall < 1
+    assert f"longspan: {memory} at 2,000 tokens finds {recall:.1%} of the evidence, less than --fail-under 1\n" in capsys.readouterr().err
+    assert run_command([*asked, str(tmp_path / "enough"), "--fail-under", f"{recall:.6f}"]) == 0
+    with pytest.raises(AssertionError, match=f"{recall:.1%} of the evidence found is less than 100.0%"):
+        longspan.check(memory, suite="reach@2k", at_least=1, out=tmp_path / "checked")
+    assert longspan.run(agent="silent", scenarios=["colours"], out=tmp_path / "silent", progress=False).recall is None
+
+
 def test_a_memory_whose_answerer_guesses_is_to_be_looked_at_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, result = played(tmp_path / "one", "memory/bm25?answerer=words&k=1", scenarios=["locations", "trigger_response"], tests=8)
     found = meaning(result)
@@ -292,7 +306,10 @@ def test_a_memory_whose_answerer_guesses_is_to_be_looked_at_without_it(tmp_path:
     assert found.advice == "See what the memory finds, without its answerer"
     assert "'memory/bm25?k=1&answerer=none'" in found.command
     out, _ = printed(capsys, [*shlex.split(found.command)[1:], "--out", str(tmp_path / "two")])
-    assert "No test has a score: this says nothing about what the agent answers." in out
+    recall = longspan.load(tmp_path / "two").recall
+    assert recall is not None
+    assert f"The memory finds {recall:.0%} of the evidence: recall@1 {recall:.2f} [" in out
+    assert "No test has a score, so that nothing is known of answers." in out
     report = (run.path / "report.html").read_text("utf-8")
     assert found.sentence in report
     assert report.index(found.sentence) < report.index('class="score"')

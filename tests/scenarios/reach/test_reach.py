@@ -18,6 +18,7 @@ from longspan.scenarios.reach.wording import Wording
 from longspan.simulator.analysis.reach import Recalled
 from longspan.simulator.analysis.reach import reach as fit
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
 from longspan.simulator.results.reach import ReachOf
 from longspan.simulator.results.result import read_result
@@ -91,6 +92,40 @@ def test_check_asserts_a_reach(tmp_path: Path) -> None:
     assert longspan.check(lambda: Planted(FORGETTING["no limit"](0)), reaches=1_000, out=tmp_path / "keeps").short_of(1_000) is None
     with pytest.raises(AssertionError, match="wanted a reach of 1,000 tokens: Recalls plain facts up to"):
         longspan.check(lambda: Planted(FORGETTING["window of messages"](0)), reaches="1k", out=tmp_path / "forgets")
+
+
+def test_check_plans_its_runs_once(tmp_path: Path) -> None:
+    made = []
+
+    def agent() -> Planted:
+        made.append(Planted(FORGETTING["no limit"](0)))
+        return made[-1]
+
+    longspan.run("reach@2k", agent=agent, out=tmp_path / "run", progress=False)
+    least = len(made)
+    longspan.check(agent, reaches=1_500, out=tmp_path / "check")
+    assert len(made) == 2 * least
+    with pytest.raises(InputError, match="a reach of 8,000 tokens needs a span of at least 9,000, got 2,000"):
+        longspan.check(agent, suite="reach@2k", reaches=8_000, out=tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+
+
+def test_runs_of_several_seeds_end_with_one_sentence_over_all_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["run", "reach", "--span", "2k", "--seed", "0-2", "--agent", "notebook", "--agent", "stateless", "--out", str(tmp_path)]
+    assert run_command(asked) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "ecalls" in line]
+    assert [line.partition(": ")[0] for line in said] == ["notebook at 2k, 3 runs", "stateless at 2k, 3 runs"]
+    results = longspan.load(tmp_path)
+    assert [each.sentence for each in results.reach] == [line.partition(": ")[2] for line in said]
+    single = [longspan.load(path).reach[0] for path in results.folders]
+    assert sum(each.asked for each in results.reach) == sum(each.asked for each in single)
+
+
+def test_a_run_is_shown_below_the_sentence_that_it_ended_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["run", "reach", "--span", "2k", "--agent", "stateless", "--out", str(tmp_path)]) == 0
+    (first,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Recalls ")]
+    assert run_command(["show", str(next(tmp_path.iterdir()))]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == first
 
 
 def test_the_share_recalled_by_distance_is_drawn(tmp_path: Path) -> None:
