@@ -25,6 +25,7 @@ import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
+from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, resume
@@ -34,6 +35,7 @@ from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.suite.trust import admit
 from tests.durability import agents
 from tests.forked import PROCESSES
+from tests.halfway import halfway, killed_at
 from tests.sealing import nameless
 
 PEER = Path(__file__).parent / "peer.py"
@@ -43,8 +45,6 @@ AGENTS["ExecDeaf"] = f"exec:{sys.executable} -S {PEER} deaf"
 SHARE = 1.0 if os.environ.get("LONGSPAN_KILLS") == "all" else 0.1
 
 Whole = Callable[..., list[dict[str, Any]]]
-Copies = Callable[[int, bytes], Path | None]
-"""Says where to copy a run, given the number of an event and the event before it."""
 
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
@@ -54,19 +54,8 @@ def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
 
 def begin(out: Path, agent: str, span: int, tests: int, kill_at: int | None) -> None:
     """Play a run in a child process, which kills itself halfway through writing an event, or is killed by its parent."""
-    written = 0
-    append = Journal._append
-
-    def append_or_die(journal: Journal, line: bytes) -> None:
-        nonlocal written
-        if written == kill_at:
-            append(journal, line[: len(line) // 2])
-            os.kill(os.getpid(), signal.SIGKILL)
-        written += 1
-        append(journal, line)
-
-    Journal._append = append_or_die  # type: ignore[method-assign]
-    trio.run(lambda: play([planned(out, agent, span, tests)]))
+    with killed_at(kill_at):
+        trio.run(lambda: play([planned(out, agent, span, tests)]))
 
 
 def entries(run: RunFolder) -> list[dict[str, Any]]:
@@ -137,28 +126,15 @@ def test_what_a_kill_at_an_event_leaves_is_resumed_to_the_same_journal(tmp_path:
         kinds = [entry["type"] for entry in expected]
         ends = {place for kind in set(kinds) for place in (kinds.index(kind), len(kinds) - 1 - kinds[::-1].index(kind))} - {0}
         places = ends | set(Random("Keeper").sample(sorted(places), int(SHARE / 4 * len(expected))))
-    to: Copies = lambda place, _: tmp_path / str(place) if place in places else None  # noqa: E731
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "_append", copying(Journal._append, tmp_path / "whole", to))
+
+    def copy(journal: Journal, written: int, last: Event | None) -> None:
+        if written in places:
+            shutil.copytree(tmp_path / "whole", tmp_path / str(written))
+
+    with halfway(copy):
         trio.run(lambda: play([planned(tmp_path / "whole", "Keeper", 2_000)]))
     for place in sorted(places):
         assert survives(tmp_path / str(place), "Keeper") == expected, f"killed at event {place}"
-
-
-def copying(append: Callable[[Journal, bytes], None], out: Path, to: Copies) -> Callable[[Journal, bytes], None]:
-    """Return a function that appends an event to a journal, and before copies the runs with half of it where `to` says."""
-    written, before = 0, b""
-
-    def append_and_copy(journal: Journal, line: bytes) -> None:
-        nonlocal written, before
-        if copied := to(written, before):
-            shutil.copytree(out, copied)
-            with only(copied).journal("main").open("ab") as file:
-                file.write(line[: len(line) // 2])
-        written, before = written + 1, line
-        append(journal, line)
-
-    return append_and_copy
 
 
 @pytest.mark.parametrize("agent", ["Keeper", "Forgetful", "Deaf", "Remote", "Exec", "ExecDeaf", "Http", "HttpDeaf"])
@@ -203,19 +179,8 @@ def test_a_run_killed_repeatedly_finishes(tmp_path: Path, whole: Whole) -> None:
 
 def resume_and_die(path: Path, events: int) -> None:
     """Resume a run in a child process, which kills itself after some new events."""
-    append = Journal._append
-    written = 0
-
-    def append_or_die(journal: Journal, line: bytes) -> None:
-        nonlocal written
-        written += 1
-        if written > events:
-            append(journal, line[:7])
-            os.kill(os.getpid(), signal.SIGKILL)
-        append(journal, line)
-
-    Journal._append = append_or_die  # type: ignore[method-assign]
-    trio.run(lambda: resume(RunFolder(path), AGENTS["Keeper"]))
+    with killed_at(events):
+        trio.run(lambda: resume(RunFolder(path), AGENTS["Keeper"]))
 
 
 def test_a_turn_that_may_have_been_sent_twice_is_marked(tmp_path: Path) -> None:

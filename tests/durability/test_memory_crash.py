@@ -14,6 +14,7 @@ import trio
 
 from longspan.agents.memory.agent import AnsweringAgent
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.events import Event, Snapshot
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
@@ -23,7 +24,8 @@ from longspan.simulator.suite.suite import Suite, load_suite
 from longspan.simulator.suite.trust import admit
 from tests.agents.memories import Answering
 from tests.agents.test_memory_kinds import KINDS
-from tests.durability.test_crash import SHARE, copying, entries, only, planned, survives
+from tests.durability.test_crash import SHARE, entries, only, planned, survives
+from tests.halfway import halfway
 from tests.loopback import Service
 
 SPAN = 2_000
@@ -40,15 +42,13 @@ def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(name: str, tmp_
         places = set(Random(name).sample(range(1, EVENTS), max(2, int(SHARE / 4 * EVENTS))))
         copies: list[Path] = []
 
-        def to(place: int, before: bytes) -> Path | None:
-            saved = b'"type":"snapshot"' in before and not any(path.name == "saved" for path in copies)
-            if not saved and place not in places:
-                return None
-            copies.append(tmp_path / ("saved" if saved else str(place)))
-            return copies[-1]
+        def copy(journal: Journal, written: int, last: Event | None) -> None:
+            saved = isinstance(last, Snapshot) and not any(path.name == "saved" for path in copies)
+            if saved or written in places:
+                copies.append(tmp_path / ("saved" if saved else str(written)))
+                shutil.copytree(tmp_path / "whole", copies[-1])
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Journal, "_append", copying(Journal._append, tmp_path / "whole", to))
+        with halfway(copy):
             trio.run(lambda: play([planned(tmp_path / "whole", agent, SPAN, 1)]))
         expected = entries(only(tmp_path / "whole"))
         assert len(expected) >= EVENTS
@@ -102,21 +102,17 @@ def timeless(result: Result) -> dict[str, Any]:
 
 def killed(out: Path, go: Callable[[], Outcome], places: dict[int, Path]) -> tuple[Outcome, int]:
     """Play on in `out`, and copy the folder at events, by their numbers, half of each written. Return how many were written."""
-    append, written = Journal._append, 0
+    halves = 0
 
-    def copying(journal: Journal, line: bytes) -> None:
-        nonlocal written
+    def copy(journal: Journal, written: int, last: Event | None) -> None:
+        nonlocal halves
+        halves = written + 1
         if written in places:
             shutil.copytree(out, places[written])
-            with (places[written] / journal.path.relative_to(out)).open("ab") as file:
-                file.write(line[: len(line) // 2])
-        written += 1
-        append(journal, line)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "_append", copying)
+    with halfway(copy):
         outcome = go()
-    return outcome, written
+    return outcome, halves
 
 
 def resumed(out: Path) -> Outcome:

@@ -15,6 +15,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.diary import ASKED, BEGAN, Diary
+from tests.halfway import halfway
 from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
@@ -27,7 +28,7 @@ from longspan.simulator.gradebook import run_status
 from longspan.simulator.gradebook.commitment import publish, verify
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.gradebook.run_status import RunStatus
-from longspan.simulator.journal.events import Open, as_json, parse_json
+from longspan.simulator.journal.events import Event, Open, as_json, parse_json
 from longspan.simulator.journal.journal import Journal, last_sum
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.play.dry_run import dry_run
@@ -312,30 +313,22 @@ def test_a_trunk_or_a_branch_that_fails_is_resumed_to_the_same_journals(
 def test_a_run_killed_at_any_event_is_resumed_to_the_same_journals(tmp_path: Path) -> None:
     """One run is played, and its folder copied at every second event, half of it written: what a kill leaves."""
     copies: list[Path] = []
-    append = Journal._append
 
-    def copying(journal: Journal, line: bytes) -> None:
-        if len(written) % 2:
-            copies.append(tmp_path / f"copy{len(written)}")
+    def copy(journal: Journal, written: int, last: Event | None) -> None:
+        if written % 2:
+            copies.append(tmp_path / f"copy{written}")
             shutil.copytree(tmp_path / "whole", copies[-1])
-            (run,) = copies[-1].iterdir()
-            with (run / "conversations" / journal.path.parent.name / "journal.jsonl").open("ab") as file:
-                file.write(line[: len(line) // 2])
-        written.append(line)
-        append(journal, line)
 
-    written: list[bytes] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "_append", copying)
+    with halfway(copy):
         whole, outcome = played(tmp_path / "whole", "notebook", entries=6)
     expected, result = journals(whole), result_of(outcome)
     assert len(copies) > 15
-    for copy in copies:
-        (path,) = copy.iterdir()
+    for copied in copies:
+        (path,) = copied.iterdir()
         run = RunFolder(path)
         admit(run.path, run.manifest, trust=True)
         resumed = result_of(trio.run(lambda run=run: resume(run, "notebook")))
-        assert journals(run) == expected, f"killed at {copy.name}"
+        assert journals(run) == expected, f"killed at {copied.name}"
         assert resumed.tests == result.tests
 
 

@@ -168,20 +168,11 @@ def test_a_run_killed_in_a_control_or_beside_it_is_resumed_to_the_same_figures(k
     """A real process is killed halfway through writing an event, and the run is resumed by the command."""
     out = tmp_path / "killed"
     code = f"""
-import os, signal
 from longspan.simulator.cli import main
-from longspan.simulator.journal.journal import Journal
-append, written = Journal._append, 0
-def append_or_die(journal, line):
-    global written
-    if written == {kill_at}:
-        append(journal, line[: len(line) // 2])
-        os.kill(os.getpid(), signal.SIGKILL)
-    written += 1
-    append(journal, line)
-Journal._append = append_or_die
+from tests.halfway import killed_at
 asked = "--scenario colours --scenario jokes --tests 2 --agent python:tests.durability.agents:Keeper --control".split()
-main(["run", *asked, "--out", {str(out)!r}])
+with killed_at({kill_at}):
+    main(["run", *asked, "--out", {str(out)!r}])
 """
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     killed = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=False)

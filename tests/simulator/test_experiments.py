@@ -18,6 +18,7 @@ import pytest
 import trio
 from benchmarks.pairs import conversations_needed
 from tests.durability import agents
+from tests.halfway import halfway
 from tests.sealing import change_lines, nameless
 
 import longspan
@@ -33,6 +34,7 @@ from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.measures.experiments import pooled_effects, told
@@ -318,22 +320,16 @@ def test_the_planted_share_of_memory_is_within_the_interval(tmp_path: Path) -> N
 def test_a_run_killed_anywhere_is_resumed_to_the_same_journals(agent: str, killed_at: Sequence[int], tmp_path: Path) -> None:
     """A run is played, and its folder copied at some of the events, half of each written: what a kill leaves."""
     asked = codes(f"python:tests.durability.agents:{agent}", tests=3, scenario="Twice", twins=2, lesion=500)
-    append, written, copies = Journal._append, 0, dict[int, Path]()
+    copies: dict[int, Path] = {}
 
-    def append_and_copy(journal: Journal, line: bytes) -> None:
-        nonlocal written
+    def copy(journal: Journal, written: int, last: Event | None) -> None:
         if written in places:
             (run,) = (tmp_path / "whole").iterdir()
             copies[written] = tmp_path / str(written)
             shutil.copytree(run, copies[written])
-            with (copies[written] / journal.path.relative_to(run)).open("ab") as file:
-                file.write(line[: len(line) // 2])
-        written += 1
-        append(journal, line)
 
     places = range(3, 500) if os.environ.get("LONGSPAN_KILLS") == "all" else killed_at
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "_append", append_and_copy)
+    with halfway(copy):
         run, result = run_of(asked, tmp_path / "whole")
     expected = {id: essential(run, id) for id in run.manifest.played}
     assert set(killed_at) <= copies.keys()
