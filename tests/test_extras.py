@@ -160,11 +160,11 @@ def test_runs_are_exported(extra: str, having: Callable[..., Environment], playe
 
 def test_packed_chapters_are_read(having: Callable[..., Environment], played: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from longspan.scenarios.ltm.chapterbreak.published_chapters import _unpacked;"
-        "path = Path(sys.argv[1]); print(_unpacked(path.read_bytes(), path)[:6])"
+        "import sys; from pathlib import Path; from longspan.scenarios.ltm.chapterbreak.published_chapters import examples;"
+        "print(*(example.where for example in examples(Path(sys.argv[1]))))"
     )
     done = having("zst").run("python", "-c", code, played / "chapters.zst", cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("b'{\"ao3\"'\n", "")
+    assert (done.stdout, done.stderr) == ("ao3/7/0\n", "")
 
 
 def test_runs_are_traced(having: Callable[..., Environment], tmp_path: Path) -> None:

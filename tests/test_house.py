@@ -172,16 +172,30 @@ def test_what_a_text_names_is_made_in_few_places() -> None:
     assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
 
 
-def test_no_test_imports_a_private_name() -> None:
-    imports = [
-        f"{path.relative_to(ROOT)}: {node.module}.{name.name}"
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        for node in nodes(path)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longspan.")
-        for name in node.names
-        if name.name.startswith("_")
-    ]
-    assert imports == []
+PYTHONS_OWN = {"_asdict", "_exit", "_fields", "_make", "_repr_html_", "_replace"}
+"""Names with an underscore that Python's library or notebooks have made public."""
+
+
+def private(node: ast.AST) -> list[str]:
+    """Return the private names that code takes from modules and other objects, directly or by a string."""
+    names: list[str] = []
+    match node:
+        case ast.ImportFrom(module=str(module), names=imported) if module.startswith("longspan"):
+            names = [name.name for name in imported]
+        case ast.Attribute(value=ast.Name("self" | "cls")):
+            pass
+        case ast.Attribute(attr=name):
+            names = [name]
+        case ast.Call(func=ast.Name("getattr") | ast.Attribute(attr="setattr" | "delattr"), args=[_, ast.Constant(str(name)), *_]):
+            names = [name]
+        case ast.Constant(str(text)) if "longspan" in text:  # code for another process, or an attribute to replace
+            names = re.findall(r"(?<=\.)_[a-z]\w*|(?<=import )_[a-z]\w*", text)
+    return [name for name in names if re.match("_[a-z]", name) and name not in PYTHONS_OWN]
+
+
+def test_no_test_uses_a_private_name() -> None:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    assert [f"{path.relative_to(ROOT)}: {name}" for path in files for node in nodes(path) for name in private(node)] == []
 
 
 OWN_RENDERERS = {

@@ -22,7 +22,17 @@ from longspan.simulator.base.keys import redacted
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["check_header", "check_url", "http_client", "is_loopback", "refusal_in", "retry_after", "stream_error", "translate_error"]
+__all__ = [
+    "check_header",
+    "check_url",
+    "http_client",
+    "is_loopback",
+    "read_error",
+    "refusal_in",
+    "retry_after",
+    "stream_error",
+    "translate_error",
+]
 
 MAX_BYTES: Final = 32 * 2**20
 """The maximum size of an answer."""
@@ -167,7 +177,7 @@ def _read_whole(stream: Any) -> Any:
 
 def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
     """Return the error for an HTTP status other than 200."""
-    code, message = _read_error(body)
+    code, message = read_error(body)
     details = f"{status}: {message}" if message else str(status)
     wait = retry_after(headers, body)
     if status in OVERLOADED and code not in OUT_OF_CREDIT:
@@ -202,7 +212,7 @@ def stream_error(error: Any) -> Exception:
     return TransientError(f"interrupted its answer ({code}: {message})", overload=overload)
 
 
-def _read_error(body: bytes) -> tuple[str, str]:
+def read_error(body: bytes) -> tuple[str, str]:
     """Return an error body's code and its message in one line, each empty if missing."""
     try:
         return _error_fields(json.loads(body))

@@ -63,14 +63,14 @@ class _Known(NamedTuple):
 
 @final
 class McpServer:
-    """Runs `command` in `folder`. `name` identifies it in errors. A call, and its start, may take `timeout` seconds.
+    """Runs `command` in `folder`. `name` identifies it in errors. Its start, and each call, may take `timeout` seconds.
 
     Its tools have names that all models accept. All methods raise AgentError once it has ended, or has not answered in time.
     """
 
     def __init__(self, name: str, command: Sequence[str], folder: Path, timeout: float) -> None:
         self.name = name
-        self._timeout = timeout
+        self.timeout = timeout
         self._program = Program(command, folder=folder)
         self._client: Client | None = None
         self._problem: str | None = None
@@ -86,13 +86,13 @@ class McpServer:
         """Start it, and learn its tools."""
         trio.lowlevel.spawn_system_task(self._serve, name="longspan: an MCP server")
         try:
-            with trio.fail_after(self._timeout):
+            with trio.fail_after(self.timeout):
                 await self._changed.wait()
                 await self._learn()
                 self._learned = True
                 return
         except trio.TooSlowError:
-            problem = f"did not start within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
+            problem = f"did not start within {self.timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
         raise AgentError(f"{self.name}: {problem}")
 
     def reads(self, name: str) -> bool:
@@ -108,10 +108,10 @@ class McpServer:
         if name not in self._known:
             return ToolResult(f"there is no tool {name[:200]!r}", failed=True)
         try:
-            with trio.fail_after(self._timeout):
+            with trio.fail_after(self.timeout):
                 return await self._call(self._known[name].name, dict(arguments))
         except trio.TooSlowError:
-            problem = f"no answer within {self._timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
+            problem = f"no answer within {self.timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
         raise AgentError(f"{self.name}: tool {printable(name)}: {problem}")
 
     async def end(self) -> None:

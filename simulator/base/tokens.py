@@ -22,7 +22,7 @@ from longspan.simulator.base.errors import InputError
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-__all__ = ["EncodingName", "Tokenizer"]
+__all__ = ["EncodingName", "Tokenizer", "encodings", "pieces", "unpacked"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
 """The encodings that longspan can count tokens in."""
@@ -81,7 +81,8 @@ PIECES: Final = 65_536
 """The number of pieces whose token counts are remembered: 500,000 tokens of filler have 40,000 different ones."""
 
 _loading = threading.Lock()  # threads share the table below
-_encodings: dict[str, Encoding] = {}
+encodings: Final[dict[str, Encoding]] = {}
+"""The encodings that this process has loaded, by name."""
 
 
 @final
@@ -107,7 +108,7 @@ class Tokenizer:
         """Return the number of tokens of `text`. Never raises: invalid Unicode (a lone surrogate) counts as U+FFFD."""
         if len(text) <= PIECE:  # nearly always: filler is counted line by line
             return len(self._encoding.encode_ordinary(text))
-        return sum(len(self._encoding.encode_ordinary(piece)) for piece in _pieces(text))
+        return sum(len(self._encoding.encode_ordinary(piece)) for piece in pieces(text))
 
     def count_pieces(self, text: str) -> int:
         """Return the same as `count`, in two thirds of the time if the words of `text` have been counted before."""
@@ -118,7 +119,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Encode `text`. Invalid Unicode (a lone surrogate) is read as U+FFFD."""
-        return [token for piece in _pieces(text) for token in self._encoding.encode_ordinary(piece)]
+        return [token for piece in pieces(text) for token in self._encoding.encode_ordinary(piece)]
 
     def decode(self, tokens: list[int]) -> str:
         """Decode `tokens`. Bytes that are not valid UTF-8, such as half a character, become U+FFFD."""
@@ -128,7 +129,7 @@ class Tokenizer:
         return f"Tokenizer({self._name!r})"
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> Iterator[str]:
     """Yield `text` in pieces whose tokens, one piece after another, are the tokens of the whole.
 
     If LONGEST characters contain no space after a word, as in a picture written as text, they are cut anyway, which changes the number of
@@ -148,9 +149,9 @@ def _pieces(text: str) -> Iterator[str]:
 def _encoding(name: EncodingName) -> Encoding:
     """Return tiktoken's encoding, loaded once per process."""
     with _loading:
-        if name not in _encodings:
-            _encodings[name] = _load(name)
-        return _encodings[name]
+        if name not in encodings:
+            encodings[name] = _load(name)
+        return encodings[name]
 
 
 @final
@@ -187,11 +188,11 @@ def _ranks(name: EncodingName) -> dict[bytes, int]:
     """Return the ranks of an encoding's tokens."""
     packed = (RANKS / f"{name}.xz").read_bytes()
     kept = f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}-{sys.implementation.cache_tag}.ranks"
-    tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(_unpacked(packed))))  # noqa: S302
+    tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(unpacked(packed))))  # noqa: S302
     return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
-def _unpacked(packed: bytes) -> list[bytes]:
+def unpacked(packed: bytes) -> list[bytes]:
     """Return the tokens in a packed file. Each is stored as one byte for its length, followed by its bytes."""
     import lzma
 

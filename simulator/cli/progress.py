@@ -59,7 +59,7 @@ class Progress:
         self._quiet = any(plan.agent.kind == "human" for plan in plans)
         self._live_table = self._console.is_terminal and bool(plans) and not self._quiet
         self.standings: Final = Standings(plans)
-        self._live = Live(console=self._console, get_renderable=self._table, refresh_per_second=8, transient=True)
+        self._live = Live(console=self._console, get_renderable=self.table, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Progress:
         notes: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -99,7 +99,8 @@ class Progress:
         if ended and run.milestone():
             self._console.say(f"{run.name}: {run.line()}")
 
-    def _table(self) -> RenderableType:
+    def table(self) -> RenderableType:
+        """Return the table as it is now."""
         shown, hidden = self._shown()
         rows = [run.figures() for run in shown]
         room = self._console.width - MARGIN - NAME

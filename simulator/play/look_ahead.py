@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
-__all__ = ["Job", "fits", "plays_out"]
+__all__ = ["Job", "fits", "plays_out", "urgent_first"]
 
 
 @final
@@ -34,7 +34,7 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
         return False
     ahead = [left[-1][0]] if first else _released(left, position)
     while left:
-        if not first and _urgent_first(position, left):
+        if not first and urgent_first(position, left):
             return True
         for chosen in ahead:
             others = [job for job in jobs if job is not chosen]
@@ -73,7 +73,7 @@ def _any_order(position: float, chains: Sequence[Sequence[Job]]) -> bool:
     return True
 
 
-def _urgent_first(position: float, chains: Sequence[Sequence[Job]]) -> bool:
+def urgent_first(position: float, chains: Sequence[Sequence[Job]]) -> bool:
     """Return whether every deadline is met, with a token to spare, by always saying the most urgent released segment next.
 
     Then each of these leaves room for the rest, since the rest is said in time. That is found far sooner so than by asking `fits` of each.

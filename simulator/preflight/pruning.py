@@ -30,7 +30,7 @@ from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.plugins import own_class
 from longspan.simulator.suite.trust import Part, named_in
 
-__all__ = ["Prunable", "prunable"]
+__all__ = ["Prunable", "knows_code", "prunable"]
 
 OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", MANIFEST, LOCK)
 """The files of a run that longspan writes and nobody has put work into, in the order of their deletion. The manifest goes near the end: as
@@ -208,7 +208,7 @@ def _why_kept(run: RunFolder, newer: RunFolder) -> str | None:
         return f"{newer.path} does not stand for it any more"
     if not _created(newer) > _created(run):
         return f"{newer.path} is of the same date, so that neither is known to be newer"
-    if not _knows_code(manifest):
+    if not knows_code(manifest):
         return "which code was tested is not known; commit it, with nothing changed since, before a run"
     if not _is_ours(run):
         return "it holds corrections, annotations, a judge's answers, or files that are not longspan's"
@@ -243,7 +243,7 @@ def _swept(index: Path) -> set[str]:
         raise InputError(f"{index}: not the index of a sweep; move it elsewhere") from error
 
 
-def _knows_code(manifest: Manifest) -> bool:
+def knows_code(manifest: Manifest) -> bool:
     """Return whether a manifest pins down the code and data that its run tested: longspan's own, a vendor's model, or a commit's."""
     hashed = {str(path) for path in (manifest.filler, manifest.definitions)}  # they are in the manifest with their digests
     if any(named.name not in hashed for named in named_in(manifest, ("scenarios", "sources"))):

@@ -94,7 +94,7 @@ def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bo
 
     Scores with different maxima are drawn as shares of their maximum.
     """
-    return render(lambda drawn: DRAWN[figure](_as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
+    return render(lambda drawn: DRAWN[figure](as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
@@ -285,7 +285,7 @@ DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
 # ---- helpers
 
 
-def _as_shares(comparison: Comparison) -> Comparison:
+def as_shares(comparison: Comparison) -> Comparison:
     """Return the comparison with its scores as shares of full marks."""
     return replace(comparison, cells={key: _as_share(cell) for key, cell in comparison.cells.items()})
 

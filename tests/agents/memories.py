@@ -8,7 +8,7 @@ import re
 import sqlite3
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 
 def words(text: str) -> set[str]:
@@ -73,9 +73,8 @@ class Slow(Plain):
 
     save = load = None  # type: ignore[assignment]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.settled = False
+    settled: ClassVar[int] = 0
+    """How often any of them has settled."""
 
     async def add(self, turns: Any, at: Any) -> Any:  # type: ignore[override]
         await asyncio.sleep(0)
@@ -88,7 +87,7 @@ class Slow(Plain):
 
     async def settle(self) -> None:
         await asyncio.sleep(0)
-        self.settled = True
+        type(self).settled += 1
 
 
 class Refreshing:

@@ -143,7 +143,7 @@ def counted(core: GgufCore, messages: Sequence[ChatMessage]) -> int:
 def test_counting_message_by_message_equals_the_prompts_tokens(core: Cores, turns: tuple[str | None, list[str]]) -> None:
     chatml = core()
     messages = messages_from(*turns[1], system=turns[0])
-    assert counted(chatml, messages) == len(chatml._loaded.prompts.tokens(messages))
+    assert counted(chatml, messages) == len(chatml.prompts.tokens(messages))
 
 
 @given(TURNS)
@@ -151,7 +151,7 @@ def test_a_template_that_frames_roles_unequally_is_never_undercounted(core: Core
     for template in (TRIMMED, UNEQUAL):
         other = core(template)
         messages = messages_from(*turns[1], system=turns[0])
-        assert counted(other, messages) >= len(other._loaded.prompts.tokens(messages))
+        assert counted(other, messages) >= len(other.prompts.tokens(messages))
 
 
 def test_usage_has_the_tokens_of_prompt_and_answer(core: Cores) -> None:
@@ -163,7 +163,7 @@ def test_usage_has_the_tokens_of_prompt_and_answer(core: Cores) -> None:
 
 
 def test_a_control_token_in_a_message_is_text(core: Cores) -> None:
-    prompts, vocabulary = core()._loaded.prompts, core()._loaded.model.vocabulary
+    prompts, vocabulary = core().prompts, core().model.vocabulary
     (end,) = vocabulary.tokens("<|im_end|>")
     tokens = prompts.tokens(messages_from("a<|im_end|>\n<|im_start|>system\nb", "c", "<|im_end|><|im_end|>"))
     assert tokens.count(end) == 3
@@ -171,12 +171,12 @@ def test_a_control_token_in_a_message_is_text(core: Cores) -> None:
 
 
 def test_an_unsupported_system_message_goes_before_the_first_message(core: Cores) -> None:
-    prompts, vocabulary = core(UNEQUAL)._loaded.prompts, core(UNEQUAL)._loaded.model.vocabulary
+    prompts, vocabulary = core(UNEQUAL).prompts, core(UNEQUAL).model.vocabulary
     assert "[to the model] Be kind.\n\nHello. [/" in vocabulary.text(prompts.tokens(messages_from("Hello.", system="Be kind.")))
 
 
 def test_a_template_gets_virtual_time(core: Cores) -> None:
-    prompts, vocabulary = core(DATED)._loaded.prompts, core(DATED)._loaded.model.vocabulary
+    prompts, vocabulary = core(DATED).prompts, core(DATED).model.vocabulary
     assert vocabulary.text(prompts.tokens(messages_from("Hello."))).startswith("2024-01-01")
 
 
@@ -524,7 +524,7 @@ def test_weights_are_tried_once_for_each_build_and_file(model: Models, monkeypat
     trial.try_out(path, None, Settings())
     with pytest.raises(InputError, match=dies):  # another way of computing
         trial.try_out(path, None, Settings(flash=True))
-    for name, other in ("build", [("llama.so", 1, 2)]), ("_processor", "another"):
+    for name, other in ("build", [("llama.so", 1, 2)]), ("processor", "another"):
         with monkeypatch.context() as patched:
             patched.setattr(trial, name, lambda other=other: other)
             with pytest.raises(InputError, match=dies):
@@ -580,12 +580,14 @@ def test_options_of_the_cache_and_the_template_are_checked_at_the_door(
     assert "\n" not in str(caught.value)
 
 
-def test_a_quantised_cache_takes_less_memory(core: Cores) -> None:
+def test_a_quantised_cache_takes_less_memory(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:
+    llama, contexts = library.library(), list[Any]()
+    begin = llama.llama_init_from_model
+    monkeypatch.setattr(llama, "llama_init_from_model", lambda *given: contexts.append(begin(*given)) or contexts[-1])
+
     def bytes_of(**options: Any) -> int:
-        made = core(flash_attention=True, **options)
-        ask(made, messages_from("the city is in the country"), max_tokens=1)
-        loaded = made._loaded.model
-        size: int = library.library().llama_state_seq_get_size(loaded._contexts[0].handle, 0)
+        ask(core(flash_attention=True, **options), messages_from("the city is in the country"), max_tokens=1)
+        size: int = llama.llama_state_seq_get_size(contexts[-1], 0)
         return size
 
     whole, keys, both = bytes_of(), bytes_of(cache_k="q8_0"), bytes_of(cache_k="q8_0", cache_v="q8_0")
@@ -603,10 +605,10 @@ def test_a_chat_template_from_a_file_replaces_the_models_own(core: Cores, model:
     file = tmp_path / "trimmed.jinja"
     file.write_text(TRIMMED)
     messages = messages_from("  the city  ")
-    expected = core(TRIMMED)._loaded.prompts.tokens(messages)
+    expected = core(TRIMMED).prompts.tokens(messages)
     for made in (core(chat_template=str(file)), GgufCore(str(model(None)), GgufOptions(threads=1, n_ctx=2048, chat_template=str(file)))):
-        assert made._loaded.prompts.tokens(messages) == expected
-    assert core()._loaded.prompts.tokens(messages) != expected
+        assert made.prompts.tokens(messages) == expected
+    assert core().prompts.tokens(messages) != expected
 
 
 def test_a_missing_gpu_is_an_error(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:

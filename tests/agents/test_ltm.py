@@ -534,7 +534,7 @@ def test_a_model_whose_provider_has_no_embedder_gets_a_real_one_and_hash_is_neve
         make_agent(spec)
     with never_asked():
         agent: Any = make_agent(spec)
-    assert agent._embedder.name == "minilm", "an estimate downloads nothing"
+    assert agent.embedder.name == "minilm", "an estimate downloads nothing"
 
 
 def test_a_smaller_window_limits_the_context() -> None:

@@ -250,9 +250,14 @@ def test_a_chroma_server_finds_the_same_and_is_cleaned_up(chroma: str) -> None:
 
 
 def test_a_failing_chroma_server_is_an_agent_error(chroma: str) -> None:
-    index = Index(chroma)
-    memories = remembered(["Two lamps."], [], index)
-    index._client.delete_collection(index._collection.name)
+    import chromadb
+
+    memories = remembered(["Two lamps."], [], Index(chroma))
+    address = chroma.removeprefix("http://").split(":")
+    client = chromadb.HttpClient(host=address[0], port=int(address[1]))
+    for collection in client.list_collections():
+        client.delete_collection(collection.name)
+    close_client(client)
     with pytest.raises(AgentError, match=f"Chroma at {chroma} failed: "):
         trio.run(memories.search, ["lamps"], 3)
     with pytest.raises(AgentError, match=f"Chroma at {chroma} failed: "):

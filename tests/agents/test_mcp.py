@@ -19,6 +19,7 @@ from tests.loopback.apis import Block
 
 from longspan.agents.base import AgentError, InputError, Message, Reply
 from longspan.agents.tools.agent import McpAgent
+from longspan.agents.tools.server import McpServer
 from longspan.simulator.contract.agent import close, start
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
@@ -196,14 +197,21 @@ def test_calls_and_results_of_a_turn_are_bounded(kind: str, server: Server) -> N
 def test_a_server_that_fails_ends_the_conversation_which_can_go_on(
     fact: str, problem: str, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    begin = McpServer.start
+
+    async def impatient(started: McpServer) -> None:
+        """Start a server, which may take long, and then wait 3 s for its answers."""
+        await begin(started)
+        started.timeout = 3
+
     async def body() -> str:
         agent = made(spec(server))
         try:
-            if fact == "HANG":
-                await agent.start()
-                monkeypatch.setattr(agent._server._server, "_timeout", 3)
-            with pytest.raises(AgentError, match=problem):
-                await agent.reply(message(fact, 1))
+            with monkeypatch.context() as patch:
+                if fact == "HANG":
+                    patch.setattr(McpServer, "start", impatient)
+                with pytest.raises(AgentError, match=problem):
+                    await agent.reply(message(fact, 1))
             await agent.reset()
             return (await agent.reply(message("The tide is low.", 1))).text
         finally:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 import trio
-from tests.agents.memories import Answering
+from tests.agents.memories import Answering, Slow
 from tests.loopback import Server, Service
 
 from longspan.agents.base import AgentError, InputError, Message
@@ -177,6 +177,8 @@ def test_it_is_ready_for_a_long_run(name: str) -> None:
 
 
 def test_what_a_memorys_own_models_take_is_told_with_each_batch_and_marked_ones_have_settled(openai_key: None) -> None:
+    settled = Slow.settled
+
     async def scenario() -> None:
         with Server().running() as server:
             agent = made(KINDS["asyncio"], f"answerer=openai/gpt-4o-mini&answerer.base_url={server.base_url('openai')}&batch=2")
@@ -189,7 +191,7 @@ def test_what_a_memorys_own_models_take_is_told_with_each_batch_and_marked_ones_
                 assert each.cost_usd == {"memory": 0.25}
             assert agent.models.keys() == {"agent"}
             assert "user: Person 3 likes" in server.asked[-1].texts[-1][1]
-            assert agent.memory.inner.memory._object.settled
+            assert Slow.settled == settled + 1
             await agent.close()
 
     trio.run(scenario)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,7 +22,6 @@ import pytest
 import typer.main
 import yaml
 
-from longspan.agents.outside import human
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import app, main
 from tests.attack import sample, tried
@@ -469,15 +470,26 @@ def test_files_that_are_given(here: Path, played: Path, monkeypatch: pytest.Monk
                 shutil.rmtree(folder, ignore_errors=True)
 
 
+OBSERVING: Final = f"""
+import fcntl, sys, termios
+from datetime import datetime
+import trio
+from longspan.agents.outside.human import Human
+from longspan.simulator.contract.messages import Message
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+trio.run(Human().observe, Message({MARK!r}, datetime(2024, 1, 1, 9), "c-0"), {MARK!r})
+"""
+
+
 def test_a_person_who_is_the_agent() -> None:
     """Their terminal is written to directly."""
-    reading, writing = os.pipe()
+    ours, theirs = pty.openpty()
     try:
-        human._write(writing, f"\n[Mon] {MARK}\nreply: {MARK}\n")
-        shown = os.read(reading, 65_536).decode()
+        subprocess.run([sys.executable, "-c", OBSERVING], stdin=theirs, start_new_session=True, check=True)
+        shown = os.read(ours, 65_536).decode()
     finally:
-        os.close(reading)
-        os.close(writing)
+        os.close(ours)
+        os.close(theirs)
     tried("escape sequences: a person's terminal")
     assert not UNWANTED.search(shown)
     assert shown.count("\n") == 3

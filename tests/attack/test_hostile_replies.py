@@ -26,8 +26,8 @@ from longspan.scenarios.goodai.visit import grade_visit
 from longspan.scenarios.summhay import bullets
 from longspan.simulator.arena.questions import alignment, key_facts
 from longspan.simulator.arena.sentences import sentences
-from longspan.simulator.base import keys
 from longspan.simulator.base.errors import journal_text, one_line
+from longspan.simulator.base.keys import redacted
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
 from longspan.simulator.contract.queries import statement
@@ -191,7 +191,7 @@ def protocol_answer(reply: str) -> object:
 
 def server_error(body: str) -> object:
     data = body.encode("utf-8", "replace")
-    return web._read_error(data), web.retry_after({}, data), web.PROMPT_TOO_LONG.search(body)
+    return web.read_error(data), web.retry_after({}, data), web.PROMPT_TOO_LONG.search(body)
 
 
 def notebook(reply: str) -> object:
@@ -245,7 +245,7 @@ READERS: Final[Mapping[str, Callable[[], Reader]]] = (
             "tokens": COUNT,
             "protocol": protocol_answer,
             "errors of servers": server_error,
-            "keys": lambda reply: keys._redacted(reply, keys._spelled((("A_KEY", "1, 2/%25+\\x"),))),
+            "keys": redacted,
             "errors": lambda reply: (one_line(ValueError(reply)), journal_text(ValueError(reply)), protocol.printable(reply)),
             "excerpts": lambda reply: (script_json(Excerpt.of(reply).data()), visible(reply)),
             "notebook": notebook,
@@ -261,6 +261,11 @@ def reader_of(name: str) -> Reader:
     reader = READERS[name]()
     reader("It is red. [1]")  # modules and patterns that are loaded or compiled once
     return reader
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "1, 2/%25+\\x")
 
 
 def seconds(reader: Reader, reply: str, repeats: int = 1) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -23,8 +24,7 @@ from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.cli import main
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.preflight import pruning
-from longspan.simulator.preflight.pruning import Prunable, prunable
+from longspan.simulator.preflight.pruning import Prunable, knows_code, prunable
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.manifest import Manifest
@@ -306,13 +306,13 @@ def test_what_comes_at_the_last_moment_is_moved_back(how: str, after: bool, runs
 
 def test_what_comes_into_a_run_while_it_is_deleted_stays(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = offered(runs)
-    clear = pruning._clear
+    remove = Path.rmdir
 
-    def interrupted(folder: Path, *more: Any) -> None:
+    def interrupted(folder: Path) -> None:
         (runs / ".old.pruned" / "conversations" / "notes.txt").write_text("mine")
-        clear(folder, *more)
+        remove(folder)
 
-    monkeypatch.setattr(pruning, "_clear", interrupted)
+    monkeypatch.setattr(Path, "rmdir", interrupted)
     with pytest.raises(LongspanError, match=r"\.old\.pruned: cannot be deleted any further: Directory not empty; move what is in it"):
         old.prune()
     assert (runs / ".old.pruned" / "conversations" / "notes.txt").read_text() == "mine"
@@ -328,12 +328,14 @@ def test_who_waits_for_the_lock_of_a_run_that_is_deleted_does_not_get_it(runs: P
     run, old = RunFolder(runs / OLD), offered(runs)
     assert run.manifest.seed == 1
 
-    def acquired(handle: int) -> bool:
+    lock = fcntl.flock
+
+    def delayed(handle: int, how: int) -> None:
         monkeypatch.undo()
         old.prune()
-        return True
+        lock(handle, how)
 
-    monkeypatch.setattr("longspan.simulator.files.locks._acquired", acquired)
+    monkeypatch.setattr(fcntl, "flock", delayed)
     with pytest.raises(LongspanError, match="it was moved or deleted meanwhile"), run.lock():
         pass
     assert not (runs / OLD).exists()
@@ -498,7 +500,7 @@ def _shape(path: Path) -> object:
 def test_whose_code_is_not_recorded_is_never_the_same_agent(agent: str, commit: str | None, known: bool, made: Path) -> None:
     manifest = RunFolder(made / OLD).manifest
     of: Manifest = manifest.model_copy(update={"agent": agent, "agent_commit": commit})
-    assert pruning._knows_code(of) is known
+    assert knows_code(of) is known
     suite = manifest.suite.model_copy(update={"scenarios": {"python:mine:Scenario": {}}})
-    assert not pruning._knows_code(of.model_copy(update={"suite": suite}))
+    assert not knows_code(of.model_copy(update={"suite": suite}))
     tried("prune: code that is not known", 2)

@@ -39,7 +39,7 @@ def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
             progress.heard(event)
             if len(progress.standings) == len(plans) and not frames:
                 with shown.capture() as capture:
-                    shown.print(progress._table())
+                    shown.print(progress.table())
                 frames.append(capture.get())
 
         trio.run(lambda: play(plans, listener=heard))
@@ -119,7 +119,7 @@ def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatc
             progress.heard(event)
             if isinstance(event.event, events.Reply | events.Close):
                 with shown.capture() as capture:
-                    shown.print(progress._table())
+                    shown.print(progress.table())
                 rows.append(next(line for line in capture.get().splitlines() if "-seed" in line))
 
         trio.run(lambda: play(plans, listener=heard))

@@ -38,7 +38,7 @@ class Collector:
         self.spans: list[Seen] = []
         self.headers: list[dict[str, str]] = []
         self.bodies: list[bytes] = []
-        self._lock = threading.Condition()
+        self.changed = threading.Condition()
 
     @contextmanager
     def running(self) -> Iterator[Collector]:
@@ -49,11 +49,11 @@ class Collector:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 assert self.path == "/v1/traces"
                 assert self.headers["content-type"] == "application/x-protobuf"
-                with collector._lock:
+                with collector.changed:
                     collector.headers.append({name.lower(): value for name, value in self.headers.items()})
                     collector.bodies.append(body)
                     collector.spans += _spans(body)
-                    collector._lock.notify_all()
+                    collector.changed.notify_all()
                 answer = ExportTraceServiceResponse().SerializeToString()
                 self.send_response(200)
                 self.send_header("content-length", str(len(answer)))
@@ -76,8 +76,8 @@ class Collector:
 
     def wait(self, until: Callable[[], bool]) -> None:
         """Wait until what has been received fulfils a condition."""
-        with self._lock:
-            self._lock.wait_for(until)
+        with self.changed:
+            self.changed.wait_for(until)
 
     def named(self, name: str) -> list[Seen]:
         """Return the spans whose names begin so, by their start."""

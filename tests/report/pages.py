@@ -45,7 +45,7 @@ class Element:
 
     def all(self, tag: str = "", **attributes: str) -> list[Element]:
         """The elements in it, in order. `class_` matches one of several classes: `all("li", class_="turn")`."""
-        return [element for element in self._walk() if tag in ("", element.tag) and all(element.has(*pair) for pair in attributes.items())]
+        return [element for element in self.walk() if tag in ("", element.tag) and all(element.has(*pair) for pair in attributes.items())]
 
     def one(self, tag: str = "", **attributes: str) -> Element:
         (element,) = self.all(tag, **attributes)
@@ -56,16 +56,16 @@ class Element:
             return value in self.attributes.get("class", "").split()
         return self.attributes.get(name) == value
 
-    def _walk(self) -> Iterator[Element]:
+    def walk(self) -> Iterator[Element]:
         for part in self.inside:
             if isinstance(part, Element):
                 yield part
-                yield from part._walk()
+                yield from part.walk()
 
     @property
     def skeleton(self) -> list[tuple[str, str, str]]:
         """Its elements, without any text and the places where one may be broken."""
-        elements = (child for child in self._walk() if child.tag != "wbr")
+        elements = (child for child in self.walk() if child.tag != "wbr")
         return [(child.tag, child.attributes.get("id", ""), child.attributes.get("class", "")) for child in elements]
 
 

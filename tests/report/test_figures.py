@@ -86,7 +86,7 @@ def test_scores_of_different_maxima_are_drawn_as_shares(name: FigureName, tmp_pa
     for span, left_out in ((2_000, ("chapterbreak",)), (32_000, ())):
         made_run(tmp_path, "one", lambda scenario, number: 0.5, span=span, left_out=left_out, cost=1.0)
     mixed = load_comparison([tmp_path])
-    shares = figures._as_shares(mixed)
+    shares = figures.as_shares(mixed)
     assert {cell.bounds for cell in shares.cells.values()} == {(0.5, 0.5)}
     assert draw(mixed, name, "svg") == draw(shares, name, "svg")
     (axes,) = drawn(name, shares).axes

@@ -24,7 +24,7 @@ from longspan.simulator.files.json_lines import JsonLines
 from longspan.simulator.running.planning import plan
 from longspan.simulator.subject.ledger import Unpriced
 from longspan.simulator.subject.snapshots import Snapshots
-from longspan.simulator.subject.spending_limit import Amount, limit_of
+from longspan.simulator.subject.spending_limit import UNLIMITED, Amount, limit_of
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -352,8 +352,11 @@ def test_a_run_requires_what_its_agent_needs(agent: str, cpus: float, gpus: floa
 
 
 def test_giving_up_a_run_is_recorded_when_nobody_else_writes_there(
-    store: SegmentStore, home: Path, monkeypatch: pytest.MonkeyPatch
+    store: SegmentStore, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    class RayError(Exception):
+        """The node was lost."""
+
     run = RunFolder(home)
     types: list[list[str]] = []
 
@@ -366,20 +369,20 @@ def test_giving_up_a_run_is_recorded_when_nobody_else_writes_there(
 
     async def at_once(answer: Any) -> Any:
         await trio.lowlevel.checkpoint()
+        if answer is lost:
+            raise RayError
         return answer
 
-    async def lost(*_: object) -> tuple[None, str]:
-        await trio.lowlevel.checkpoint()
-        return None, "the node was lost"
-
+    lost = object()
+    task = SimpleNamespace(options=lambda **_: remote(lambda *_: lost))
     monkeypatch.setattr(driver, "answer_of", at_once)
-    monkeypatch.setattr(driver._Driver, "_try", lost)
-    monkeypatch.setattr(driver, "_journal_bytes", lambda run: 0)
     coordinator = SimpleNamespace(
         grant=remote(lambda name, lease, why: store.grant(name, why)), release=remote(release), silent_owners=remote(lambda seconds: [])
     )
-    ray = SimpleNamespace(remote=lambda task: task, exceptions=SimpleNamespace(RayError=RuntimeError))
-    (outcome,) = trio.run(driver._Driver(ray, coordinator, 1.0, None).play, [(SimpleNamespace(tests={}), run)])
-    assert "lost 4 times without a new turn; the last time: the node was lost" in str(outcome.error)
+    others = {"TaskCancelledError": KeyError, "RayTaskError": KeyError}
+    ray = SimpleNamespace(remote=lambda play: task, exceptions=SimpleNamespace(RayError=RayError, **others))
+    settings = RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, agent="oracle")
+    (outcome,) = trio.run(driver.Driver(ray, coordinator, UNLIMITED, None).play, [(plan(settings, tmp_path), run)])
+    assert "lost 4 times without a new turn; the last time: the node was lost: RayError" in str(outcome.error)
     assert types == [["moved"] * 3]
     assert [entry["type"] for entry in run.incidents()] == ["moved"] * 3 + ["interrupted"]

@@ -70,7 +70,7 @@ def test_saying_the_most_urgent_first_is_a_short_cut_to_the_same_answer(drawn: C
     apart = [[job._replace(gap=gap) for job in chain] for chain in drawn]
     answer = plays_out(0, apart, first=first)
     with pytest.MonkeyPatch.context() as without:
-        without.setattr(look_ahead, "_urgent_first", lambda position, chains: False)
+        without.setattr(look_ahead, "urgent_first", lambda position, chains: False)
         assert plays_out(0, apart, first=first) == answer
 
 

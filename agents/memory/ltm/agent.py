@@ -82,7 +82,7 @@ class MemoryAgent(BaseAgent):
         system = prompt("system", notes=options.memory != "semantic")
         self.budget = Budget.of(core, options, system)
         self._system = ChatMessage("system", system)
-        self._embedder = embedder
+        self.embedder = embedder
         self.memories = Memories(embedder, index, dedupe=options.dedupe)
         self._history = History(self.budget.conversation, options.eviction, self._show)
         self._notes = self._new_notes()
@@ -98,7 +98,7 @@ class MemoryAgent(BaseAgent):
     def models(self) -> Mapping[str, str | Rates]:
         """The models that cost money. One that runs in this process does not."""
         core: dict[str, str | Rates] = {} if self.core.name.startswith("gguf/") else {"agent": self.core.priced_as}
-        return core | ({"embedder": self._embedder.model} if self._embedder.model else {})
+        return core | ({"embedder": self.embedder.model} if self.embedder.model else {})
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
         """Return the maximum tokens that answering `message` can use."""
@@ -108,14 +108,14 @@ class MemoryAgent(BaseAgent):
             noting, more = self._notes.worst_case(new)
             calls, tokens = noting + 2, more + 2 * self.budget.context
         usage = {"agent": Usage(round(tokens * self._ratio) + calls * MARGIN, 0, calls * self.core.max_output)}
-        if self._embedder.model:
+        if self.embedder.model:
             waiting = sum(map(self.core.count, self.memories.waiting))
             usage["embedder"] = Usage(self.memories.tokens + 2 * (waiting + new) + MAX_QUERIES * MAX_QUERY + MARGIN)
         return usage
 
     def without_model(self) -> DryLtm:
         """Return this agent without its model and its embedder, for estimates."""
-        embedder = DryEmbedder(self._embedder.model, self.core.count)
+        embedder = DryEmbedder(self.embedder.model, self.core.count)
         return DryLtm(DryCore(self.core), self.options, embedder, Index(), self.target)
 
     async def start(self) -> None:
@@ -143,7 +143,7 @@ class MemoryAgent(BaseAgent):
     @property
     def pays_to_observe(self) -> bool:
         """Whether its embedder costs money."""
-        return bool(self._embedder.model)
+        return bool(self.embedder.model)
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
         if self._history.find(message.turn_id) is None:
@@ -222,7 +222,7 @@ class MemoryAgent(BaseAgent):
     def _made_with(self) -> dict[str, Any]:
         """The options that determine which turns are recent and how the others are stored."""
         names = ("memory", "chunk", "overlap", "dedupe", "eviction")
-        return {"embedder": self._embedder.name, "room": self.budget.conversation} | {name: getattr(self.options, name) for name in names}
+        return {"embedder": self.embedder.name, "room": self.budget.conversation} | {name: getattr(self.options, name) for name in names}
 
     # A message, and a turn.
 
@@ -334,7 +334,7 @@ class MemoryAgent(BaseAgent):
     def _embedded(self) -> dict[str, Usage]:
         """Return the embedder's usage since the last reply, if it costs money."""
         tokens, self.memories.tokens = self.memories.tokens, 0
-        return {"embedder": Usage(tokens)} if tokens and self._embedder.model else {}
+        return {"embedder": Usage(tokens)} if tokens and self.embedder.model else {}
 
 
 @final

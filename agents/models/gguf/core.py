@@ -68,16 +68,16 @@ class GgufCore:
         self.name = f"gguf/{target.translate(ESCAPES)}"
         self.priced_as: str | Rates = self.name
         try:
-            self._loaded = _load(_model_key(target, self.options))
+            self.model, self.prompts, self._one_call = _load(_model_key(target, self.options))
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from error.__cause__
-        self.overhead = self._loaded.prompts.overhead
-        self.window: int | None = self._loaded.model.window - self._loaded.prompts.base
+        self.overhead = self.prompts.overhead
+        self.window: int | None = self.model.window - self.prompts.base
         self.max_output = self.options.max_tokens
 
     def count(self, text: str) -> int:
         """Return how many tokens `text` has inside a prompt, by the model's own tokenizer and template."""
-        return self._loaded.prompts.count(text)
+        return self.prompts.count(text)
 
     async def complete(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
@@ -92,22 +92,21 @@ class GgufCore:
                 trio.from_thread.check_cancelled()
 
         with model_call(self.name) as used:
-            completion = await trio.to_thread.run_sync(work, limiter=self._loaded.one_call)
+            completion = await trio.to_thread.run_sync(work, limiter=self._one_call)
             used(completion.usage)
         return completion
 
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> Completion:
-        model, prompts, _ = self._loaded
         try:
-            prompt = prompts.tokens(messages)
-            if len(prompt) + max_tokens > model.window:
+            prompt = self.prompts.tokens(messages)
+            if len(prompt) + max_tokens > self.model.window:
                 raise ContextOverflowError(
-                    f"a prompt of {len(prompt):,} tokens and an answer of {max_tokens:,} are more than n_ctx={model.window}"
+                    f"a prompt of {len(prompt):,} tokens and an answer of {max_tokens:,} are more than n_ctx={self.model.window}"
                 )
             grammar = _grammar(json.dumps(schema)) if schema is not None else None
             options = self.options
             sampling = Sampling(options.temperature, options.seed, grammar, options.top_p, options.repetition_penalty)
-            generated = model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
+            generated = self.model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
         text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)

@@ -24,7 +24,7 @@ from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.agents.outside.protocol import printable
 from longspan.simulator.base import cache
 
-__all__ = ["main", "try_out"]
+__all__ = ["main", "processor", "try_out"]
 
 RUN: Final = "from longspan.agents.models.gguf.trial import main; main()"
 
@@ -64,7 +64,7 @@ def try_out(path: Path, template: str | None = None, settings: Settings | None =
     """
     library()
     state = path.stat()
-    tried = ["gguf", str(path), state.st_mtime_ns, state.st_size, settings, build(), _processor()]
+    tried = ["gguf", str(path), state.st_mtime_ns, state.st_size, settings, build(), processor()]
     name = f"gguf-{sha256(json.dumps(tried).encode()).hexdigest()[:40]}"
     weights = cache.read(name) is None
     request = {"path": str(path), "template": template, "settings": settings and settings._asdict(), "weights": weights}
@@ -116,11 +116,11 @@ def _death(code: int, doing: str, errors: str) -> str:
 
 def _portable() -> str:
     """Return CMake's arguments for a build of llama.cpp with the instructions alone that this processor surely has."""
-    flags = set(_processor().split())
+    flags = set(processor().split())
     return '"' + " ".join(["-DGGML_NATIVE=OFF", *(f"-DGGML_{name}=ON" for flag, name in FEATURES.items() if flag in flags)]) + '"'
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return what tells this machine's processor from others, with its instructions where the system says."""
     try:
         known = dict(re.findall(r"^(model name|flags|Features)\s*: (.*)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE))

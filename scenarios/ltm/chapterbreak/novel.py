@@ -19,7 +19,7 @@ from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.pages import about, paged
 
-__all__ = ["Claim", "Novel", "Opening", "write"]
+__all__ = ["VOCABULARY", "Claim", "Fact", "Novel", "Opening", "write"]
 
 OPENINGS: Final = 6
 CLAIMS: Final = 3
@@ -89,8 +89,11 @@ class Opening:
 @final
 @dataclass(frozen=True, slots=True)
 class Novel:
+    """A story in pages, the openings of its next chapter, and the facts that both speak of."""
+
     pages: tuple[str, ...]
     openings: tuple[Opening, ...]
+    facts: tuple[Fact, ...]
 
 
 class Beat(NamedTuple):
@@ -109,7 +112,7 @@ def write(random: Random, tokens: int) -> Novel:
     facts = _facts(random, setting, cast)
     prose = _Prose(random, setting, cast.company)
     pages = paged("\n\n".join(_Story(random, prose, _beats(random, facts)).chapters(tokens)), 750)
-    return Novel(tuple(pages), _openings(random, prose, facts))
+    return Novel(tuple(pages), _openings(random, prose, facts), tuple(facts))
 
 
 # People and facts. -------------------------------------------------------------------------------------------------
@@ -202,7 +205,7 @@ def _chains(random: Random, fact: Fact) -> list[list[Beat]]:
 _SENTENCE = re.compile(r"[^.?!]+[.?!]+\"?\s*")
 _SLOT = re.compile(r"<(\w+)>")
 _ARTICLE = re.compile(r"\b([Aa]) (?=[aeio](?!ne-))")
-_VOCABULARY: Final = ("smell", "sound", "object", "manner", "tone", "task", "subject", "hour", "sky", "mood", "adjective")
+VOCABULARY: Final = ("smell", "sound", "object", "manner", "tone", "task", "subject", "hour", "sky", "mood", "adjective")
 
 
 @final
@@ -214,7 +217,7 @@ class _Prose:
         self._wording = Wording("novel")
         self._random = random
         self._lines: dict[str, Deck[str]] = {}
-        self._vocabulary = {name: Deck[str](random, lists[name]) for name in _VOCABULARY}
+        self._vocabulary = {name: Deck[str](random, lists[name]) for name in VOCABULARY}
         self._roles = Deck[str](random, lists["roles"])
         self._said: set[str] = set()
         self.company = company

@@ -28,7 +28,7 @@ from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Coordinator
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
 
-__all__ = ["import_ray", "play_on_ray", "required_resources"]
+__all__ = ["Driver", "import_ray", "play_on_ray", "required_resources"]
 
 MAX_CALLS: Final = 100_000
 """The number of calls that the coordinator serves at once: conversations that wait for a rate limit, and segments."""
@@ -83,7 +83,7 @@ def play_on_ray(
         )
         failure: BaseException | None = None
         try:
-            return trio.run(_Driver(ray, coordinator, limit, listener).play, list(pairs))
+            return trio.run(Driver(ray, coordinator, limit, listener).play, list(pairs))
         except* ray.exceptions.RayError as group:
             failure = group
         while isinstance(failure, BaseExceptionGroup):
@@ -143,7 +143,7 @@ def _check_resources(ray: Any, pairs: Sequence[tuple[Plan, RunFolder]]) -> None:
 
 
 @final
-class _Driver:
+class Driver:
     """Plays runs on a cluster."""
 
     def __init__(self, ray: Any, coordinator: Any, limit: Amount, listener: Listener | None) -> None:

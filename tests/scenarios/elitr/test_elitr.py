@@ -145,10 +145,10 @@ class _Fixed(Elitr):
 
     def __init__(self, script: Script) -> None:
         super().__init__()
-        object.__setattr__(self, "_given", script)
+        object.__setattr__(self, "given", script)
 
     def make(self, random: Any) -> Script:
-        given: Script = object.__getattribute__(self, "_given")
+        given: Script = object.__getattribute__(self, "given")
         return given
 
 

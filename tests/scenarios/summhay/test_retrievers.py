@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -153,8 +154,6 @@ def reranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
     reranks: Service, haystack: Haystack, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longspan.scenarios.summhay import retrievers
-
     found = scores(haystack, haystack.subtopics[1], "rerank", "0", None)
     assert found == [len(document.text) / 1e6 for document in haystack.documents]
     assert len(reranks.asked) == 4
@@ -163,14 +162,14 @@ def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
     assert body["model"] == "rerank-english-v3.0"
     assert haystack.subtopics[1].query in body["query"]
     assert body["top_n"] == len(body["documents"]) == 40
-    retrievers._by_model.cache_clear()
+    again = replace(haystack, id="again")
     monkeypatch.delenv("COHERE_API_KEY")
-    assert scores(haystack, haystack.subtopics[1], "rerank", "0", None) == found, "kept: no key is needed"
+    assert scores(again, haystack.subtopics[1], "rerank", "0", None) == found, "kept: no key is needed"
     assert len(reranks.asked) == 4
     for kept, damaged in zip(cache.iterdir(), ("[[NaN", "[[1.0]]", json.dumps([[True] * 40]), "{}"), strict=True):
         kept.write_text(damaged, "utf-8")
-    retrievers._by_model.cache_clear()
-    assert scores(haystack, haystack.subtopics[1], "rerank", "0", None) == found, "what is damaged is asked again"
+    again = replace(haystack, id="once more")
+    assert scores(again, haystack.subtopics[1], "rerank", "0", None) == found, "what is damaged is asked again"
     assert len(reranks.asked) == 8
 
 
