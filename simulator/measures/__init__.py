@@ -25,6 +25,7 @@ from longspan.simulator.measures.reach import Reach
 from longspan.simulator.measures.refusals import Refusals
 from longspan.simulator.measures.skills import Skills
 from longspan.simulator.measures.stages import Stages
+from longspan.simulator.measures.stuck import Stuck
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
@@ -35,6 +36,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     CanSpeak,
     Reach,
     Refusals,
+    Stuck,
     Leaks,
     Stages,
     WhereLost,

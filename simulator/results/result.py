@@ -28,6 +28,7 @@ __all__ = [
     "ScenarioResult",
     "StageResult",
     "Status",
+    "StuckResult",
     "TestResult",
     "read_result",
     "recall_of",
@@ -174,6 +175,25 @@ class MemoryResult(_Frozen):
 
 
 @final
+class StuckResult(_Frozen):
+    """Signs that an agent is stuck. Of its `answers` to questions, `alike` are nearly the same as at least two others, without those that
+    say that something is not known; of the answers that were expected, `expected_alike` are. `most_alike` is the largest group, and
+    `example` the beginning of one of its answers. Of its `replies`, `borrowed` have a format that only another test asked for, `formats`
+    the most frequent ones. `refusing` answers refuse to help, other than by a refusal that the agent reports.
+    """
+
+    answers: int
+    alike: int
+    expected_alike: int
+    most_alike: int
+    example: str
+    replies: int
+    borrowed: int
+    formats: list[str] = []
+    refusing: int
+
+
+@final
 class Result(_Frozen):
     """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
 
@@ -189,6 +209,8 @@ class Result(_Frozen):
     and `control` are the effects of experiments, None without any; they count toward nothing else.
 
     `memory`: the evidence that the agent's memory stored and found; None if its traces do not tell.
+
+    `stuck`: signs that the agent repeats itself instead of answering; None in results of earlier versions.
     """
 
     run: str | None = None
@@ -225,6 +247,7 @@ class Result(_Frozen):
     control: Effect | None = None
     memory: MemoryResult | None = None
     reach: list[ReachOf] = []
+    stuck: StuckResult | None = None
 
     @property
     def chance(self) -> float:

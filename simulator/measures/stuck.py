@@ -1,0 +1,227 @@
+"""Signs that an agent is stuck and has not merely forgotten: it repeats itself, carries other tests' formats, or refuses in words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self, final
+
+from longspan.simulator.base.document import Document, Sentence
+from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.filler.draws import listed
+from longspan.simulator.grading.abstentions import abstains
+from longspan.simulator.journal.events import Event, Message, Open
+from longspan.simulator.journal.transcript import Change, Turn
+from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.measures.measure import GradedTests, Measure
+from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.result import Result, StuckResult
+from longspan.simulator.suite.manifest import Manifest
+
+__all__ = ["Stuck", "alike", "refuses"]
+
+READ: Final = 2000
+"""Only so many characters of a reply are read."""
+
+WORDS: Final = 4
+"""Answers with at least this many words are alike if only their numbers differ. A shorter one may be nothing but its number."""
+
+CUT: Final = 40
+"""An answer is like another that begins with it, as where both were cut, if it has at least this many letters."""
+
+GROUP, GROUP_SHARE = 3, 0.05
+"""So many answers must be alike, and such a share of all. A few may well be, by chance, or because they are right, or because a question
+was asked several times."""
+
+MANY: Final = 5
+"""The fewest answers or replies that are worth a sentence."""
+
+ALIKE, STRANGE = 1 / 3, 0.1
+"""The share of the answers that are alike, and of the answers or replies that are strange otherwise, from which on a sentence says so."""
+
+BRIEF: Final = 2
+"""An answer of at most so many words may just acknowledge something that is told where an answer is awaited."""
+
+SHOWN: Final = 60
+"""The most characters of an answer that are quoted."""
+
+_LABEL: Final = re.compile(r"[\"\u201c]([A-Z][a-z]{1,20}):")
+_KEY: Final = re.compile(r"\"([A-Za-z_]{1,30})\"")
+_LINE: Final = re.compile(r"^[^\w\n]{0,4}([A-Z][a-z]{1,20})[*_]{0,2}:", re.MULTILINE)
+_FIELD: Final = re.compile(r"\"([A-Za-z_]{1,30})\"\s{0,3}:")
+_JSON: Final = re.compile(r"(?:^|[\s`:])(?:\[\s{0,9}[\"{\[]|\{\s{0,9}\")")
+_REFUSAL: Final = re.compile(
+    r"\b(?:I|we)(?:['\u2019]?m| am|['\u2019]?re| are)?(?: \w{1,12}){0,2}? "
+    r"(?:can(?:not|['\u2019]?t| not)|unable to|won['\u2019]?t|will not|not able to) (?:\w{1,12}ly )?"
+    r"(?:assist|help|comply|fulfil|engage|support that|do that)",
+    re.IGNORECASE,
+)
+
+JSON: Final = "JSON"
+
+
+@final
+class Answer(NamedTuple):
+    """An answer, and whether its question has a question mark."""
+
+    text: str
+    asked: bool = True
+
+
+@final
+class Stuck(Measure):
+    """How many answers are alike, how many replies have a format that only another test asked for, and how many answers refuse in words."""
+
+    name = "stuck"
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.expected: list[Answer] = []
+        self.replies = 0
+        self.borrowed: list[set[str]] = []
+        self._asked: dict[str, set[str]] = {}
+
+    def fold(self, event: Event, change: Change) -> None:
+        """Read the answers that a test expects, or the next reply."""
+        if isinstance(event, Open):
+            self.expected += [Answer(str(line["ideal"])) for line in event.lines if line.get("asks") and line.get("ideal") is not None]
+        if isinstance(change, Turn):
+            self._turn(change)
+
+    def _turn(self, turn: Turn) -> None:
+        message, reply = turn.message, turn.reply
+        if reply is None:
+            self._note(message)
+        elif reply.asked:
+            text = reply.text[:READ]
+            self.replies += 1
+            if message.kind == "question" and not reply.refused and (reply.trace or {}).get("answers") is not False:
+                self.answers.append(Answer(text, "?" in message.text))
+            own = message.test or ""
+            if strange := {each for each in _formats(text) if (asked := self._asked.get(each)) and own not in asked}:
+                self.borrowed.append(strange)
+
+    def _note(self, message: Message) -> None:
+        """Note the formats that a question asks for. The same question may be a piece of filler."""
+        if message.kind in ("question", "filler"):
+            for each in _wanted(message.text):
+                self._asked.setdefault(each, set()).add(message.test or "")
+
+    @classmethod
+    def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
+        own = [read[id] for id in run.manifest.conversations if id in read]
+        answers = [answer for each in own for answer in each.answers]
+        groups = alike(answers)
+        expected = sum(map(len, alike([answer for each in own for answer in each.expected])))
+        formats = Counter(each for one in own for strange in one.borrowed for each in strange)
+        most = max(groups, key=len, default=[])
+        return {
+            "stuck": StuckResult(
+                answers=len(answers),
+                alike=sum(map(len, groups)),
+                expected_alike=expected,
+                most_alike=len(most),
+                example=_excerpt(most[0].text) if most else "",
+                replies=sum(each.replies for each in own),
+                borrowed=sum(len(each.borrowed) for each in own),
+                formats=[name for name, _ in formats.most_common(3)],
+                refusing=sum(refuses(answer.text) for answer in answers),
+            )
+        }
+
+    @classmethod
+    def shown(cls, manifest: Manifest, result: Result) -> Document:
+        told = _told(manifest, result)
+        return Document(notices=[Sentence(told, "Stuck", "warning")] if told else [])
+
+    @classmethod
+    def listed(cls, runs: Sequence[Graded]) -> Document:
+        told = [(run, _told(run.manifest, run.result)) for run in runs]
+        return Document(opening=[Sentence(f"{run.name}: {sentence}", tone="warning") for run, sentence in told if sentence])
+
+
+# ---- replies
+
+
+def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
+    """Return the groups of answers that are alike: whose letters are the same, whatever their case, numbers and punctuation, or begin with
+    the same letters up to where one was cut.
+
+    Left out are answers that say that something is not known, which an agent without memory gives to every question, and brief ones where
+    the question may only tell something.
+    """
+    groups: list[list[Answer]] = []
+    leader = ""
+    for letters, answer in sorted((_letters(answer.text), answer) for answer in answers):
+        if groups and (letters == leader or (len(leader) >= CUT and letters.startswith(leader))):
+            groups[-1].append(answer)
+        else:
+            groups.append([answer])
+            leader = letters
+    least = max(GROUP, GROUP_SHARE * len(answers))
+    asked = [group if len(group) == len(answers) else [each for each in group if each.asked or not _brief(each)] for group in groups]
+    return [group for group in asked if len(group) >= least and not abstains(group[0].text)]
+
+
+def _brief(answer: Answer) -> bool:
+    return len(answer.text.split()) <= BRIEF
+
+
+def _letters(answer: str) -> str:
+    """Return the letters of an answer, with its digits if it has few words."""
+    words = re.findall(r"[^\W\d_]+", answer.casefold())
+    return "".join(words if len(words) >= WORDS else re.findall(r"[^\W_]+", answer.casefold()))
+
+
+def refuses(answer: str) -> bool:
+    """Return whether an answer refuses to help, in the words of no particular model, instead of saying that something is not known."""
+    return _REFUSAL.search(answer[:READ]) is not None and not abstains(answer)
+
+
+def _wanted(text: str) -> set[str]:
+    """Return the formats that a message asks for: labels such as "Order:", JSON, and its keys."""
+    wanted = {f"{label}:" for label in _LABEL.findall(text)}
+    return wanted | {JSON, *_KEY.findall(text)} if JSON in text else wanted
+
+
+def _formats(text: str) -> Iterator[str]:
+    """Yield the formats that a reply has."""
+    for label in _LINE.findall(text):
+        yield f"{label}:"
+    if _JSON.search(text):
+        yield JSON
+        yield from _FIELD.findall(text)
+
+
+# ---- in words
+
+
+def _told(manifest: Manifest, result: Result) -> str:
+    """Say in words what is odd about a run's replies; nothing where nothing is."""
+    found = result.stuck
+    if found is None:
+        return ""
+    said = []
+    if found.alike - found.expected_alike >= max(MANY, ALIKE * found.answers):
+        if found.most_alike == found.answers:
+            said.append(f"All {found.answers:,} answers to questions are the same or nearly so: “{found.example}”")
+        else:
+            often = f"{found.most_alike:,} times “{found.example}”"
+            said.append(f"{found.alike:,} of {found.answers:,} answers to questions are nearly the same as others, {often}")
+    if found.borrowed >= max(MANY, STRANGE * found.replies):
+        formats = listed([one_line(each) for each in found.formats])
+        said.append(f"{found.borrowed:,} of {found.replies:,} replies have a format that only another test asked for ({formats})")
+    if found.refusing >= max(MANY, STRANGE * found.answers):
+        said.append(f"{found.refusing:,} of {found.answers:,} answers refuse to help, though the agent does not report a refusal")
+    if not said:
+        return ""
+    woven = not manifest.isolated and not all(test.alone or test.trunk is not None for _, test in manifest.graded)
+    advice = " `--isolated` plays each test in a conversation of its own, where it may do better." if woven else ""
+    return f"{'. '.join(said)}. Such an agent is stuck, which is not the same as to forget.{advice}"
+
+
+def _excerpt(answer: str) -> str:
+    """Return the beginning of an answer on one line."""
+    text = " ".join(readable(answer).split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()}…"

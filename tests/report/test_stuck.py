@@ -1,0 +1,165 @@
+"""An agent that is stuck is told from one that forgets: by answers that are alike, other tests' formats, and refusals in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import longspan
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.cli import main
+from longspan.simulator.measures import shown
+from longspan.simulator.measures.stuck import Answer, alike, refuses
+from longspan.simulator.results.result import Result, StuckResult, read_result
+
+FORMATS = ["restaurant", "name_list", "colours"]
+
+LOOP = "The sentence is a common idiomatic expression that refers to a saying that is often used to describe a saying "
+
+
+def carries() -> Callable[[str], str]:
+    """A model that answers everything in the last format that it was asked for."""
+    formats = [""]
+
+    def reply(text: str) -> str:
+        if "JSON list" in text:
+            formats[:] = ['["Ann", "Ben"]']
+        elif '"Order: ' in text:
+            formats[:] = ["I should like that.\nOrder: Tuna with sesame"]
+        return formats[0] or f"You said {len(text)} letters."
+
+    return reply
+
+
+def loops() -> Callable[[str], str]:
+    """A small model that repeats its own reply, cut wherever its tokens end, now and then with another number or mark."""
+    said = [0]
+
+    def reply(text: str) -> str:
+        said[0] += 1
+        return (LOOP * 3)[: 110 + said[0] % 7] + ("" if said[0] % 3 else f" {said[0]}!")
+
+    return reply
+
+
+def learns_nothing(text: str) -> str:
+    return "I'm sorry, but I don't know that; you have not told me."
+
+
+def refuses_all(text: str) -> str:
+    return f"I'm sorry, but I can't assist with that ({len(text)} letters about {text.split()[-1]} in {text.split()[0]})."
+
+
+def stuck(agent: object, out: Path, *, suite: str = "ltm@2k", tests: int = 2, **settings: Any) -> tuple[Path, Result]:
+    (folder,) = longspan.run(suite, agent=agent, tests=tests, out=out, progress=False, **settings).folders
+    return folder, read_result(RunFolder(folder))
+
+
+def found(result: Result) -> StuckResult:
+    assert result.stuck is not None
+    return result.stuck
+
+
+def told(folder: Path, result: Result) -> str:
+    return " ".join(notice.text for notice in shown(RunFolder(folder).manifest, result).notices)
+
+
+def test_a_model_that_repeats_itself_is_said_to_be_stuck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, result = stuck(loops, tmp_path)
+    each = found(result)
+    assert each.alike == each.most_alike == each.answers > 20
+    said = f"All {each.answers} answers to questions are the same or nearly so: “The sentence is a common idiomatic expression"
+    with pytest.raises(SystemExit, match="0"):
+        main(["score", str(folder)])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown
+    assert "Such an agent is stuck" in shown
+    assert "`--isolated` plays each test in a conversation of its own" in shown
+    report = (folder / "report.html").read_text("utf-8")
+    assert "<strong>Stuck.</strong>" in report
+    assert said in report
+
+
+def test_a_format_of_another_test_is_told_from_one_that_was_asked_for(tmp_path: Path) -> None:
+    folder, result = stuck(carries, tmp_path, scenarios=FORMATS)
+    each = found(result)
+    assert {"Order:", "JSON"} <= set(each.formats)
+    assert 5 <= each.borrowed < each.replies
+    assert f"{each.borrowed} of {each.replies} replies have a format that only another test asked for (" in told(folder, result)
+    alone, isolated = stuck(carries, tmp_path / "alone", scenarios=FORMATS, isolated=True)
+    assert found(isolated).borrowed == 0
+    assert "--isolated" not in told(alone, isolated)
+
+
+def test_refusals_in_words_are_counted_that_no_model_reports(tmp_path: Path) -> None:
+    folder, result = stuck(refuses_all, tmp_path, scenarios=["colours", "jokes"], tests=4)
+    assert (result.refused, found(result).refusing) == (0, found(result).answers)
+    assert f"{found(result).answers} of {found(result).answers} answers refuse to help, though the agent does" in told(folder, result)
+
+
+@pytest.mark.parametrize(
+    ("agent", "suite"),
+    [
+        ("notebook", "ltm@2k"),
+        ("notebook", "memory@2k"),
+        ("oracle", "ltm@2k"),
+        ("memory/bm25?answerer=words", "ltm@2k"),
+        (learns_nothing, "ltm@2k"),
+    ],
+)
+def test_agents_that_answer_or_forget_are_not_stuck(agent: object, suite: str, tmp_path: Path) -> None:
+    assert told(*stuck(agent, tmp_path, suite=suite, tests=1)) == ""
+
+
+def test_several_runs_begin_with_those_that_are_stuck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--scenario", "colours", "--scenario", "jokes", "--agent", "silent", "--agent", "notebook", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit, match="0"):
+        main(words)
+    said = [line.split(": ")[:2] for line in capsys.readouterr().out.splitlines() if " stuck" in line]
+    assert said == [["ltm-2k-silent-seed0", "All 6 answers to questions are the same or nearly so"]]
+
+
+def groups(*answers: str) -> list[list[str]]:
+    return [[each.text for each in group] for group in alike([Answer(answer) for answer in answers])]
+
+
+def test_answers_are_alike_but_for_case_numbers_punctuation_and_where_they_were_cut() -> None:
+    whole = "The joke is a classic example of a clever pun, with a clever pun"
+    same = [whole, whole.upper(), f"{whole}!", f"{whole} 12.", f"{whole} and a clever pu"]
+    assert [sorted(group) for group in groups(*same, "It is red.")] == [sorted(same)]
+    assert groups("412", "413", "414") == []
+    assert groups("Room 412.", "Room 413.", "Room 414.") == []
+    assert groups("In Leeds", "In Leeds, I think", "In Leeds, by the sea") == []
+    assert groups("I do not know.", "I do not know.", "I do not know.") == []
+
+
+def test_brief_acknowledgements_of_what_is_told_are_no_answers() -> None:
+    told = [Answer("Okay.", asked=False) for _ in range(20)]
+    assert alike([*told, Answer("It is red."), Answer("A wedding.")]) == []
+    assert [len(group) for group in alike([*told, *(Answer("Okay.") for _ in range(5)), Answer("It is red.")])] == [5]
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_refusal"),
+    [
+        ("I'm sorry, but I can't assist with that.", True),
+        ("I am sorry, but I cannot help with that request.", True),
+        ("I’m unable to assist you with this.", True),
+        ("We will not comply with this.", True),
+        ("I'm sorry, I can't help you there: you never told me her name.", False),
+        ("She cannot help laughing at it.", False),
+        ("I do not know.", False),
+        ("It is on the shelf.", False),
+    ],
+)
+def test_a_refusal_is_told_from_not_knowing(reply: str, is_refusal: bool) -> None:
+    assert refuses(reply) is is_refusal
+
+
+@pytest.mark.parametrize("text", ["[" * 10**6, 'x "' * 10**6, "A" * 10**6, "I am I am " * 10**5, "- A: " * 10**5])
+def test_long_replies_are_read_quickly(text: str, tmp_path: Path) -> None:
+    _, result = stuck(lambda _: text, tmp_path, scenarios=["colours"], tests=1)
+    assert found(result).answers == 1
