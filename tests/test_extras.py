@@ -107,6 +107,7 @@ def test_a_missing_extra_is_named_in_one_line(bare: Environment, played: Path, m
         "anthropic": [*RUN, "--agent", "anthropic/some?base_url=http://127.0.0.1:9&context=2k"],
         "google": [*RUN, "--agent", "google/some?base_url=http://127.0.0.1:9&context=2k"],
         "gguf": [*RUN, "--agent", f"gguf/{model}"],
+        "local": [*RUN, "--agent", "local"],
         "ltm": [*RUN, "--agent", "ltm/openai/some?base_url=http://127.0.0.1:9/v1&context=2k&memory=semantic&embedder=hash"],
         "parquet": ["export", "runs", "--format", "parquet", "--out", "tables"],
         "inspect": ["export", "runs", "--format", "inspect", "--out", "logs"],
@@ -142,6 +143,14 @@ def test_a_model_is_asked(kind: str, having: Callable[..., Environment], server:
 def test_a_local_model_is_asked(having: Callable[..., Environment], model: Path, tmp_path: Path) -> None:
     done = having("gguf").run("longspan", *RUN, "--agent", f"gguf/{model}?n_ctx=4096&max_tokens=16&threads=1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_the_extra_local_brings_is_all_that_its_embedder_needs(having: Callable[..., Environment], tmp_path: Path) -> None:
+    code = (
+        "import trio; from longspan.agents.memory.ltm import embedders; print(trio.run(embedders.make_embedder('local').embed, ['a'])[1])"
+    )
+    done = having("local").run("python", "-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
 def test_the_memory_agent_needs_its_extra_and_its_models(having: Callable[..., Environment], server: Server, tmp_path: Path) -> None:

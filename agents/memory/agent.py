@@ -23,7 +23,15 @@ from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batches
 from longspan.agents.memory.forgetting import request_in
-from longspan.agents.memory.kinds import MemoryOptions, answerer_danger, answerer_environment, answerer_of, make_memory, memory_danger
+from longspan.agents.memory.kinds import (
+    MemoryOptions,
+    answerer_danger,
+    answerer_environment,
+    answerer_of,
+    make_memory,
+    memory_danger,
+    memory_defaults,
+)
 from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.pending import Pending
 from longspan.agents.memory.reader import Reader
@@ -349,6 +357,11 @@ class MemoryAgent(AnsweringAgent):
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
         """The address of its answerer."""
         return answerer_environment(target, options) if isinstance(options, MemoryOptions) else {}
+
+    @classmethod
+    def defaults_here(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """The memory's options whose defaults depend on what is installed."""
+        return memory_defaults(target, options) if isinstance(options, MemoryOptions) else {}
 
 
 @final

@@ -12,7 +12,7 @@ from jinja2 import Template
 from longspan.agents.base import Message, Usage
 from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.memory import MemoryItem
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean, stamped
+from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean, costs_nothing, stamped
 from longspan.agents.models.thinking import traced
 from longspan.simulator.base.templating import environment
 from longspan.simulator.subject.ledger import Rates
@@ -47,7 +47,7 @@ class Answerer:
     @property
     def models(self) -> Mapping[str, str | Rates]:
         """The model, if it costs money: one that runs in this process does not."""
-        return {} if self.core.name.startswith("gguf/") else {"agent": self.core.priced_as}
+        return {} if costs_nothing(self.core) else {"agent": self.core.priced_as}
 
     async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> Answer:
         """Return the answer to a message. What does not fit is left out: the worst memories, or of a `whole` conversation the oldest.

@@ -11,7 +11,15 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from longspan.agents.base import AgentError, AgentOptions, Danger, Usage
-from longspan.agents.memory.ltm.embedders import THREADS, DryEmbedder, Embedder, embedder_danger, make_embedder, tell_meaning
+from longspan.agents.memory.ltm.embedders import (
+    THREADS,
+    DryEmbedder,
+    Embedder,
+    embedder_danger,
+    installed_embedder,
+    make_embedder,
+    tell_meaning,
+)
 from longspan.agents.memory.ltm.fragments import Fragment, pieces
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.memory import Memories
@@ -49,8 +57,8 @@ class Chroma(Memory):
     read_only_search = True
 
     class Options(AgentOptions):
-        """`embedder`: makes vectors, and `embedder_url` is its address. `chroma_url`: a Chroma server. `chunk`, `overlap`: tokens of a
-        piece, and of its overlap with the one before."""
+        """`embedder`: makes vectors, by default `local` if it is installed, and `embedder_url` is its address. `chroma_url`: a Chroma
+        server. `chunk`, `overlap`: tokens of a piece, and of its overlap with the one before."""
 
         embedder: str = "minilm"
         embedder_url: str | None = None
@@ -68,6 +76,11 @@ class Chroma(Memory):
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """Only what its embedder could do."""
         return embedder_danger(options)
+
+    @classmethod
+    def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
+        """The embedder that is installed, unless another is named."""
+        return {} if "embedder" in options.model_fields_set else installed_embedder()
 
     def __init__(self, target: str = "", options: AgentOptions | None = None, embedder: Embedder | None = None) -> None:
         super().__init__(target, options)

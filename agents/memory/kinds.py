@@ -21,7 +21,16 @@ from longspan.simulator.base.installed import installed
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.suite.plugins import load, own_class
 
-__all__ = ["MEMORIES", "MemoryOptions", "answerer_danger", "answerer_environment", "answerer_of", "make_memory", "memory_danger"]
+__all__ = [
+    "MEMORIES",
+    "MemoryOptions",
+    "answerer_danger",
+    "answerer_environment",
+    "answerer_of",
+    "make_memory",
+    "memory_danger",
+    "memory_defaults",
+]
 
 MEMORIES: Final = "longspan.memories"
 """The entry-point group of memories: each is a class derived from `Memory`, whose arguments are its target and its options."""
@@ -90,6 +99,13 @@ def memory_danger(target: str, options: Mapping[str, str]) -> Danger | None:
     cls: Any = own_class(MEMORIES, match["kind"]) if match else None
     danger: Danger | None = cls.danger(match["target"] or "", options) if match and cls is not None else "run"
     return danger
+
+
+def memory_defaults(target: str, options: MemoryOptions) -> Mapping[str, str]:
+    """Return the memory's options whose defaults depend on what is installed here. Raises InputError."""
+    cls, _, given = _found(target, options)
+    find = getattr(cls, "defaults_here", None)
+    return dict(find(given)) if callable(find) else {}
 
 
 def answerer_danger(options: Mapping[str, str]) -> Danger | None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from longspan.agents.base import AgentError, AgentOptions, Danger, InputError, Usage
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
+from longspan.simulator.base.installed import installed
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.suite.plugins import load, own_class
@@ -35,13 +36,14 @@ __all__ = [
     "core_class",
     "core_danger",
     "core_environment",
+    "costs_nothing",
     "make_core",
     "stamped",
 ]
 
 CORES = "longspan.cores"
-"""The entry-point group of cores: openai, anthropic, google, gguf. Each is a class with nested `Options(CoreOptions)`, whose
-arguments are its target (a model's name or path) and its options."""
+"""The entry-point group of cores: openai, anthropic, google, gguf, local. Each is a class with nested `Options(CoreOptions)`, whose
+arguments are its target (a model's name or path) and its options. One that is always the same model has `takes_target = False`."""
 
 _MODEL: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)[/:](?P<target>.+)", re.DOTALL)
 
@@ -159,8 +161,14 @@ def core_class(kind: str) -> Any:
     return load(CORES, "kind of model", kind)
 
 
+def costs_nothing(core: Core) -> bool:
+    """Return whether a core runs in this process, and so costs nothing."""
+    return isinstance(core.priced_as, str) and core.priced_as.startswith("gguf/")
+
+
 def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> Core | None:
-    """Return the core of `agent` (its spec without options, for errors) that `model` names as KIND/MODEL; None if it names none.
+    """Return the core of `agent` (its spec without options, for errors) that `model` names as KIND/MODEL, or as KIND alone if that takes no
+    target; None if it names none.
 
     `options` are the options in the agent's spec that are not its `own`. Raises InputError for an option that the core does not have
     either.
@@ -197,17 +205,22 @@ class _Found(NamedTuple):
 
 def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> _Found | None:
     match = _MODEL.fullmatch(model)
-    if not match:
+    name, target = (match["kind"], match["target"]) if match else (model, "")
+    if not match and name not in installed(CORES):
         return None
-    cls, kind = core_class(match["kind"]), agent.partition("/")[0].partition(":")[0]
+    cls, kind = core_class(name), agent.partition("/")[0].partition(":")[0]
+    if bool(target) != getattr(cls, "takes_target", True):
+        if target:
+            raise InputError(f"agent {agent}: {name} is one model and takes no target, got {target!r:.60}")
+        return None
     of_core: type[BaseModel] = cls.Options
     known = option_names(of_core)
-    all_options = f"{kind}'s options are {', '.join(own)}; those of {match['kind']} are {', '.join(known)}"
-    for name in options:
-        if not is_option(name, known):
-            raise InputError(f"agent {agent}: unknown option {name!r:.40}{meant(name, [*own, *known], all_options)}")
+    all_options = f"{kind}'s options are {', '.join(own)}; those of {name} are {', '.join(known)}"
+    for option in options:
+        if not is_option(option, known):
+            raise InputError(f"agent {agent}: unknown option {option!r:.40}{meant(option, [*own, *known], all_options)}")
     try:
-        return _Found(cls, match["target"], validated(of_core, options))
+        return _Found(cls, target, validated(of_core, options))
     except ValidationError as error:
         raise InputError(f"agent {agent}: {first_problem(error)}; {all_options}") from None
 

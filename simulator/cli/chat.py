@@ -26,10 +26,10 @@ def chat(
     from longspan.simulator.contract.agent import close
     from longspan.simulator.contract.messages import Message
     from longspan.simulator.play.live_agent import LiveAgent
-    from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+    from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
 
     console = Console()
-    spec = AgentSpec.parse(agent)
+    spec = begun(AgentSpec.parse(agent))
     if spec.kind == "oracle":
         raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
     chat_agent = make_agent(spec)

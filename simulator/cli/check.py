@@ -23,10 +23,10 @@ def check(
 
     from longspan.simulator.cli.console import Console
     from longspan.simulator.preflight.checkup import checkup
-    from longspan.simulator.suite.agent_spec import AgentSpec
+    from longspan.simulator.suite.agent_spec import AgentSpec, begun
 
     console = Console()
-    spec = AgentSpec.parse(agent)
+    spec = begun(AgentSpec.parse(agent))
     findings: list[dict[str, str]] = []
 
     async def run() -> bool:

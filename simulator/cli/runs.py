@@ -104,10 +104,10 @@ def replay(
     from longspan.simulator.running.planning import made_of, replan
     from longspan.simulator.running.runner import play
     from longspan.simulator.running.runner import replay as play_again
-    from longspan.simulator.suite.agent_spec import AgentSpec, inspected, resolved
+    from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected
     from longspan.simulator.suite.manifest import versions
 
-    agent = str(resolved(AgentSpec.parse(agent))) if agent is not None else None
+    agent = str(begun(AgentSpec.parse(agent))) if agent is not None else None
     folder = open_run(run, trust, agent)
     if agent is None:
         result = trio.run(lambda: play_again(folder))

@@ -22,7 +22,7 @@ from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Costs
 from longspan.simulator.subject.prompt_log import Prompt, PromptLog
 from longspan.simulator.subject.snapshots import Snapshots
-from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
 from longspan.simulator.suite.trust import clear
 
 __all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
@@ -114,7 +114,7 @@ class Asking:
             raise InputError(f"{run.path} was imported: name an agent with --agent")
         if agent is None:
             clear(manifest, "agent")
-        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent if agent is None else agent))
+        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent) if agent is None else begun(AgentSpec.parse(agent)))
         if self.spec.kind == "oracle":
             raise InputError("oracle gets its replies from a test that is being played; name another agent")
         own = str(self.spec) == manifest.agent and manifest.imported is None

@@ -25,7 +25,7 @@ from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.play.setting import Setting
-from longspan.simulator.suite.agent_spec import AgentSpec, inspected, source
+from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected, source
 from longspan.simulator.suite.agent_spec import resolved as resolved_spec
 from longspan.simulator.suite.branching import conversations_of, experiments_of
 from longspan.simulator.suite.definitions import read_definitions, tests_for, tests_of
@@ -108,7 +108,7 @@ def plan(settings: RunSettings, out: Path) -> Plan:
     Raises InputError for invalid settings, and if no test fits in the span.
     """
     check_room()
-    spec = resolved_spec(AgentSpec.parse(settings.agent))
+    spec = begun(AgentSpec.parse(settings.agent))
     with inspected(spec) as agent:
         planned = _planned_for(spec, settings, out)
         check_branches(planned, agent)

@@ -24,7 +24,7 @@ from longspan.simulator.base.suggestions import meant
 from longspan.simulator.contract.agent import Agent, close
 from longspan.simulator.suite.plugins import load
 
-__all__ = ["AgentSpec", "at_once", "class_of", "inspected", "make_agent", "resolved", "source"]
+__all__ = ["AgentSpec", "at_once", "begun", "class_of", "inspected", "make_agent", "resolved", "source"]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
@@ -138,6 +138,18 @@ def resolved(spec: AgentSpec) -> AgentSpec:
     """
     cls = class_of(spec)
     find = getattr(cls, "from_environment", None)
+    return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
+
+
+def begun(spec: AgentSpec) -> AgentSpec:
+    """Return the spec of an agent that a user names for something new: resolved, and with the options whose defaults depend on what is
+    installed here. A run that was begun elsewhere keeps the defaults that it began with, because its manifest names them.
+
+    Raises InputError if the kind is unknown or an option is invalid.
+    """
+    spec = resolved(spec)
+    cls = class_of(spec)
+    find = getattr(cls, "defaults_here", None)
     return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
 
 

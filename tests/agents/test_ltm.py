@@ -496,7 +496,7 @@ def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
         ("ltm/openai/m?timeout=never", r"timeout: .*; ltm's options are"),
         ("ltm/openai/m?memory=xml", r"memory: .*'semantic', 'json' or 'text'"),
         ("ltm/openai/m?chunk=20&overlap=11", "more than half of chunk=20"),
-        ("ltm/openai/m?embedder=word2vec", "expected hash, minilm, openai/MODEL or gguf/PATH"),
+        ("ltm/openai/m?embedder=word2vec", "expected local, minilm, wordllama, openai/MODEL, gguf/PATH, python:module:Class or hash"),
         ("ltm/openai/m?embedder=hash&embedder_url=http://127.0.0.1:1", "embedder_url requires embedder=openai/MODEL"),
         ("ltm/openai/m?chroma_url=127.0.0.1:8000", r"chroma_url: not a valid address: .*; expected http"),
         ("ltm/openai/m?chroma_url=http://127.0.0.1:8000/path", "such as http://127.0.0.1:8000"),
@@ -530,7 +530,9 @@ def test_a_model_whose_provider_has_no_embedder_gets_a_real_one_and_hash_is_neve
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr("chromadb.utils.embedding_functions.ONNXMiniLM_L6_V2._download_model_if_not_exists", refuse)
     spec = AgentSpec.parse("ltm/openai/m?base_url=http://127.0.0.1:1/v1&context=4k")
-    with pytest.raises(InputError, match=r"minilm: .*\(OSError: no network\); connect to a network once, use embedder=.*or embedder=hash"):
+    with pytest.raises(
+        InputError, match=r"minilm: .*\(OSError: no network\); connect to a network once, or use embedder=.*or embedder=hash"
+    ):
         make_agent(spec)
     with never_asked():
         agent: Any = make_agent(spec)

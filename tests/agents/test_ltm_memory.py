@@ -361,7 +361,7 @@ def test_minilm_without_a_network_names_the_alternatives(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ONNXMiniLM_L6_V2, "DOWNLOAD_PATH", tmp_path)
     monkeypatch.setattr(ONNXMiniLM_L6_V2, "MODEL_DOWNLOAD_URL", f"http://127.0.0.1:{free_port()}/onnx.tar.gz")
-    with pytest.raises(InputError, match=r"cannot be downloaded .* use embedder=openai/MODEL, or embedder=hash"):
+    with pytest.raises(InputError, match=r"cannot be downloaded .* or use embedder=local .*, embedder=openai/MODEL, or embedder=hash"):
         make_embedder("minilm")
 
 

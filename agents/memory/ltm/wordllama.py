@@ -1,0 +1,65 @@
+"""WordLlama: the mean of a text's token vectors, from the package wordllama's files. Its code wants a network and is not imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from longspan.agents.base import InputError
+from longspan.agents.models.weights import WORDLLAMA, WORDLLAMA_TOKENS, locate
+from longspan.simulator.base.errors import one_line
+
+__all__ = ["WordLlama", "load"]
+
+NAME: Final = "embedder=wordllama"
+
+TENSOR: Final = "embedding.weight"
+"""The only tensor of the file: a row for each token."""
+
+
+class WordLlama:
+    """Token vectors from a file of safetensors, and the tokenizer that numbers them."""
+
+    def __init__(self, weights: Path, tokens: Path) -> None:
+        import numpy as np
+        from tokenizers import Tokenizer
+
+        content = weights.read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        told = json.loads(content[8 : 8 + size])[TENSOR]
+        begin, end = told["data_offsets"]
+        data = content[8 + size + begin : 8 + size + end]
+        self._vectors = np.frombuffer(data, {"F16": "<f2", "F32": "<f4"}[told["dtype"]]).reshape(told["shape"]).astype(np.float32)
+        self._tokenizer = Tokenizer.from_file(str(tokens))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def rows(self, texts: Sequence[str]) -> Any:
+        """Return a vector for each text. Blocks: call it in a thread."""
+        import numpy as np
+
+        found = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return np.stack([self._vectors[each.ids].mean(axis=0) if each.ids else self._vectors[0] for each in found])
+
+
+def load(*, asked: bool) -> WordLlama | None:
+    """Return the model, loaded once in the process; None if it will not be `asked`. Raises InputError if it cannot be used."""
+    paths = locate(WORDLLAMA, NAME), locate(WORDLLAMA_TOKENS, NAME)
+    try:
+        import tokenizers  # noqa: F401
+    except Exception as error:  # it is missing or broken
+        raise InputError(f"{NAME} needs the package tokenizers: pip install tokenizers ({one_line(error, 120)})") from error
+    if not asked:
+        return None
+    try:
+        return _loaded(*paths)
+    except Exception as error:
+        raise InputError(f"{NAME}: {paths[0]} cannot be loaded: {one_line(error, 120)}; {WORDLLAMA.remedy}") from error
+
+
+@cache
+def _loaded(weights: Path, tokens: Path) -> WordLlama:
+    return WordLlama(weights, tokens)
