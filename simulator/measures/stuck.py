@@ -1,4 +1,5 @@
-"""Signs that an agent is stuck and has not merely forgotten: it repeats itself, carries other tests' formats, or refuses in words."""
+"""Signs that an agent is stuck and has not merely forgotten: it repeats itself, carries other tests' formats, or declines whatever it is
+told."""
 
 from __future__ import annotations
 
@@ -71,14 +72,15 @@ class Answer(NamedTuple):
 
 @final
 class Stuck(Measure):
-    """How many answers are alike, how many replies have a format that only another test asked for, and how many answers refuse in words."""
+    """How many answers are alike, how many replies have a format that only another test asked for, and how many decline or refuse."""
 
     name = "stuck"
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.expected: list[Answer] = []
-        self.replies = 0
+        self.replies = self.told = 0
+        self.declined: list[str] = []
         self.borrowed: list[set[str]] = []
         self._asked: dict[str, set[str]] = {}
 
@@ -98,6 +100,9 @@ class Stuck(Measure):
             self.replies += 1
             if message.kind == "question" and not reply.refused and (reply.trace or {}).get("answers") is not False:
                 self.answers.append(Answer(text, "?" in message.text))
+            elif message.kind == "line" and "?" not in message.text:
+                self.told += 1
+                self.declined += [text] if abstains(text) or refuses(text) else []
             own = message.test or ""
             if strange := {each for each in _formats(text) if (asked := self._asked.get(each)) and own not in asked}:
                 self.borrowed.append(strange)
@@ -126,6 +131,9 @@ class Stuck(Measure):
                 replies=sum(each.replies for each in own),
                 borrowed=sum(len(each.borrowed) for each in own),
                 formats=[name for name, _ in formats.most_common(3)],
+                told=sum(each.told for each in own),
+                declined=len(declined := [text for each in own for text in each.declined]),
+                declining=_excerpt(declined[0]) if declined else "",
                 refusing=sum(refuses(answer.text) for answer in answers),
             )
         }
@@ -212,12 +220,15 @@ def _told(manifest: Manifest, result: Result) -> str:
     if found.borrowed >= max(MANY, STRANGE * found.replies):
         formats = listed([one_line(each) for each in found.formats])
         said.append(f"{found.borrowed:,} of {found.replies:,} replies have a format that only another test asked for ({formats})")
+    if found.declined >= max(MANY, STRANGE * found.told):
+        how = f"are answered as if they asked for something unknown, such as by “{found.declining}”"
+        said.append(f"{found.declined:,} of {found.told:,} messages that only tell something {how}")
     if found.refusing >= max(MANY, STRANGE * found.answers):
         said.append(f"{found.refusing:,} of {found.answers:,} answers refuse to help, though the agent does not report a refusal")
     if not said:
         return ""
     woven = not manifest.isolated and not all(test.alone or test.trunk is not None for _, test in manifest.graded)
-    advice = " `--isolated` plays each test in a conversation of its own, where it may do better." if woven else ""
+    advice = " --isolated plays each test in a conversation of its own, where it may do better." if woven else ""
     return f"{'. '.join(said)}. Such an agent is stuck, which is not the same as to forget.{advice}"
 
 

@@ -46,7 +46,7 @@ def loops() -> Callable[[str], str]:
 
 
 def learns_nothing(text: str) -> str:
-    return "I'm sorry, but I don't know that; you have not told me."
+    return "I'm sorry, but I don't know that; you have not told me." if "?" in text else "Okay."
 
 
 def refuses_all(text: str) -> str:
@@ -77,7 +77,7 @@ def test_a_model_that_repeats_itself_is_said_to_be_stuck(tmp_path: Path, capsys:
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
     assert "Such an agent is stuck" in shown
-    assert "`--isolated` plays each test in a conversation of its own" in shown
+    assert "--isolated plays each test in a conversation of its own" in shown
     report = (folder / "report.html").read_text("utf-8")
     assert "<strong>Stuck.</strong>" in report
     assert said in report
@@ -98,6 +98,18 @@ def test_refusals_in_words_are_counted_that_no_model_reports(tmp_path: Path) -> 
     folder, result = stuck(refuses_all, tmp_path, scenarios=["colours", "jokes"], tests=4)
     assert (result.refused, found(result).refusing) == (0, found(result).answers)
     assert f"{found(result).answers} of {found(result).answers} answers refuse to help, though the agent does" in told(folder, result)
+
+
+def test_a_model_that_declines_whatever_it_is_told_is_stuck(tmp_path: Path) -> None:
+    def reply(text: str) -> str:
+        return f"I'm sorry, but I don't have any information about {text.split()[-1]} Could you please provide more context?"
+
+    folder, result = stuck(reply, tmp_path, scenarios=["name_list", "locations"])
+    each = found(result)
+    assert (each.declined, each.alike) == (each.told, 0)
+    assert f"{each.told} of {each.told} messages that only tell something are answered as if they asked for something" in told(
+        folder, result
+    )
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,10 @@ def test_who_does_not_play_earns_nothing_and_the_waiter_plays_on(reply: str) -> 
     [
         ("drink", "I'd like a glass of water, please.", "01110", "drink: no drink on the menu is ordered"),
         ("drink", "Order: Water", "01110", "drink: not on the menu: water"),
+        ("drink", "Just a moment.\nOrder: nothing", "01110", 'drink: no drink on the menu is ordered: its last line is "Order: nothing"'),
+        ("drink", "I should like to order.\n**Order:** ...", "01110", 'is ordered: its last line is "Order:** ..."'),
+        ("drink", "Order: {dish}", "01110", "drink: no drink on the menu is ordered, but the dish {dish}"),
+        ("food", "Order: {drink}", "10000", "food: no dish on the menu is ordered, but the drink {drink}"),
         ("drink", "{ideal}\nWaiter: At once!\nGuest: Thank you.", "11111", ""),
         ("drink", "The merlot.\nWaiter: At once!\nGuest: Thank you.", "01110", "speaks for the waiter too"),
         ("drink", "*smiles* {ideal}", "11111", ""),
@@ -136,6 +140,9 @@ def test_who_does_not_play_earns_nothing_and_the_waiter_plays_on(reply: str) -> 
     ],
 )
 def test_what_each_reply_is_worth(step: str, reply: str, parts: str, because: str) -> None:
+    guest = Restaurant().make(Random("restaurant/1")).facts["guest"]
+    for name in ("drink", "dish"):
+        reply, because = (text.replace(f"{{{name}}}", guest[name]) for text in (reply, because))
     played = visit({step: reply})
 
     assert earned(played) == parts, played.grade.reason

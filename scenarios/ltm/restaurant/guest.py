@@ -18,7 +18,7 @@ from longspan.scenarios.ltm.restaurant.menu import Item, Mention, Menu, stem
 from longspan.scenarios.ltm.restaurant.speaker import CLOSING, MAX_CHARACTERS, spoken, without_quotation
 from longspan.simulator.grading.matching import plain
 
-__all__ = ["Reading", "Talk", "listed", "read_complaint", "read_recall", "read_talk"]
+__all__ = ["Reading", "Talk", "listed", "nothing_ordered", "read_complaint", "read_recall", "read_talk"]
 
 Tone = str
 """How an item is mentioned: "ordered", "bare" (just named), "soft" (praised), "discussed", "rejected", "claimed" (as ordered before)."""
@@ -233,7 +233,22 @@ def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Reading:
         if not any(re.search(r"\bor\b", sentence.text) for sentence in read):
             named = [name for name in named if "claimed" in tones[name]] or named
     right = bool(named) and set(named) <= set(drinks)
-    return Reading(right, right, f"the reply names {listed(named) or 'no drink on the menu'}")
+    why = f"the reply names {listed(named)}" if named else f"the reply names no drink on the menu{_instead(menu, reply, drinks=True)}"
+    return Reading(right, right, why)
+
+
+def nothing_ordered(menu: Menu, reply: str, *, drinks: bool) -> str:
+    """Say that a reply orders no drink, or no dish, and what its closing line says instead."""
+    return f"no {'drink' if drinks else 'dish'} on the menu is ordered{_instead(menu, reply, drinks=drinks)}"
+
+
+def _instead(menu: Menu, reply: str, *, drinks: bool) -> str:
+    """Return what a reply without a drink, or a dish, orders instead, or what its closing line says; nothing if it has neither."""
+    if other := read_talk(menu, reply, drinks=not drinks).ordered:
+        return f", but the {'dish' if drinks else 'drink'} {listed(other)}"
+    lines = list(CLOSING.finditer(without_quotation(reply.rstrip()[-MAX_CHARACTERS:])))
+    said = " ".join(lines[-1][0].split())[:QUOTED] if lines else ""
+    return f': its last line is "{said}"' if said else ""
 
 
 def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
@@ -244,6 +259,9 @@ def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
             tones.setdefault(item.name, []).append("ordered" if tone == "bare" else tone)
     return tones
 
+
+QUOTED: Final = 60
+"""The most characters of a closing line that a reason quotes."""
 
 _LISTED: Final = re.compile(r"(?:[^\n\w]{0,9}\n[^\n\w]{0,9}\w[^\n]{0,200}){1,9}")
 _ASIDE: Final = re.compile(r"\([^()\n]{0,200}\)")

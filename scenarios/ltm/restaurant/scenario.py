@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.ltm.restaurant.guest import Reading, listed, read_complaint, read_recall, read_talk
+from longspan.scenarios.ltm.restaurant.guest import Reading, listed, nothing_ordered, read_complaint, read_recall, read_talk
 from longspan.scenarios.ltm.restaurant.menu import Item, Menu
 from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 from longspan.scenarios.ltm.wording import Wording
@@ -313,7 +313,8 @@ class _Table:
             why = f"the guest insists on {listed(talk.ordered)}"
         else:
             mentions = {"is only discussed": talk.discussed, "is declined": talk.rejected}
-            why = next((f"{listed(names)} {how}" for how, names in mentions.items() if names), f"no {kind} on the menu is ordered")
+            told = (f"{listed(names)} {how}" for how, names in mentions.items() if names)
+            why = next(told, None) or nothing_ordered(self.menu, reply, drinks=drinks)
         said = f"The guest orders this {kind} and does not merely talk about it or name what kind of {kind} it is: {listed(new)}."
         claim = _Claim.of(Reading(right, right is not False, why), said, reply)
         return ([] if claim.holds is False else new), claim
