@@ -41,7 +41,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     from longspan.simulator.base.tokens import Tokenizer
     from longspan.simulator.journal import events
     from longspan.simulator.journal.journal import read_journal
-    from longspan.simulator.report import write_report
+    from longspan.simulator.report import Report, write_report
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.planning import plan
     from longspan.simulator.running.runner import Outcome, play
@@ -54,7 +54,7 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 
     def played(span: int, tests: int, out: Path) -> Outcome:
         planned = plan(RunSettings(suite=load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent=agent), out)
-        return trio.run(lambda: play([planned]))[0]
+        return trio.run(lambda: play([planned], pages=Report))[0]
 
     with TemporaryDirectory() as folder:
         played(2000, 1, Path(folder))

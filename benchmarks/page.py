@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Page, sync_playwright
 
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
@@ -50,7 +51,9 @@ def measure(span: int) -> dict[str, float]:
     They are of loading, searching all of it, jumping to a turn, and the 95th percentile of frames while it is scrolled.
     """
     with TemporaryDirectory() as folder:
-        (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="oracle"), Path(folder))]))
+        (outcome,) = trio.run(
+            lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="oracle"), Path(folder))], pages=Report)
+        )
         report = outcome.folder / "report.html"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

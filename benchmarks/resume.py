@@ -14,6 +14,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
@@ -31,7 +32,7 @@ def measure(span: int) -> dict[str, float]:
         playing, (outcome,) = _timed(lambda: _play(span, Path(folder)))
         run = RunFolder(outcome.folder)
         reading, journal = _timed(lambda: list(read_journal(run.journal("main"))))
-        resuming, _ = _timed(lambda: trio.run(lambda: resume(run, "silent")))
+        resuming, _ = _timed(lambda: trio.run(lambda: resume(run, "silent", pages=Report)))
         replaying, _ = _timed(lambda: trio.run(lambda: replay(run)))
     texts = [event.text for event in journal if isinstance(event, events.Message | events.Reply)]
     counting, _ = _timed(lambda: [tokenizer.count(text) for text in texts])
@@ -48,7 +49,7 @@ def measure(span: int) -> dict[str, float]:
 def _play(span: int, out: Path) -> list[Outcome]:
     """Plan, play and grade, as `longspan run` does."""
     planned = plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="silent"), out)
-    return trio.run(lambda: play([planned]))
+    return trio.run(lambda: play([planned], pages=Report))
 
 
 def _timed(action: Callable[[], Value]) -> tuple[float, Value]:

@@ -55,6 +55,7 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
 
     import trio
 
+    from longspan.simulator.report import Report
     from longspan.simulator.running.planning import Plan, plan
     from longspan.simulator.running.runner import play
     from longspan.simulator.suite.settings import RunSettings
@@ -70,11 +71,13 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
     with TemporaryDirectory() as folder:
-        trio.run(lambda: play([planned(5_000, 1, Path(folder))]))  # loads modules imported late, so that they are not measured
+        trio.run(
+            lambda: play([planned(5_000, 1, Path(folder))], pages=Report)
+        )  # loads modules imported late, so that they are not measured
         before = megabytes()
         ready = planned(tokens, questions, Path(folder))
         began = process_time()
-        (outcome,) = trio.run(lambda: play([ready]))
+        (outcome,) = trio.run(lambda: play([ready], pages=Report))
         seconds = process_time() - began
     result = outcome.result
     assert result is not None  # noqa: S101

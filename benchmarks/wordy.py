@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
+from longspan.simulator.report import Report, write_report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
@@ -35,7 +35,7 @@ def measure(span: int) -> dict[str, float]:
     """
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         settings = RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent=AGENT)
-        (outcome,) = trio.run(lambda: play([plan(settings, Path(folder))]))
+        (outcome,) = trio.run(lambda: play([plan(settings, Path(folder))], pages=Report))
         report, empty = outcome.folder / "report.html", _without_turns(outcome.folder, Path(folder) / "empty")
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         times = [(_opened(browser, report), _opened(browser, empty)) for _ in range(OPENINGS)]

@@ -28,6 +28,7 @@ from longspan.simulator.base.errors import InputError, LongspanError, first_prob
 from longspan.simulator.base.sizes import is_size
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import Plan, plan, repetitions, replan
 from longspan.simulator.running.runner import Listener, Outcome, check_limit, play_runs, spent_so_far
 from longspan.simulator.subject.in_memory_agents import KIND, Given, holding
@@ -219,7 +220,7 @@ class _Job:
                     self.shown.begin([plan for plan, _ in pairs])
                     listener = self.shown.heard
                 try:
-                    outcomes = await play_runs(pairs, ledger, listener=listener, stop=brake.stop, new=self.new)
+                    outcomes = await play_runs(pairs, ledger, listener=listener, pages=Report, stop=brake.stop, new=self.new)
                 finally:
                     if self.shown is not None:
                         self.shown.end()

@@ -70,6 +70,7 @@ def run(
 
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.cli.progress import Progress
+    from longspan.simulator.report import Report
     from longspan.simulator.running.planning import plan, repetitions
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.replies import keeping
@@ -93,7 +94,7 @@ def run(
                 complain(note)
             with Progress([] if json_ else plans) as progress:
                 heard = None if json_ else progress.heard
-                outcomes = trio.run(lambda: play(plans, listener=heard, signals=True, limit=limit, seconds=time_limit or inf))
+                outcomes = trio.run(lambda: play(plans, listener=heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf))
         if kept is not None:
             complain(kept.summary)
         return max(finish(outcomes, json_, failed), _gate(outcomes, fail_under, junit), _gate_reach(outcomes, fail_under_reach))

@@ -52,6 +52,7 @@ def resume(
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
+    from longspan.simulator.report import Report
     from longspan.simulator.running.planning import replan
     from longspan.simulator.running.runner import describe_catch_up
     from longspan.simulator.running.runner import resume as continue_run
@@ -77,7 +78,7 @@ def resume(
     with telling(otel), Progress([] if json_ else [plan]) as progress:
         heard = None if json_ else progress.heard
         outcome = trio.run(
-            lambda: continue_run(folder, manifest.agent, listener=heard, signals=True, limit=limit, seconds=time_limit or inf)
+            lambda: continue_run(folder, manifest.agent, listener=heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf)
         )
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
@@ -101,6 +102,7 @@ def replay(
 
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
+    from longspan.simulator.report import Report
     from longspan.simulator.running.planning import made_of, replan
     from longspan.simulator.running.runner import play
     from longspan.simulator.running.runner import replay as play_again
@@ -124,7 +126,7 @@ def replay(
     plan = replan(folder.manifest.model_copy(update={"agent": agent}), agent, out or folder.path.parent)
     plan = replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions(), "label": None, **made_of(spec)}))
     with Progress([] if json_ else [plan]) as progress:
-        outcomes = trio.run(lambda: play([plan], listener=None if json_ else progress.heard, signals=True))
+        outcomes = trio.run(lambda: play([plan], listener=None if json_ else progress.heard, pages=Report, signals=True))
     return finish(outcomes, json_)
 
 
@@ -147,6 +149,7 @@ def rerun(
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
+    from longspan.simulator.report import Report
     from longspan.simulator.results.graded_runs import load
     from longspan.simulator.running.planning import plan_some
     from longspan.simulator.running.runner import play
@@ -163,7 +166,7 @@ def rerun(
     with telling(otel):
         with Progress([] if json_ else [plan]) as progress:
             heard = None if json_ else progress.heard
-            outcomes = trio.run(lambda: play([plan], listener=heard, signals=True, limit=limit))
+            outcomes = trio.run(lambda: play([plan], listener=heard, pages=Report, signals=True, limit=limit))
         return finish(outcomes, json_, len(chosen))
 
 
@@ -191,11 +194,12 @@ def score(
     from longspan.simulator.cli.scores import print_scores
     from longspan.simulator.judging.background import judge_run
     from longspan.simulator.judging.cached_model import CachedModel
+    from longspan.simulator.report import Report
     from longspan.simulator.running.scoring import Scoring
 
     folder = open_run(run, trust)
     with folder.lock():
-        scoring = Scoring(folder, before_damage=before_damage)
+        scoring = Scoring(folder, Report, before_damage=before_damage)
         scoring.read()
         if judge is not None:
             trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore.of(folder)))
@@ -227,6 +231,7 @@ def correct(
     from longspan.simulator.archive.run_folder import Correction
     from longspan.simulator.base.errors import InputError, first_problem
     from longspan.simulator.base.suggestions import meant
+    from longspan.simulator.report import Report
     from longspan.simulator.running.scoring import score as grade_again
 
     folder = open_run(run, trust)
@@ -242,7 +247,7 @@ def correct(
             raise InputError(f"correction: {first_problem(error)}") from None
         folder.check()
         folder.correct(correction)
-        result = next(each for each in grade_again(folder).tests if each.id == test)
+        result = next(each for each in grade_again(folder, Report).tests if each.id == test)
     say(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
     return 0
 

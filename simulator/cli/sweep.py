@@ -122,6 +122,7 @@ def _play(
     import trio
 
     from longspan.simulator.cli.progress import Progress
+    from longspan.simulator.report import Report
     from longspan.simulator.running.runner import play_runs, spent_so_far
     from longspan.simulator.subject.ledger import Ledger
     from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED
@@ -138,7 +139,7 @@ def _play(
             return play_on_ray(left, listener=heard, limit=limit, spent=spent, dearest=dearest)
         ledger = Ledger(limit, spent, dearest)
         if jobs == 1:
-            return trio.run(lambda: play_runs(left, ledger, listener=heard, signals=True, seconds=seconds))
+            return trio.run(lambda: play_runs(left, ledger, listener=heard, pages=Report, signals=True, seconds=seconds))
         count = min(jobs, len(left))
         return trio.run(lambda: play_in_processes(left, count, lock=lock, ledger=ledger, listener=heard, seconds=seconds))
 

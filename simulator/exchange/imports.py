@@ -19,6 +19,7 @@ from longspan.simulator.files.reading import digest, resolved
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.report import Report
 from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.scoring import score
 from longspan.simulator.suite.definitions import Definitions
@@ -136,7 +137,7 @@ def _write(run: RunFolder, imported: Imported) -> None:
     for note in imported.notes:
         run.incident(conversation=conversation, type="import", error=note)
     check_coherence(run)
-    score(run)
+    score(run, Report)
 
 
 def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions) -> Manifest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Final, final
 
 from longspan.simulator import measures
 from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
@@ -29,7 +29,7 @@ from longspan.simulator.report.timeline import MAX_LANES, grade_of, panels, play
 from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import total_cost
 
-__all__ = ["POLICY", "Reading", "report_of", "write_report"]
+__all__ = ["POLICY", "Report", "report_of", "write_report"]
 
 FILE_NAME: Final = "report.html"
 
@@ -50,6 +50,21 @@ BUFFERED_PIECES: Final = 500
 
 POLICY: Final = policy(SCRIPTS, STYLES)
 """The Content-Security-Policy of all reports."""
+
+
+@final
+class Report:
+    """The page of a run that is being played or read."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._run = run
+        self._reading = Reading(run)
+        self.heard: Final = self._reading.heard
+        self.forget: Final = self._reading.forget
+
+    def write(self, result: Result) -> None:
+        """Write the page of these results; see `write_report`."""
+        write_report(self._run, result, self._reading)
 
 
 def write_report(run: RunFolder, result: Result, reading: Reading | None = None) -> Path:

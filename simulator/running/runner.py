@@ -38,7 +38,7 @@ from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.planning import Plan, check_branches, replan, setting_of
-from longspan.simulator.running.scoring import Scoring
+from longspan.simulator.running.scoring import Pages, Scoring
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
 from longspan.simulator.subject.prompt_log import PromptLog
@@ -109,6 +109,7 @@ async def play(
     plans: Sequence[Plan],
     *,
     listener: Listener | None = None,
+    pages: Pages | None = None,
     signals: bool = False,
     limit: Amount = UNLIMITED,
     seconds: float = inf,
@@ -116,7 +117,7 @@ async def play(
     """Play new runs concurrently, at most MAX_CONVERSATIONS conversations at a time, and grade them.
 
     Together they spend at most `limit`; a turn that could exceed it interrupts its run. Raises InputError if there is a limit and an
-    agent's price is unknown.
+    agent's price is unknown. `pages` makes the page of each run; without it, there is none.
 
     An interrupted run is graded as far as it was played; the others continue. With `signals`, Ctrl-C and SIGTERM stop all runs after the
     current turn; a second signal stops them at once. After `seconds` of real time, the runs also stop after the current turn.
@@ -124,7 +125,7 @@ async def play(
     check_limit(plans, limit)
     runs = [RunFolder.create(plan.out, plan.name, plan.manifest) for plan in plans]
     pairs = list(zip(plans, runs, strict=True))
-    return await play_runs(pairs, Ledger(limit), listener=listener, signals=signals, seconds=seconds, new=True)
+    return await play_runs(pairs, Ledger(limit), listener=listener, pages=pages, signals=signals, seconds=seconds, new=True)
 
 
 async def resume(
@@ -132,6 +133,7 @@ async def resume(
     agent: str,
     *,
     listener: Listener | None = None,
+    pages: Pages | None = None,
     signals: bool = False,
     limit: Amount = UNLIMITED,
     seconds: float = inf,
@@ -145,7 +147,7 @@ async def resume(
     plan = replan(run.manifest, agent, run.path.parent)
     check_limit([plan], limit)
     ledger = Ledger(limit, *(spent_so_far([run]) if limit != UNLIMITED else ()))
-    return (await play_runs([(plan, run)], ledger, listener=listener, signals=signals, seconds=seconds))[0]
+    return (await play_runs([(plan, run)], ledger, listener=listener, pages=pages, signals=signals, seconds=seconds))[0]
 
 
 def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
@@ -224,6 +226,7 @@ async def play_runs(
     ledger: Ledger,
     *,
     listener: Listener | None = None,
+    pages: Pages | None = None,
     signals: bool = False,
     stop: trio.Event | None = None,
     seconds: float = inf,
@@ -241,7 +244,7 @@ async def play_runs(
     outcomes: dict[Path, Outcome] = {}
 
     async def play_run(plan: Plan, run: RunFolder) -> None:
-        scoring = Scoring(run)
+        scoring = Scoring(run, pages)
         error = await player.run(plan, run, scoring)
         outcome = await player.results(run, scoring, error)
         if new and _is_empty(outcome):

@@ -1,10 +1,11 @@
-"""Scoring a run: grades its events, and writes the grades, the results and the report to its folder."""
+"""Scoring a run: grades its events, and writes the grades, the results and the page that the caller asks for to its folder."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from longspan.simulator.archive.run_folder import RESULT, RunFolder
 from longspan.simulator.base.errors import DamageError, JournalError
@@ -13,33 +14,49 @@ from longspan.simulator.files.reading import write_json
 from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.events import Event
-from longspan.simulator.journal.transcript import Change
-from longspan.simulator.report import Reading, write_report
+from longspan.simulator.journal.transcript import Change, Transcript
 from longspan.simulator.results.result import Result, TestResult
 
-__all__ = ["Scoring", "score"]
+__all__ = ["Page", "Pages", "Scoring", "score"]
+
+
+class Page(Protocol):
+    """A run's page. It reads the events of the run's conversations along with the gradebook, and is written once the run is graded."""
+
+    def heard(self, conversation: str, transcript: Transcript, change: Change) -> None:
+        """Add the next event's change to a conversation's transcript."""
+
+    def forget(self, conversation: str) -> None:
+        """Drop everything that was added to a conversation, which will be read again."""
+
+    def write(self, result: Result) -> None:
+        """Write the page of these results. Raises JournalError for a damaged file and OSError if it cannot be written."""
+
+
+Pages = Callable[[RunFolder], Page]
+"""Makes the page of a run."""
 
 
 @final
 class Scoring:
-    """Collects a run's results and report from its events, as they are played or read. Each event is processed once.
+    """Collects a run's results from its events, as they are played or read, and its page, if there is one. Each event is processed once.
 
     With `before_damage`, a damaged journal is read up to its damage, without the branches that go on from its end, and the results say
     so.
     """
 
-    def __init__(self, run: RunFolder, *, before_damage: bool = False) -> None:
+    def __init__(self, run: RunFolder, pages: Pages | None = None, *, before_damage: bool = False) -> None:
         self._before_damage = before_damage
         self.gradebook = Gradebook(run.manifest)
         self.worker = GradingWorker(self.gradebook)
         self._run = run
-        self._reading = Reading(run)
+        self._page = pages(run) if pages is not None else None
 
     def add(self, conversation: str, event: Event) -> Change:
         """Add a conversation's next event. Raises JournalError if it contradicts those before."""
         change = self.gradebook.add(conversation, event)
-        if conversation in self._run.manifest.conversations:
-            self._reading.heard(conversation, self.gradebook.transcripts[conversation], change)
+        if self._page is not None and conversation in self._run.manifest.conversations:
+            self._page.heard(conversation, self.gradebook.transcripts[conversation], change)
         return change
 
     def read(self) -> None:
@@ -52,8 +69,8 @@ class Scoring:
             transcript = self.gradebook.transcripts.get(id)
             if transcript is None or transcript.events - transcript.shared != _lines(self._run.journal(id)):
                 self.gradebook.forget(id)
-                if id in manifest.conversations:
-                    self._reading.forget(id)
+                if self._page is not None and id in manifest.conversations:
+                    self._page.forget(id)
                 try:
                     for _ in self._run.fold(id, partial(self.add, id)):
                         pass
@@ -76,7 +93,7 @@ class Scoring:
         return self.gradebook.result(self._run)
 
     def save(self, result: Result) -> None:
-        """Write result.json, report.html and, if a grade is new, another round to grades.jsonl.
+        """Write result.json, the page and, if a grade is new, another round to grades.jsonl.
 
         Earlier rounds are kept. Raises JournalError for a damaged file or a disk error.
         """
@@ -91,16 +108,17 @@ class Scoring:
                 run.incident(conversation=fault.conversation, type="grader_error", test=test, error=fault.reason, traceback=fault.traceback)
         try:
             write_json(run.path / RESULT, result)
-            write_report(run, result, self._reading)
+            if self._page is not None:
+                self._page.write(result)
         except OSError as error:
             raise JournalError(
                 f"{run.path}: the results cannot be written: {error.strerror}; `longspan score` writes them again"
             ) from error
 
 
-def score(run: RunFolder) -> Result:
+def score(run: RunFolder, pages: Pages | None = None) -> Result:
     """Score a run from its journals; see `Scoring.write`."""
-    return Scoring(run).write()
+    return Scoring(run, pages).write()
 
 
 def _lines(journal: Path) -> int:

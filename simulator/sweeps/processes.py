@@ -32,6 +32,7 @@ from longspan.simulator.base.terminal import prepare
 from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal import events
+from longspan.simulator.report import Report
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import Plan, replan
 from longspan.simulator.running.runner import Listener, Outcome, RunEvent, play_runs, stop_after
@@ -353,7 +354,7 @@ def _play(run: RunFolder, limit: Amount, borrower: _Borrower, output: IO[bytes])
         _send(output, {"conversation": heard.conversation, "event": heard.event.model_dump(mode="json")})
 
     async def play(plan: Plan) -> LongspanError | None:
-        return (await play_runs([(plan, run)], borrower.ledger(limit), listener=send_event, signals=True))[0].error
+        return (await play_runs([(plan, run)], borrower.ledger(limit), listener=send_event, pages=Report, signals=True))[0].error
 
     error: LongspanError | None = None
     try:

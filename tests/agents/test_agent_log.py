@@ -15,6 +15,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, JournalError
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_outcome
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
 from longspan.simulator.subject import agent_log
@@ -76,7 +77,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def crashed(agent: str, out: Path) -> Outcome:
     suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, agent=agent), out)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, agent=agent), out)], pages=Report))
     assert isinstance(outcome.error, AgentError)
     return outcome
 
@@ -173,7 +174,7 @@ def test_a_key_is_in_no_file_whatever_its_name_and_wherever_it_is_cut(here: Path
         suite = load_suite("ltm").changed([], [], ["colours"], 1)
         judge = f"{server.model()}&key_env=MY_GATEWAY"
         settings = RunSettings(suite=suite, span=2_000, agent=f"exec:{sys.executable} leaking.py", judge=judge)
-        (outcome,) = trio.run(lambda: play([plan(settings, here / "runs")]))
+        (outcome,) = trio.run(lambda: play([plan(settings, here / "runs")], pages=Report))
     written = [path.read_text("utf-8") for path in outcome.folder.rglob("*.*") if path.is_file()]
     assert any("rejected ('[MY_GATEWAY]', '[MY_API_KEY]')" in text for text in written)
     assert any("[MY_GATEWAY] [MY_API_KEY]" in text for text in written)

@@ -31,6 +31,7 @@ from longspan.agents.models.gguf.model import Settings
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
 from longspan.simulator.subject.ledger import check_priced
@@ -656,7 +657,7 @@ OPTIONS = "threads=1&n_ctx=2k&max_tokens=12&system=You are helpful."
 def begin(path: Path, out: Path, listener: Callable[..., None] | None = None, tests: int | None = None) -> Outcome:
     suite = load_suite("ltm").changed([], [], [], tests)
     planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}"), out)
-    (outcome,) = trio.run(lambda: play([planned], listener=listener))
+    (outcome,) = trio.run(lambda: play([planned], listener=listener, pages=Report))
     return outcome
 
 

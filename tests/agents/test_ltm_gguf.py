@@ -17,6 +17,7 @@ from longspan.agents.memory.ltm.embedders import make_embedder
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
@@ -32,7 +33,7 @@ def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:
     model = write_model(tmp_path / "tiny.gguf")
     spec = f"ltm/gguf/{model}?threads=1&n_ctx=4k&max_tokens=12&embedder=hash"
     suite = load_suite("ltm").changed([], [], [], tests=1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent=spec), tmp_path / "runs")]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent=spec), tmp_path / "runs")], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}

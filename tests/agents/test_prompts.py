@@ -16,7 +16,7 @@ from tests.sealing import read_lines, write_lines
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.report import write_report
+from longspan.simulator.report import Report, write_report
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
@@ -41,7 +41,7 @@ def kept(model: Server, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     settings = RunSettings(suite=suite, span=2_000, agent=agent, filler_size=200, keep_prompts=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("OPENAI_API_KEY", KEY)
-        (outcome,) = trio.run(lambda: play([plan(settings, tmp_path_factory.mktemp("runs"))]))
+        (outcome,) = trio.run(lambda: play([plan(settings, tmp_path_factory.mktemp("runs"))], pages=Report))
     assert outcome.error is None
     return RunFolder(outcome.folder)
 

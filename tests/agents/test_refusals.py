@@ -17,6 +17,7 @@ from longspan.simulator import measures
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError
 from longspan.simulator.cli.scores import print_scores
+from longspan.simulator.report import Report
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
@@ -40,7 +41,7 @@ def filtering() -> Iterator[Server]:
 
 def played(agent: str, out: Path) -> Outcome:
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}, "name_list": {}}, "tests": 3})
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=agent), out)])
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=agent), out)], pages=Report))
     return outcome
 
 

@@ -21,6 +21,7 @@ import trio
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.judging.annotation import Annotation, annotate, sheets
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
@@ -80,7 +81,7 @@ def work_on(run: RunFolder) -> None:
 
 
 def played(out: Path, name: str, settings: RunSettings) -> None:
-    (outcome,) = trio.run(lambda: play([plan(settings, out)]))
+    (outcome,) = trio.run(lambda: play([plan(settings, out)], pages=Report))
     assert outcome.error is None
     outcome.folder.rename(out / name)
 

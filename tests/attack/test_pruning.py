@@ -25,6 +25,7 @@ from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.cli import main
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.preflight.pruning import Prunable, knows_code, prunable
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.manifest import Manifest
@@ -43,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("made")
     suite = load_suite("ltm").changed([], [], ["colours"], 2)
     plans = [plan(RunSettings(suite=suite, span=2_000, seed=seed, agent="notebook"), out) for seed in (1, 1, 2)]
-    outcomes = trio.run(lambda: play(plans))
+    outcomes = trio.run(lambda: play(plans, pages=Report))
     for name, outcome in zip((OLD, NEW, OTHER), outcomes, strict=True):
         assert outcome.error is None
         outcome.folder.rename(out / name)

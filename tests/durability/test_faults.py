@@ -15,6 +15,7 @@ import trio
 
 from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
 from longspan.simulator.base.errors import LongspanError
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
@@ -112,7 +113,7 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, m
     whole = tmp_path / "whole"
     disk = Disk(whole, None, errno.EIO)
     with disk.installed(monkeypatch):
-        trio.run(lambda: play([planned(whole)]))
+        trio.run(lambda: play([planned(whole)], pages=Report))
     (path,) = whole.iterdir()
     expected = entries(RunFolder(path))
     assert disk.count > 60
@@ -121,7 +122,7 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, m
         out = tmp_path / f"broken-{broken}"
         with Disk(out, broken, (errno.ENOSPC, errno.EIO)[broken % 2]).installed(monkeypatch):
             try:
-                (outcome,) = trio.run(lambda out=out: play([planned(out)]))
+                (outcome,) = trio.run(lambda out=out: play([planned(out)], pages=Report))
                 failed += outcome.error is not None
             except LongspanError:
                 failed += 1
@@ -132,7 +133,7 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, m
             run.transcripts()
             run.grades()
             run.incidents()
-            assert trio.run(lambda run=run: resume(run, AGENT)).error is None
+            assert trio.run(lambda run=run: resume(run, AGENT, pages=Report)).error is None
             assert entries(run) == expected, f"write {broken} failed"
             assert trio.run(lambda run=run: replay(run)).tests
     assert failed > 0.9 * disk.count

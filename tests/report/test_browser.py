@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
+from longspan.simulator.report import Report, write_report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
@@ -28,7 +28,9 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run at a span of 500k with an agent whose replies are long."""
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
     out = tmp_path_factory.mktemp("long")
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)]))
+    (outcome,) = trio.run(
+        lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)], pages=Report)
+    )
     assert outcome.result is not None
     assert outcome.result.tokens > 1_300_000
     return outcome.folder / "report.html"

@@ -25,6 +25,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.measures.comparing import Comparison, load_comparison
+from longspan.simulator.report import Report
 from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.comparison_tables import as_csv, as_markdown, as_rows, tables
 from longspan.simulator.results.graded_runs import Column
@@ -48,7 +49,7 @@ def played(
 ) -> Path:
     chosen = load_suite(suite).changed(given, [], list(scenarios), tests)
     plans = [plan(RunSettings(suite=chosen, span=2_000, agent=agent, seed=seed), out) for agent in agents for seed in range(seeds)]
-    outcomes = trio.run(partial(play, plans))
+    outcomes = trio.run(partial(play, plans, pages=Report))
     assert [outcome.error for outcome in outcomes] == [None] * len(plans)
     return out
 

@@ -24,6 +24,7 @@ from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.report import Report
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, replay, resume
@@ -107,7 +108,7 @@ def suite(scenario: str, **parameters: Any) -> Suite:
 
 
 def played(out: Path, made: Suite, agent: str = "oracle", **arguments: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=made, span=2000, seed=0, agent=agent, **arguments), out)])
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=made, span=2000, seed=0, agent=agent, **arguments), out)], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result

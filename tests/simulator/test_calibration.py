@@ -22,6 +22,7 @@ from longspan.simulator.judging.calibrate import calibrate
 from longspan.simulator.judging.calibration import Calibration, calibration_notes, measure, read_labels
 from longspan.simulator.judging.labels import read_rows
 from longspan.simulator.judging.rubrics import STATEMENT, rubric
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.running.scoring import score
@@ -175,7 +176,7 @@ def test_a_long_value_in_a_csv_is_read(tmp_path: Path) -> None:
 def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tmp_path: Path, server: Server) -> None:
     suite = load_suite("elitr").changed(["rubric=ten", "mode=multi", "tokens=3000"], [], [], 1)
     made = plan(RunSettings(suite=suite, span=32_000, seed=1, agent="silent", judge=server.model()), tmp_path)
-    (outcome,) = trio.run(play, [made])
+    (outcome,) = trio.run(lambda: play([made], pages=Report))
     assert outcome.error is None
     run_ = RunFolder(outcome.folder)
     assert [note.partition(": ")[0].partition(" is")[2] for note in calibration_notes(run_)] == [" not calibrated"]
@@ -183,7 +184,7 @@ def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tm
     run(server.model(), labels(tmp_path / "people.csv", [row(at, label=5) for at in range(3)]), tmp_path)
     (tmp_path / "calibrations" / "half").mkdir()
     (tmp_path / "calibrations" / "half" / "calibration.json").write_text("{", "utf-8")
-    score(run_)
+    score(run_, Report)
     report = (run_.path / "report.html").read_text("utf-8")
     assert "was calibrated on 3 labels of people.csv: agreement 100%" in report
     assert "half/calibration.json: damaged: it has no checksum; measure it again" in report
@@ -191,6 +192,7 @@ def test_a_judged_run_names_its_judges_calibration_or_says_that_there_is_none(tm
 
 def test_a_run_that_nobody_judged_says_nothing_of_calibration(tmp_path: Path) -> None:
     suite = load_suite("elitr").changed(["mode=multi", "tokens=3000"], [], [], 1)
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=32_000, seed=1, agent="silent"), tmp_path)])
+    planned = plan(RunSettings(suite=suite, span=32_000, seed=1, agent="silent"), tmp_path)
+    (outcome,) = trio.run(lambda: play([planned], pages=Report))
     assert calibration_notes(RunFolder(outcome.folder)) == []
     assert "calibration" not in (outcome.folder / "report.html").read_text("utf-8").casefold()

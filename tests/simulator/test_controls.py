@@ -32,6 +32,7 @@ from longspan.simulator.cli import main, run_command
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.report import Report
 from longspan.simulator.report.comparison_tables import tables
 from longspan.simulator.results.result import Meaning, Result, read_result
 from longspan.simulator.running.planning import plan
@@ -84,7 +85,7 @@ def settings(agent: str = "notebook", scenarios: Sequence[str] = SCENARIOS, test
 
 
 def played(out: Path, agent: str = "notebook", **more: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([plan(settings(agent, **more), out)]))
+    (outcome,) = trio.run(lambda: play([plan(settings(agent, **more), out)], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result

@@ -39,6 +39,7 @@ from longspan.simulator.journal.journal import Journal
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.measures.experiments import pooled_effects, told
 from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.report import Report
 from longspan.simulator.report.comparison_tables import tables
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
@@ -173,7 +174,7 @@ def codes(agent: str, tests: int = 6, scenario: str = "Codes", **more: Any) -> R
 
 
 def run_of(settings: RunSettings, out: Path) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([plan(settings, out)]))
+    (outcome,) = trio.run(lambda: play([plan(settings, out)], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result

@@ -14,6 +14,7 @@ from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.report import Report
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
@@ -50,7 +51,7 @@ class Forgets(Colour):
 def played(out: Path, agent: str, scenarios: tuple[str, ...] = ("colours",), **settings: Any) -> Outcome:
     suite = load_suite("ltm").changed([], [], scenarios, None)
     planned = plan(RunSettings(suite=suite, span=2_000, agent=agent, **{"score_farewells": True, **settings}), out)
-    (outcome,) = trio.run(lambda: play([planned]))
+    (outcome,) = trio.run(lambda: play([planned], pages=Report))
     return outcome
 
 

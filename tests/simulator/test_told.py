@@ -35,6 +35,7 @@ from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.preflight.rehearsal import rehearse_test
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan, setting_of
 from longspan.simulator.running.runner import play as play_runs
 from longspan.simulator.suite.settings import RunSettings
@@ -209,7 +210,7 @@ def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(is
     suite = Suite(name="made", tests=1, scenarios={"python:tests.simulator.test_told:Past": {}})
     planned = plan(RunSettings(suite=suite, span=2000, agent="notebook", isolated=isolated), tmp_path)
     assert planned.manifest.starts_at == datetime(2019, 1, 1)
-    (outcome,) = trio.run(lambda: play_runs([planned]))
+    (outcome,) = trio.run(lambda: play_runs([planned], pages=Report))
     run = RunFolder(outcome.folder)
     (id,) = planned.tests
     (test,) = outcome.result.tests

@@ -19,6 +19,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import LongspanError, StoppedError
 from longspan.simulator.contract.agent import repeatable
 from longspan.simulator.journal.transcript import Turn
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import replan
 from longspan.simulator.running.runner import RunEvent, play_runs
 from longspan.simulator.subject.ledger import Ledger, Worst
@@ -133,7 +134,7 @@ class _Playing:
                 ships_messages = not repeatable(agent)
             ledger = Ledger() if order.limit == UNLIMITED else SharedLedger(order.limit, self._reserve, self._release)
             listener = self._ship_message if ships_messages else None
-            return (await play_runs([(planned, run)], ledger, listener=listener, stop=self._stop))[0].error
+            return (await play_runs([(planned, run)], ledger, listener=listener, pages=Report, stop=self._stop))[0].error
         except LongspanError as failure:
             return failure
 
