@@ -20,6 +20,7 @@ from longspan.agents.models.core import (
     RefusalError,
     as_sent,
     clean,
+    more_room,
     stamped,
 )
 from longspan.agents.models.dry import DryCore
@@ -298,7 +299,7 @@ class ChatAgent(BaseAgent):
         if self.options.overflow == "error":
             raise AgentError(
                 f"{self.core.name}: a message of {tokens:,} tokens is larger than the whole window of {max_tokens:,}: "
-                "set a larger context=, or overflow=truncate"
+                f"{more_room(self.core, self.context)}, or overflow=truncate"
             )
         text = cut_middle(text, max_tokens - self.core.overhead, self.core.count)
         cut = Cut(turn_id=message.turn_id, before=tokens, after=self._size(text))

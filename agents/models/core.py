@@ -38,6 +38,7 @@ __all__ = [
     "core_environment",
     "costs_nothing",
     "make_core",
+    "more_room",
     "stamped",
 ]
 
@@ -159,6 +160,13 @@ class ToolCore(Core, Protocol):
 def core_class(kind: str) -> Any:
     """Return the class of the core registered as `kind`. Raises InputError if there is none."""
     return load(CORES, "kind of model", kind)
+
+
+def more_room(core: Core, context: int) -> str:
+    """Return what gives a prompt more than `context` tokens: the option `context`, or a larger window if the prompt fills the model's."""
+    if core.window is None or context < core.window - core.max_output:
+        return "set a larger context="
+    return str(getattr(core, "more_window", "use a model with a larger window"))
 
 
 def costs_nothing(core: Core) -> bool:

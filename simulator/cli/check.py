@@ -16,7 +16,7 @@ def check(
 ) -> int:
     """Check whether an agent is ready for a long run.
 
-    Tries replies, observe, reset, snapshots, a repeated turn id, a message of 20k tokens and virtual time, and shows what
+    Tries replies, observe, reset, snapshots, a repeated turn id, messages as long as those of suites and virtual time, and shows what
     resuming and filler will cost. Takes less than a minute.
     """
     import trio

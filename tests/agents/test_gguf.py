@@ -334,7 +334,7 @@ def test_a_conversation_larger_than_the_window_drops_blocks(model: Models) -> No
 
 def test_a_message_larger_than_the_window_is_an_error_or_cut(model: Models) -> None:
     huge = message(0, "much too long " * 1000)
-    with pytest.raises(AgentError, match=r"a message of [\d,]+ tokens is larger than the whole window of"):
+    with pytest.raises(AgentError, match=r"a message of [\d,]+ tokens is larger than the whole window of [\d,]+: set a larger n_ctx="):
         trio.run(agent(model()).reply, huge)
     reply = trio.run(agent(model(), overflow="truncate").reply, huge)
     assert reply.trace is not None

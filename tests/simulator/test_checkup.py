@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from longspan.agents.base import Message, Reply
+from longspan.agents.base import AgentError, Message, Reply
 from longspan.simulator.preflight import checkup as checkup_module
 from longspan.simulator.preflight.checkup import Finding, checkup
 from longspan.simulator.suite.agent_spec import AgentSpec
@@ -141,6 +141,20 @@ class SavesTheTime(Loads, Rewinds):
         (folder / "saved").write_text(str(SavesTheTime.saved))
 
 
+class SmallWindow(Plain):
+    def reply(self, message: Message) -> Any:
+        if len(message.text) > 40_000:
+            raise AgentError("a window of 8,192 tokens: set a larger n_ctx=")
+        return "OK."
+
+
+class NoWindow(Plain):
+    def reply(self, message: Message) -> Any:
+        if len(message.text) > 4_000:
+            raise AgentError("a window of 900 tokens: set a larger n_ctx=")
+        return "OK."
+
+
 def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[str, Finding]:
     spec = named if isinstance(named, str) else f"python:{__name__}:{named.__name__}"
 
@@ -148,6 +162,26 @@ def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[s
         return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec))}
 
     return trio.run(collect, clock=clock)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("cls", "verdict", "part"),
+    [
+        (Plain, "good", "about 20,000 tokens in one message"),
+        (
+            SmallWindow,
+            "note",
+            "of 20,000, as in documents and in chapterbreak, would end the conversation: ",
+        ),
+        (NoWindow, "bad", "a window of 900 tokens: set a larger n_ctx="),
+    ],
+)
+def test_a_window_too_small_for_what_most_suites_never_send_is_no_fault(cls: type[Plain], verdict: str, part: str) -> None:
+    found = findings(cls)
+    assert found["large message"].verdict == verdict
+    assert part in found["large message"].what
+    assert found["reset"].verdict == "good", "the rest is checked nevertheless"
 
 
 @pytest.mark.parametrize(

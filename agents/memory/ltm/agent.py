@@ -49,6 +49,7 @@ from longspan.agents.models.core import (
     core_danger,
     core_environment,
     costs_nothing,
+    more_room,
     stamped,
 )
 from longspan.agents.models.dry import DryCore
@@ -259,7 +260,7 @@ class MemoryAgent(BaseAgent):
         if self.options.overflow == "error":
             raise AgentError(
                 f"{self.core.name}: a message of {size:,} tokens is larger than the whole window of {self._history.max_tokens:,}: "
-                "set a larger context=, or overflow=truncate"
+                f"{more_room(self.core, self.budget.context)}, or overflow=truncate"
             )
         return {"truncated": {"from": size, "to": self._size(self._display(message))}}
 

@@ -73,6 +73,10 @@ class GgufCore:
         self.overhead = self.prompts.overhead
         self.window: int | None = self.model.window - self.prompts.base
         self.max_output = self.options.max_tokens
+        trained = self.model.trained
+        self.more_window = (
+            "set a larger n_ctx=" if self.model.window < trained else f"use a model that was trained on more than {trained:,} tokens"
+        )
 
     def count(self, text: str) -> int:
         """Return how many tokens `text` has inside a prompt, by the model's own tokenizer and template."""

@@ -122,10 +122,10 @@ class Model:
         self._model = load(path, n_gpu_layers=settings.gpu_layers, **self._split())
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise InputError("it is not a text generation model, as chat models are")
-        trained: int = llama.llama_model_n_ctx_train(self._model)
-        self.window = settings.window or min(DEFAULT_WINDOW, trained)
-        if self.window > trained:
-            raise InputError(f"n_ctx={self.window} is more than the {trained:,} tokens that the model was trained on")
+        self.trained: int = llama.llama_model_n_ctx_train(self._model)
+        self.window = settings.window or min(DEFAULT_WINDOW, self.trained)
+        if self.window > self.trained:
+            raise InputError(f"n_ctx={self.window} is more than the {self.trained:,} tokens that the model was trained on")
         self.vocabulary = Vocabulary(self._model)
         self._batch = settings.batch or max(settings.ubatch or 0, GPU_BATCH if settings.gpu_layers else BATCH)
         self._threads = settings.threads or max(1, (cpu_count() or 1) // 2)
