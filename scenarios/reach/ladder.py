@@ -5,30 +5,45 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
+from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.script import LAST
 
-__all__ = ["NEAREST", "Sizes", "Slots", "distances", "places"]
+__all__ = ["NEAREST", "Layout", "Sizes", "distances", "layout"]
 
 NEAREST: Final = 32
 """Tokens of the nearest rung above asking at once: the message before."""
 
-MESSAGE: Final = 32
-"""Tokens that a message of these tests takes with its reply, about."""
+MESSAGE: Final = 28
+"""Tokens that a message of these tests takes with its reply, at least: with more, a tiny remark would fill up after each."""
 
 STRETCH: Final = 6
 """Messages that follow each other without filler, about."""
 
-UNEVEN: Final = 1.7
+UNEVEN: Final = 2.5
 """The standard deviation of the logarithm of the filler between two stretches. The more it varies, the better a window of messages is told
 from a window of tokens."""
 
 NEAR: Final = 0.1
 """How far a question's distance may be from its rung, as a share of it."""
 
+SHORT: Final = 600
+"""Tokens up to which distances are short: these are placed first, since only neighbours will do."""
+
+LAYOUTS: Final = 30
+"""How many layouts are drawn at most, to take the one that best tells tokens from messages."""
+
+ENOUGH: Final = 1.25
+"""Of how many questions that tell them apart, on average over limits, no more layout is drawn."""
+
+LIMITS: Final = 12
+"""At how many limits in tokens a layout is judged."""
+
+SURE: Final = 2
+"""Questions that tell a limit in tokens from any limit in messages: more of them are not needed."""
 
 FEW: Final = 10
 """Of the pairs that are about as far apart as a rung asks for, one in so many are those with the fewest messages in between."""
@@ -62,7 +77,7 @@ def distances(number: int, span: int) -> list[float]:
     return [furthest * (nearest / furthest) ** (1 - step / max(1, number - 1)) if number > 1 else furthest for step in range(number)]
 
 
-def places(messages: int, span: int, random: Random) -> list[float]:
+def _places(messages: int, span: int, random: Random) -> list[float]:
     """Return the places of `messages` messages in tokens, in order: the first at 0, the last at LAST of the span.
 
     They come in stretches. The filler between two stretches is of very different lengths, so that distances in tokens are not just
@@ -78,7 +93,7 @@ def places(messages: int, span: int, random: Random) -> list[float]:
 
 
 @final
-class Slots:
+class _Slots:
     """The messages' places, of which each is taken once."""
 
     def __init__(self, at: Sequence[float], random: Random) -> None:
@@ -133,3 +148,58 @@ class Slots:
         """Take all that are left, in random order."""
         left, self._free = self._free, []
         return self._random.sample(left, len(left))
+
+
+@final
+class Layout(NamedTuple):
+    """Where a test's messages lie: their places `at` in tokens, and the numbers of the messages of each fact, in order. The last one
+    asks. A message that tells and asks at once stands for itself."""
+
+    at: list[float]
+    plain: list[tuple[int, ...]]
+    updates: list[tuple[int, ...]]
+    lists: list[tuple[int, ...]]
+    at_once: list[int]
+
+    def unlike(self) -> float:
+        """Return how many questions about plain facts tell a limit in tokens from every limit in messages, on average over such limits,
+        where no more than SURE count."""
+        tokens = [self.at[last] - self.at[first] for first, last in self.plain]
+        filler = list(accumulate((after - before > 2 * MESSAGE for before, after in pairwise(self.at)), initial=0))
+        messages = [last - first + filler[last] - filler[first] for first, last in self.plain]
+        by_messages = [each for _, each in sorted(zip(messages, tokens, strict=True))]
+        ordered = sorted(tokens)
+        limits = [ordered[len(ordered) * step // (LIMITS + 1)] for step in range(1, LIMITS + 1)]
+        return fmean(min(SURE, _told_apart(by_messages, limit)) for limit in limits)
+
+
+def layout(sizes: Sizes, span: int, random: Random) -> Layout:
+    """Draw layouts, and return the one that best tells a window of tokens from a window of messages."""
+    best = _layout(sizes, span, random)
+    most = best.unlike()
+    for _ in range(1, LAYOUTS):
+        if most >= ENOUGH:
+            break
+        drawn = _layout(sizes, span, random)
+        if (unlike := drawn.unlike()) > most:
+            best, most = drawn, unlike
+    return best
+
+
+def _layout(sizes: Sizes, span: int, random: Random) -> Layout:
+    at = _places(sizes.messages, span, random)
+    slots = _Slots(at, random)
+    rungs = distances(sizes.plain, span)[:-1]
+    plain = [slots.ends(), *(slots.pair(distance) for distance in rungs if distance <= SHORT)]
+    lists = [slots.pair(distance, between=2) for distance in distances(sizes.lists, span)]
+    updates = [slots.pair(distance, before=1) for distance in distances(sizes.updates, span)]
+    long = [distance for distance in rungs if distance > SHORT]
+    plain += [slots.pair(distance) for distance in random.sample(long, len(long))]
+    return Layout(at, plain, updates, lists, slots.rest())
+
+
+def _told_apart(tokens: Sequence[float], limit: float) -> int:
+    """Return how many questions a window of `limit` tokens and the most similar window of messages treat differently. `tokens` are the
+    questions' distances, in the order of their distances in messages."""
+    beyond = sum(each > limit for each in tokens)
+    return min(accumulate((1 if each > limit else -1 for each in tokens), initial=len(tokens) - beyond))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, UPDATES, named, values
-from longspan.scenarios.reach.ladder import Sizes, Slots, distances, places
+from longspan.scenarios.reach.ladder import Layout, Sizes, layout
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
@@ -28,9 +28,6 @@ __all__ = ["Reach"]
 Strand = Literal["plain facts", "updates", "lists of three"]
 
 THREE: Final = 3
-
-NEAR: Final = 600
-"""Tokens up to which distances are short: these are placed first, since only neighbours will do."""
 
 PAUSES: Final = (timedelta(hours=2), timedelta(hours=9), timedelta(days=1), timedelta(days=3))
 """Virtual time that may pass between two messages that are not said in one go."""
@@ -106,8 +103,8 @@ class Reach(Scenario):
 
     def _script(self, random: Random, dealer: _Dealer) -> Script:
         sizes = Sizes.of(self.span)
-        at = places(sizes.messages, self.span, random)
-        told = _placed(sizes, self.span, Slots(at, random), dealer, random)
+        where = layout(sizes, self.span, random)
+        told = _placed(sizes, where, dealer)
         lines: list[Line] = []
         needles: dict[_Fact, list[int]] = {}
         numbers = count()
@@ -121,7 +118,7 @@ class Reach(Scenario):
             else:
                 needles.setdefault(fact, []).append(next(numbers))
             pause = random.choice(PAUSES) if slot and not random.randrange(PAUSED) else timedelta(0)
-            place = round(at[slot] / self.span, 6)
+            place = round(where.at[slot] / self.span, 6)
             lines.append(Line(text, _ideal(fact) if asks else "OK.", asks=asks, needle=not asks, needs=needs, at=place, pause=pause))
         return Script(facts={"asked": asked}, lines=lines, keeps_places=True)
 
@@ -161,26 +158,15 @@ class Reach(Scenario):
         )
 
 
-def _placed(sizes: Sizes, span: int, slots: Slots, dealer: _Dealer, random: Random) -> dict[int, tuple[_Fact, int | None]]:
-    """Return what is said in each slot: a fact and the number of its message; None for a fact that is asked for at once."""
-    said: dict[int, tuple[_Fact, int | None]] = {}
-
-    def put(fact: _Fact, taken: Sequence[int]) -> None:
-        said.update({slot: (fact, part) for part, slot in enumerate(taken)})
-
-    rungs = distances(sizes.plain, span)[:-1]
+def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
+    """Return each message of a layout: a fact and the number of its message; None for a fact that is asked for at once."""
     plain = dealer.facts("plain facts", PLAIN, sizes.plain + sizes.at_once)
-    put(plain.pop(), slots.ends())
-    short, long = [each for each in rungs if each <= NEAR], [each for each in rungs if each > NEAR]
-    for distance in short:
-        put(plain.pop(), slots.pair(distance))
-    for fact, distance in zip(dealer.facts("lists of three", LISTS, sizes.lists), distances(sizes.lists, span), strict=True):
-        put(fact, slots.pair(distance, between=THREE - 1))
-    for fact, distance in zip(dealer.facts("updates", UPDATES, sizes.updates), distances(sizes.updates, span), strict=True):
-        put(fact, slots.pair(distance, before=1))
-    for distance in random.sample(long, len(long)):
-        put(plain.pop(), slots.pair(distance))
-    said.update({slot: (fact, None) for fact, slot in zip(plain, slots.rest(), strict=True)})
+    lists, updates = dealer.facts("lists of three", LISTS, sizes.lists), dealer.facts("updates", UPDATES, sizes.updates)
+    said: dict[int, tuple[_Fact, int | None]] = {}
+    for facts, places in ((plain[: sizes.plain], where.plain), (lists, where.lists), (updates, where.updates)):
+        for fact, taken in zip(facts, places, strict=True):
+            said.update({slot: (fact, part) for part, slot in enumerate(taken)})
+    said.update({slot: (fact, None) for fact, slot in zip(plain[sizes.plain :], where.at_once, strict=True)})
     return said
 
 

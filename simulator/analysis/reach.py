@@ -32,11 +32,12 @@ SHARP: Final = (0.01, 0.04, 0.1)
 SOFT: Final = (0.3, 0.45, 0.65, 0.9, 1.3)
 """The same of decay: one that halves with every so many tokens is at about .65."""
 
-CEILINGS: Final = (0.6, 0.75, 0.85, 0.92, 0.97, 0.995)
-"""The share recalled at no distance. Of an agent without limit, it is one of the last three."""
+CEILINGS: Final = {0.6: 0.02, 0.75: 0.04, 0.85: 0.09, 0.92: 0.2, 0.97: 0.3, 0.995: 0.35}
+"""The share recalled within a limit, with its weight: most agents recall nearly all that is near. Of an agent without limit, it is one of
+the last three."""
 
-FLOORS: Final = (0.0, 0.03, 0.1)
-"""The share recalled beyond a limit, above guessing."""
+FLOORS: Final = {0.0: 0.6, 0.03: 0.3, 0.1: 0.1}
+"""The share recalled beyond a limit, above guessing, with its weight."""
 
 SHARES: Final = tuple(0.025 * step for step in range(3, 36))
 """The share recalled by one that misses some, near and far alike."""
@@ -134,7 +135,7 @@ def _flat(score: Array, chance: Array) -> Iterator[tuple[Kind, _Weighed]]:
     """Yield the ways to forget for which distance does not matter."""
     import numpy as np
 
-    shares: dict[Kind, Sequence[float]] = {"misses some": SHARES, "no limit": CEILINGS[-3:], "nothing": FLOORS[:2]}
+    shares: dict[Kind, Sequence[float]] = {"misses some": SHARES, "no limit": [*CEILINGS][-3:], "nothing": [*FLOORS][:2]}
     for kind, values in shares.items():
         above = np.array(values)
         likelihood = _likelihood(lambda part, above=above: chance[part] + above[:, None] * (1 - chance[part]), score)  # type: ignore[misc]
@@ -153,7 +154,7 @@ def _limited(distance: Array, score: Array, chance: Array) -> tuple[_Weighed, _W
 def _fitted(places: Array, widths: Sequence[float], distance: Array, score: Array, chance: Array) -> _Weighed:
     import numpy as np
 
-    place, width, ceiling, floor = (each.reshape(-1, 1) for each in np.meshgrid(places, widths, CEILINGS, FLOORS, indexing="ij"))
+    place, width, ceiling, floor = (each.reshape(-1, 1) for each in np.meshgrid(places, widths, [*CEILINGS], [*FLOORS], indexing="ij"))
     logarithm = np.log(np.maximum(distance, 1e-9))
 
     def probability(part: slice) -> Array:
@@ -163,7 +164,8 @@ def _fitted(places: Array, widths: Sequence[float], distance: Array, score: Arra
         found: Array = low + np.maximum(ceiling - low, 0) * kept
         return found
 
-    likelihood = _likelihood(probability, score)
+    weight = np.multiply.outer(np.array([*CEILINGS.values()]), np.array([*FLOORS.values()])) * len(CEILINGS) * len(FLOORS)
+    likelihood = _likelihood(probability, score) + np.log(np.tile(weight.ravel(), len(places) * len(widths)))
     guessed = float(chance.mean())
     low = guessed + floor * (1 - guessed)
     needed = (HALF - low) / (ceiling - low)
