@@ -1,6 +1,6 @@
 """How well a reach is measured: agents that forget in a known way, over conversations as they are really played.
 
-python -m benchmarks reach           the share of RUNS simulated runs at each span whose kind of limit is named right, alone and among two;
+python -m benchmarks reach           how many of RUNS simulated runs at each span have their kind of limit named right, alone and among two;
                                      and of TRUTHS simulated runs, the share whose interval holds the true reach
 
 What is played is the layout: `oracle` plays SEEDS conversations at each span. Which questions an agent would have answered is drawn.
@@ -29,6 +29,8 @@ SPAN: Final = 8_000
 SPANS: Final = (2_000, 8_000, 32_000)
 SEEDS: Final = 10
 RUNS: Final = 30
+TOGETHER: Final = 4
+"""Seeds that are taken together at the smallest span."""
 TRUTHS: Final = 300
 
 
@@ -75,17 +77,19 @@ def truths(layout: Sequence[Placed], random: Random) -> tuple[Forgets, float]:
 def measure(span: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     played = {each: layouts(each) for each in {*SPANS, span}}
-    for each in SPANS:
+    for each, together in [(each, 1) for each in SPANS] + [(min(SPANS), TOGETHER)]:
+        about = f"{each}" if together == 1 else f"{each}, {together} seeds"
         for kind, planted in PLANTED.items():
             named = among = 0
             for number in range(RUNS):
-                random = Random(f"{each}/{kind}/{number}")
-                found: Any = reach(simulated(random.choice(played[each]), planted(each), random))
+                random = Random(f"{about}/{kind}/{number}")
+                runs = random.sample(played[each], together)
+                found: Any = reach([asked for layout in runs for asked in simulated(layout, planted(each), random)])
                 first, second, *_ = sorted(found.kinds, key=found.kinds.__getitem__, reverse=True)
                 named += first == kind
                 among += kind in ((first,) if found.kinds[first] >= SURE else (first, second))
-            figures[f"{each}: {kind}"] = named
-            figures[f"{each}: {kind}, named or one of two"] = among
+            figures[f"{about}: {kind}"] = named
+            figures[f"{about}: {kind}, named or one of two"] = among
     held = 0
     for number in range(TRUTHS):
         random = Random(f"truth/{number}")
