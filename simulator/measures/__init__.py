@@ -15,6 +15,7 @@ from longspan.simulator.measures.evidence_recall import EvidenceRecall
 from longspan.simulator.measures.experiments import Experiments
 from longspan.simulator.measures.farewells import Farewells
 from longspan.simulator.measures.ingestion import Ingestion
+from longspan.simulator.measures.inner_calls import InnerCalls
 from longspan.simulator.measures.leaks import Leaks
 from longspan.simulator.measures.meaning import CanSpeak
 from longspan.simulator.measures.measure import Measure, SideBySide
@@ -37,6 +38,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     Reach,
     Refusals,
     Stuck,
+    InnerCalls,
     Leaks,
     Stages,
     WhereLost,

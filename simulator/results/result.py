@@ -22,6 +22,7 @@ from longspan.simulator.subject.ledger import Spending
 
 __all__ = [
     "AfterFarewell",
+    "CallsOf",
     "Meaning",
     "MemoryResult",
     "Result",
@@ -175,6 +176,16 @@ class MemoryResult(_Frozen):
 
 
 @final
+class CallsOf(_Frozen):
+    """The inner calls of an agent's model for one purpose: how many `failed`, or had an answer that could not be used, and the most
+    frequent `problem`."""
+
+    calls: int
+    failed: int
+    problem: str
+
+
+@final
 class StuckResult(_Frozen):
     """Signs that an agent is stuck. Of its `answers` to questions, `alike` are nearly the same as at least two others, without those that
     say that something is not known; of the answers that were expected, `expected_alike` are. `most_alike` is the largest group, and
@@ -215,6 +226,8 @@ class Result(_Frozen):
     `memory`: the evidence that the agent's memory stored and found; None if its traces do not tell.
 
     `stuck`: signs that the agent repeats itself instead of answering; None in results of earlier versions.
+
+    `calls`: the inner calls of its model by purpose, as its traces tell.
     """
 
     run: str | None = None
@@ -252,6 +265,7 @@ class Result(_Frozen):
     memory: MemoryResult | None = None
     reach: list[ReachOf] = []
     stuck: StuckResult | None = None
+    calls: dict[str, CallsOf] = {}
 
     @property
     def chance(self) -> float:

@@ -44,6 +44,14 @@ def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:
     replies = [event for event in read_journal(run.journal("main")) if isinstance(event, events.Reply) and event.trace]
     calls = [call for reply in replies if reply.trace for call in reply.trace["calls"]]
     assert {call["for"] for call in calls} == {"reply", "queries", "notes"}
+    for purpose, counted in outcome.result.calls.items():  # random weights write no JSON
+        of_purpose = [call for call in calls if call["for"] == purpose]
+        assert (counted.calls, counted.failed) == (len(of_purpose), sum("problem" in call for call in of_purpose))
+    assert outcome.result.calls["queries"].failed > 0
+    noted = int(outcome.result.metrics["notes_taken"])
+    report = (run.path / "report.html").read_text("utf-8")
+    assert "answers to requests for queries could not be used: no queries in the answer." in report
+    assert f"The notes did not change in {noted:,} of the {noted:,} times that they were taken." in report
     assert sum(call["usage"]["cached_tokens"] for call in calls) > 0.5 * sum(call["usage"]["input_tokens"] for call in calls)
     assert sum(len(reply.trace["read"]) for reply in replies if reply.trace) > len(replies)
     assert (run.path / "report.html").exists()
