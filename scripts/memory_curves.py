@@ -15,7 +15,7 @@ import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.archive.turns_shown import turns_of
-from longspan.simulator.journal.transcript import Turn
+from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.report.figures import agent_lines, draw_legend, line_look, render
 from longspan.simulator.report.styles import styles
 from longspan.simulator.results.result import Result, read_result
@@ -76,7 +76,7 @@ def _score(result: Result, scenario: str) -> float:
 def _forgotten(run: RunFolder) -> Iterator[tuple[str, bool]]:
     """Yield for each question of the scenario `forget` what it asks about, and whether the memory found that."""
     numbers: dict[str, int] = {}
-    asked: dict[str, list[Turn]] = {}
+    asked: dict[str, list[PlayedTurn]] = {}
     for turn in turns_of(run, "main"):
         numbers[turn.message.turn_id] = turn.number
         if turn.reply is not None and turn.message.kind == "question" and str(turn.message.test).startswith("forget-"):

@@ -62,7 +62,7 @@ _KEY = re.compile(r'"(\w{1,60})"\s{0,8}:')
 _DURATION = re.compile(r"\b([^\W_]+) (second|minute|hour|day|week)s?\b", re.IGNORECASE)
 
 
-class Turn(NamedTuple):
+class NotedTurn(NamedTuple):
     """A remembered turn, and the numbers of its indexed sentences."""
 
     text: str
@@ -129,14 +129,14 @@ class Notebook(BaseAgent):
         if question:
             answer, read = self._answer(text, question, message.sent_at)
             trace["read"] = [{"id": turn_id, "turns": [turn_id]} for turn_id in dict.fromkeys(read)]
-        self._remember(message.turn_id, Turn(text, message.sent_at, answer, noted))
+        self._remember(message.turn_id, NotedTurn(text, message.sent_at, answer, noted))
         return Reply(answer, trace=trace)
 
     async def observe(self, message: Message, reply: str) -> None:
         if message.turn_id not in self._turns:
             text = self._clip(message.text)
             noted, _ = self._note(message.turn_id, text)
-            self._remember(message.turn_id, Turn(text, message.sent_at, self._clip(reply), noted))
+            self._remember(message.turn_id, NotedTurn(text, message.sent_at, self._clip(reply), noted))
 
     async def reset(self) -> None:
         self._clear()
@@ -165,7 +165,7 @@ class Notebook(BaseAgent):
             await self.observe(Message(text, sent_at, turn_id), reply)
 
     def _clear(self) -> None:
-        self._turns: dict[str, Turn] = {}
+        self._turns: dict[str, NotedTurn] = {}
         self._tokens = 0
         self._sentences: dict[int, Sentence] = {}
         self._next = 0
@@ -195,7 +195,7 @@ class Notebook(BaseAgent):
                     self._next += 1
         return range(first, self._next), question
 
-    def _remember(self, turn_id: str, turn: Turn) -> None:
+    def _remember(self, turn_id: str, turn: NotedTurn) -> None:
         self._turns[turn_id] = turn
         self._tokens += turn.tokens
         self._make_room(0)

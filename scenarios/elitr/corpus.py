@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.elitr.files import Place, QuestionType, Setting
 from longspan.simulator.base.tokens import Tokenizer
 
-__all__ = ["Asked", "Meeting", "Rule", "count", "parts"]
+__all__ = ["Meeting", "MeetingQuestion", "Rule", "count", "parts"]
 
 PART_TOKENS: Final = 1000
 """The approximate length of a transcript's delivered parts."""
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
 
 @final
-class Asked(NamedTuple):
+class MeetingQuestion(NamedTuple):
     """A question about a meeting. `evidence`: the lines of the transcript that answer it; if empty, only `place` is known."""
 
     id: str
@@ -56,7 +56,7 @@ class Meeting(NamedTuple):
 
     id: str
     lines: Sequence[str]
-    questions: Sequence[Asked]
+    questions: Sequence[MeetingQuestion]
 
     @property
     def text(self) -> str:
@@ -66,7 +66,7 @@ class Meeting(NamedTuple):
     def sha256(self) -> str:
         return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
-    def facts(self, asked: Asked, setting: Setting) -> dict[str, Any]:
+    def facts(self, asked: MeetingQuestion, setting: Setting) -> dict[str, Any]:
         """Return what grading an answer needs, as JSON values."""
         rule = asked.rule
         facts: dict[str, Any] = {

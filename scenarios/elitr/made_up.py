@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.elitr.corpus import Asked, Meeting, Rule, count
+from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion, Rule, count
 from longspan.scenarios.elitr.files import Place, QuestionType
 from longspan.scenarios.elitr.speech import spoken
 from longspan.scenarios.shared.deck import Deck
@@ -168,15 +168,15 @@ def _filled(sentence: str, **values: str) -> str:
 # ---- questions
 
 
-def _first(cast: _Cast, known: Mapping[str, Any]) -> list[Asked]:
+def _first(cast: _Cast, known: Mapping[str, Any]) -> list[MeetingQuestion]:
     """Return the question who took part, which needs the whole meeting."""
     names = sorted(cast.speakers, key=lambda name: int(name.removeprefix("PERSON")))
     rule = Rule("names", names, {name: [name] for name in cast.people})
     answer = ", ".join(f"[{name}]" for name in names[:-1]) + f" and [{names[-1]}]"
-    return [Asked("took part", "who", "S", known["took_part"], known["took_part"], answer, rule)]
+    return [MeetingQuestion("took part", "who", "S", known["took_part"], known["took_part"], answer, rule)]
 
 
-def _questions(random: Random, cast: _Cast, place: Place, facts: Sequence[_Fact]) -> Iterator[Asked]:
+def _questions(random: Random, cast: _Cast, place: Place, facts: Sequence[_Fact]) -> Iterator[MeetingQuestion]:
     """Yield the questions about a third of the meeting. In conv, one may refer back to the previous one about the same thing."""
     before = ""
     for fact in facts:
@@ -185,7 +185,7 @@ def _questions(random: Random, cast: _Cast, place: Place, facts: Sequence[_Fact]
         follows = _filled(random.choice(kind["follows"]), unit=fact.unit)
         conv = follows if fact.thing == before and random.random() < FOLLOW_UPS else qa
         answer = _filled(kind["answer"], v=fact.value, unit=fact.unit) + "."
-        yield Asked(f"{fact.kind} {fact.thing}", kind["type"], place, qa, conv, answer, _rule(cast, fact))
+        yield MeetingQuestion(f"{fact.kind} {fact.thing}", kind["type"], place, qa, conv, answer, _rule(cast, fact))
         before = fact.thing
 
 
@@ -223,7 +223,7 @@ def _ordinal(day: str) -> str:
     return {"21": "st", "22": "nd", "23": "rd"}.get(day, "th")
 
 
-def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[Asked]]:
+def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[MeetingQuestion]]:
     """Return passages for each third whose facts belong together, and the questions that need several of them."""
     known = words("meetings")
     thirds: list[list[_Passage]] = [[], [], []]
@@ -237,14 +237,14 @@ def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[Ask
     first, second = (f"[{org}]" for org in cast.sites)
     asks = known["total"]["ask"].format(unit=unit, first=first, second=second)
     sum_of = Rule("numbers", [total], {}, terms)
-    questions = [Asked("total", "howmany", "S", asks, asks, known["total"]["answer"].format(v=total, unit=unit) + ".", sum_of)]
+    questions = [MeetingQuestion("total", "howmany", "S", asks, asks, known["total"]["answer"].format(v=total, unit=unit) + ".", sum_of)]
 
     old, new = cast.deal("deadline"), cast.deal("deadline")
     early, late = sorted(random.sample(range(3), 2))
     thirds[early].append(_Passage("review", [_filled(random.choice(known["review"]["plan"]), v=_kept(old))]))
     thirds[late].append(_Passage("review", [_filled(random.choice(known["review"]["move"]), v=_kept(new), old=_kept(old))]))
     asks = known["review"]["ask"]
-    questions.append(Asked("review", "when", "S", asks, asks, f"{new}.", _dates(cast, new)))
+    questions.append(MeetingQuestion("review", "when", "S", asks, asks, f"{new}.", _dates(cast, new)))
 
     items = random.sample(known["items"], 3)
     for third, item in enumerate(items):
@@ -253,7 +253,7 @@ def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[Ask
     names = [item["text"] for item in items]
     rule = Rule("phrases", names, {item["text"]: item["keys"] for item in known["items"]})
     answer = f"{names[0]}, {names[1]} and {names[2]}."
-    questions.append(Asked("agenda", "what", "S", asks, asks, answer[:1].upper() + answer[1:], rule))
+    questions.append(MeetingQuestion("agenda", "what", "S", asks, asks, answer[:1].upper() + answer[1:], rule))
     return thirds, questions
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 from pydantic import Field, model_validator
 
-from longspan.scenarios.elitr.corpus import Asked, Meeting, parts
+from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion, parts
 from longspan.scenarios.elitr.files import Mode, Setting, Split
 from longspan.scenarios.elitr.grading import graded
 from longspan.scenarios.elitr.made_up import write
@@ -128,7 +128,7 @@ class Elitr(Scenario):
 
     # ---- script
 
-    def _script(self, meeting: Meeting, asked: Sequence[Asked]) -> Script:
+    def _script(self, meeting: Meeting, asked: Sequence[MeetingQuestion]) -> Script:
         own = read_prompts(self.prompts, PLACES, ("first",)) if self.prompts else {}
         if not own and 2 * sum(not CZECH.isdisjoint(question.qa.casefold()) for question in meeting.questions) > len(meeting.questions):
             raise InputError(
@@ -158,7 +158,7 @@ class Elitr(Scenario):
         lines = [Line(first, ideal=requests[0].ideal, asks=True), *requests[1:]]
         return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True, recorded=self._recorded(meeting))
 
-    def _interleaved(self, meeting: Meeting, asked: Sequence[Asked], facts: Mapping[str, Any]) -> Script:
+    def _interleaved(self, meeting: Meeting, asked: Sequence[MeetingQuestion], facts: Mapping[str, Any]) -> Script:
         """Return the transcript in parts, then the questions together. Each needs the parts with its evidence."""
         name = f"the meeting {meeting.id}"
         pieces = parts(meeting.lines)
@@ -175,7 +175,7 @@ class Elitr(Scenario):
     def _recorded(self, meeting: Meeting) -> str | None:
         return meeting.sha256 if self._published else None
 
-    def _requests(self, asked: Sequence[Asked], meeting: str, *, woven: bool) -> list[Line]:
+    def _requests(self, asked: Sequence[MeetingQuestion], meeting: str, *, woven: bool) -> list[Line]:
         """Return the lines that ask. The first line names the subject."""
         if self.task == "minutes":
             ideal = "\n".join(f"- {question.qa} {question.answer}" for question in asked)
@@ -183,7 +183,7 @@ class Elitr(Scenario):
         first, *others = self._bare(asked)
         return [replace(first, text=_text("asked", meeting=meeting, woven=woven, question=first.text)), *others]
 
-    def _bare(self, asked: Sequence[Asked]) -> list[Line]:
+    def _bare(self, asked: Sequence[MeetingQuestion]) -> list[Line]:
         """Return the questions themselves, line by line."""
         return [
             Line(self._marked(question.wording(self.setting)), ideal=question.answer, asks=True, together=at > 0)
@@ -212,7 +212,7 @@ class Elitr(Scenario):
         return tables_of(runs)
 
 
-def _needed(meeting: Meeting, asked: Asked, pieces: Sequence[range]) -> tuple[int, ...]:
+def _needed(meeting: Meeting, asked: MeetingQuestion, pieces: Sequence[range]) -> tuple[int, ...]:
     """Return the parts that a question needs: the parts with its evidence, or the third it belongs to; all if it has several passages."""
     if asked.evidence:
         return tuple(at for at, part in enumerate(pieces) if any(line in part for line in asked.evidence))

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from longspan.scenarios.elitr.corpus import Asked, Meeting
+from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion
 from longspan.scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.files.reading import read_packed, stamp
@@ -69,12 +69,14 @@ def _read(where: str, changed: tuple[int, int]) -> list[Sheet]:
     return [sheet for sheet in read_sheets(Path(where)) if not sheet.answered]
 
 
-def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[Asked]:
+def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[MeetingQuestion]:
     """Yield a meeting's questions in both wordings. Both have the answers of qa."""
     conv = {question.id: question for question in other.questions} if other else {}
     for question in meeting.questions:
         twin: Question = conv.get(question.id, question)
-        yield Asked(question.id, question.type, question.place, question.question.strip(), twin.question.strip(), question.answer.strip())
+        yield MeetingQuestion(
+            question.id, question.type, question.place, question.question.strip(), twin.question.strip(), question.answer.strip()
+        )
 
 
 def _files(folder: str, meetings: Sequence[str]) -> dict[str, Path]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from longspan.scenarios.goodai.files import Said, TestRecord
+from longspan.scenarios.goodai.files import LoggedTurn, TestRecord
 from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.grading.matching import contains_phrase, plain, some
@@ -109,7 +109,7 @@ def _asking(test: TestRecord) -> Record:
     return Record(exchanges=exchanges + [Exchange(turn=len(said), text="", reply=answer, asks=True) for answer in lost])
 
 
-def _places(said: Sequence[Said], answers: Sequence[str]) -> dict[int, int]:
+def _places(said: Sequence[LoggedTurn], answers: Sequence[str]) -> dict[int, int]:
     """Return where in the log each answer is, by its number. The log is searched from the end."""
     places: dict[int, int] = {}
     before = len(said)

@@ -14,12 +14,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.files.reading import MAX_BYTES, parse_json, read_packed
 
-__all__ = ["RunStats", "Said", "TestRecord", "json_lines", "read_records", "run_stats"]
+__all__ = ["LoggedTurn", "RunStats", "TestRecord", "json_lines", "read_records", "run_stats"]
 
 _SAID = re.compile(r"\s*(Test|System|Agent) \(([^()\n]{1,40})\): ?", re.IGNORECASE)
 
 
-class Said(NamedTuple):
+class LoggedTurn(NamedTuple):
     """A turn of a task log: a message of the test's conversation and the reply to it ("" if the log ends before it)."""
 
     text: str
@@ -72,16 +72,16 @@ class TestRecord(BaseModel):
         return " ".join("; ".join(reasons).split())
 
     @property
-    def said(self) -> list[Said]:
+    def said(self) -> list[LoggedTurn]:
         """The turns of the conversation in the task log."""
-        turns: list[Said] = []
+        turns: list[LoggedTurn] = []
         for entry in self.task_log:
             match = _SAID.match(entry)
             text = entry[match.end() :] if match else entry
             if match and match[1].casefold() != "agent":
-                turns.append(Said(text, ""))
+                turns.append(LoggedTurn(text, ""))
             elif match and turns:
-                turns[-1] = Said(turns[-1].text, turns[-1].reply + text)
+                turns[-1] = LoggedTurn(turns[-1].text, turns[-1].reply + text)
         return turns
 
 

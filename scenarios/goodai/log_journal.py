@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, final
 
-from longspan.scenarios.goodai.files import Said
-from longspan.scenarios.goodai.master_log import Entry, Type
+from longspan.scenarios.goodai.files import LoggedTurn
+from longspan.scenarios.goodai.master_log import LogEvent, Type
 from longspan.scenarios.goodai.restaurant import FIFTH
 from longspan.scenarios.goodai.visit import PHASES, grade_visit
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
@@ -25,7 +25,7 @@ MIN_JUMP: Final = 60.0
 """Seconds between a reply and the next message that mean that GoodAI's clock was moved: its examiner takes less."""
 MAX_OVERSHOOT: Final = 10.0
 """Seconds after the end of a test's wait within which a jump made for that test ends."""
-NO_MESSAGE: Final = Entry(0, Type.RESET, 0.0, "")
+NO_MESSAGE: Final = LogEvent(0, Type.RESET, 0.0, "")
 """The message waiting for a reply if there is none."""
 
 
@@ -51,7 +51,7 @@ class LoggedTest:
     opened: events.Open
     roles: Sequence[Role]
     stopped: bool
-    said: dict[int, Said] = field(default_factory=dict)
+    said: dict[int, LoggedTurn] = field(default_factory=dict)
     needles: list[int] = field(default_factory=list)
     watching: bool = False
     watched: list[int] = field(default_factory=list)
@@ -87,7 +87,7 @@ class LogJournal:
             return self._events
         return [*self._events, events.Close(turns=self._turn, tokens=self._position)]
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: LogEvent) -> None:
         """Take the next entry."""
         if not self._events:
             self._begin(entry.time)
@@ -125,7 +125,7 @@ class LogJournal:
             )
         )
 
-    def _say(self, entry: Entry, test: LoggedTest | None, role: Role) -> None:
+    def _say(self, entry: LogEvent, test: LoggedTest | None, role: Role) -> None:
         jumped_for = self._jumped_for(entry.time)
         if jumped_for is not None:
             self._events.append(events.Jump(test=jumped_for.id, to=_date(entry.time)))
@@ -158,7 +158,7 @@ class LogJournal:
         due = {test.due: test for test in self._open if test.due is not None and self._now < test.due <= time <= test.due + MAX_OVERSHOOT}
         return due[max(due)] if due else None
 
-    def _reply(self, entry: Entry, test: LoggedTest | None) -> None:
+    def _reply(self, entry: LogEvent, test: LoggedTest | None) -> None:
         message, self._message = self._message, NO_MESSAGE
         tokens = self._count(entry.text)
         self._position += tokens
@@ -175,7 +175,7 @@ class LogJournal:
             )
         )
         if test is not None:
-            test.said[self._turn] = Said(message.text, entry.text)
+            test.said[self._turn] = LoggedTurn(message.text, entry.text)
         for watcher in self._open:
             if watcher.watching:
                 watcher.watched.append(self._turn)

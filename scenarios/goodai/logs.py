@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 from longspan.scenarios.goodai.definitions import NAME
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJournal, Role
-from longspan.scenarios.goodai.master_log import Entry, Type, read_log
+from longspan.scenarios.goodai.master_log import LogEvent, Type, read_log
 from longspan.simulator.base.errors import InputError, ScenarioError
 from longspan.simulator.contract.script import Script
 from longspan.simulator.exchange.imports import Imported, ImportOptions, opening
@@ -82,13 +82,13 @@ class Place(NamedTuple):
 class Spoken(NamedTuple):
     """A test's own messages, and whether it has ended."""
 
-    messages: list[Entry]
+    messages: list[LogEvent]
     ended: bool
 
 
-def _spoken(entries: Sequence[Entry]) -> dict[str, Spoken]:
+def _spoken(entries: Sequence[LogEvent]) -> dict[str, Spoken]:
     """Return each test's lines. Tests come in the order of their first lines."""
-    messages: dict[str, list[Entry]] = {entry.test: [] for entry in entries if entry.type is Type.BEGINS}
+    messages: dict[str, list[LogEvent]] = {entry.test: [] for entry in entries if entry.type is Type.BEGINS}
     for entry in entries:
         if entry.type is Type.SENT:
             messages[entry.test].append(entry)
@@ -96,7 +96,7 @@ def _spoken(entries: Sequence[Entry]) -> dict[str, Spoken]:
     return {name: Spoken(said, name in ended) for name, said in messages.items()}
 
 
-def _place(file: Path, begin: Entry) -> Place:
+def _place(file: Path, begin: LogEvent) -> Place:
     """Return the scenario and the id of a test, which its name gives: DATASET - EXAMPLE."""
     dataset, _, example = begin.test.partition(" - ")
     if dataset not in SCENARIOS:
@@ -106,7 +106,7 @@ def _place(file: Path, begin: Entry) -> Place:
     return Place(SCENARIOS[dataset], example)
 
 
-def _script(file: Path, definition: Definition, said: Sequence[Entry], span: int) -> Script | None:
+def _script(file: Path, definition: Definition, said: Sequence[LogEvent], span: int) -> Script | None:
     """Return the script of a test's definition, with its questions as they were asked; None if it has none."""
     if definition.write is None:
         return None

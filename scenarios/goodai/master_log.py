@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from longspan.scenarios.goodai.files import json_lines
 from longspan.simulator.base.errors import InputError, first_problem
 
-__all__ = ["Entry", "Type", "read_log"]
+__all__ = ["LogEvent", "Type", "read_log"]
 
 MAX_TIME: Final = 221_000_000_000
 """Seconds since 1970 that a log's times must be below, so that years have four digits."""
@@ -46,7 +46,7 @@ IGNORED: Final = frozenset({Type.RESET, Type.CALL})
 
 
 @final
-class Entry(NamedTuple):
+class LogEvent(NamedTuple):
     """An event: the number of its line, its type, seconds since 1970, and the test it belongs to ("" for filler).
 
     `text` is of a message or a reply; `asks` says whether it is a question or the answer to one. `wait`: the seconds that a
@@ -90,7 +90,7 @@ class _Waits(_Strict):
     time: float = Field(default=0, ge=0, lt=MAX_TIME, allow_inf_nan=False)
 
 
-def read_log(path: Path) -> list[Entry]:
+def read_log(path: Path) -> list[LogEvent]:
     """Return the events of a log's conversation, in order. The log is plain or gzip, and may end after any line.
 
     Every message but the last must be followed by its reply, and every test must begin before it speaks and end at most
@@ -111,7 +111,7 @@ def read_log(path: Path) -> list[Entry]:
     return entries
 
 
-def _entry(value: Any, number: int, path: Path) -> Entry:
+def _entry(value: Any, number: int, path: Path) -> LogEvent:
     where = ""
     try:
         line = _Line.model_validate(value)
@@ -119,11 +119,11 @@ def _entry(value: Any, number: int, path: Path) -> Entry:
         type = Type(line.type)
         if type in MESSAGES or type in REPLIES:
             said = _Said.model_validate(line.data)
-            return Entry(number, type, line.timestamp, line.test_id, said.message, said.is_question)
+            return LogEvent(number, type, line.timestamp, line.test_id, said.message, said.is_question)
         wait = _Waits.model_validate(line.data).time if type is Type.WAIT else 0.0
     except ValidationError as error:
         raise InputError(f"{path}, line {number}: not an event of a master log: {where}{first_problem(error)}") from None
-    return Entry(number, type, line.timestamp, line.test_id, wait=wait)
+    return LogEvent(number, type, line.timestamp, line.test_id, wait=wait)
 
 
 @final
@@ -132,9 +132,9 @@ class _Grammar:
 
     def __init__(self) -> None:
         self.tests: dict[str, bool] = {}
-        self._message: Entry | None = None
+        self._message: LogEvent | None = None
 
-    def wrong(self, entry: Entry) -> str | None:
+    def wrong(self, entry: LogEvent) -> str | None:
         """Say why the next event may not follow; None if it may."""
         if entry.type in IGNORED:
             return None
@@ -152,7 +152,7 @@ class _Grammar:
             self._message = entry
         return None
 
-    def _replies(self, entry: Entry) -> str | None:
+    def _replies(self, entry: LogEvent) -> str | None:
         message, self._message = self._message, None
         if message is None:
             return "a reply without a message before it"

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from longspan.scenarios.goodai.files import Said
+from longspan.scenarios.goodai.files import LoggedTurn
 from longspan.scenarios.ltm.restaurant.guest import Talk, read_complaint, read_recall, read_talk
 from longspan.scenarios.ltm.restaurant.menu import Menu, stems
 from longspan.scenarios.ltm.restaurant.speaker import out_of_role
@@ -59,7 +59,7 @@ class Award(NamedTuple):
     turn: int = 0
 
 
-def grade_visit(turns: Sequence[Said]) -> dict[str, Award]:
+def grade_visit(turns: Sequence[LoggedTurn]) -> dict[str, Award]:
     """Grade each phase that a transcript reaches; return the awards by phase, in order. Never raises.
 
     A phase is reached when the waiter has spoken its line and the guest has replied.
@@ -135,7 +135,7 @@ class _Table:
         """The order as the waiter understood it."""
         self.off: list[str] = []
 
-    def grade(self, name: str, turn: Said) -> Award:
+    def grade(self, name: str, turn: LoggedTurn) -> Award:
         """Grade the phase of that name."""
         match name:
             case "drink":
@@ -169,7 +169,7 @@ class _Table:
             return Award(True, f"the guest orders {_list(self.order)}")
         return self._one_of_several(reply) or _no_dish(talk)
 
-    def _other_dish(self, turn: Said) -> Award:
+    def _other_dish(self, turn: LoggedTurn) -> Award:
         self.off = self._named(turn.text)
         talk = self._read(turn.reply)
         ordered = _ordered(talk, besides=[*self.order, *self.off])
@@ -183,7 +183,7 @@ class _Table:
             return several
         return Award(False, f"the guest orders {_list(ordered)} again", "the same dish ordered again") if ordered else _no_dish(talk)
 
-    def _wrong_dish(self, turn: Said) -> Award:
+    def _wrong_dish(self, turn: LoggedTurn) -> Award:
         order = [name for name in dict.fromkeys([*self.order, *self.waiters]) if name not in self.off]
         served = self._named(turn.text)
         wrong = next((name for name in served if name not in order), served[0] if served else "")

@@ -1,6 +1,6 @@
 """Recorded conversations with questions about them: LoCoMo, LongMemEval, BEAM, PersonaMem, and people's own logs."""
 
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.registry import READERS, read
 
-__all__ = ["READERS", "History", "Question", "Session", "Turn", "read"]
+__all__ = ["READERS", "History", "Question", "Session", "Utterance", "read"]

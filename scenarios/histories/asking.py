@@ -11,7 +11,7 @@ from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.telling import written
 from longspan.simulator.grading.matching import contains_phrase
 
-__all__ = ["CHOOSE", "UNKNOWN", "Asked", "Wording", "ask", "chance", "first_option"]
+__all__ = ["CHOOSE", "UNKNOWN", "AskedQuestion", "Wording", "ask", "chance", "first_option"]
 
 Wording = Literal["plain", "paper"]
 """How LoCoMo's questions are asked: as they stand, or with what its authors add to them."""
@@ -30,7 +30,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
 @final
-class Asked(NamedTuple):
+class AskedQuestion(NamedTuple):
     """A question as it is asked: the message, the ideal reply, and the facts for grading other replies."""
 
     text: str
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     facts: dict[str, Any]
 
 
-def ask(question: Question, rivals: Sequence[str] | None, *, paper: bool = False, trap_first: bool = False) -> Asked:
+def ask(question: Question, rivals: Sequence[str] | None, *, paper: bool = False, trap_first: bool = False) -> AskedQuestion:
     """Return how a question is asked.
 
     `rivals`: the values that a wrong reply could name instead of the gold answer, where they are known. `paper`: with the additions of
@@ -58,7 +58,7 @@ def ask(question: Question, rivals: Sequence[str] | None, *, paper: bool = False
         text = f"Current date: {written(question.at)}\nQuestion: {text}"
     if question.options:
         text = "\n\n".join([text, CHOOSE, "\n".join(question.options)])
-    return Asked(text, _ideal(question), _facts(question, rivals))
+    return AskedQuestion(text, _ideal(question), _facts(question, rivals))
 
 
 def _labelled(question: Question) -> Question:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, final
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
 from longspan.scenarios.histories.sources import Published, Source, sources, wrong
 from longspan.simulator.base.errors import InputError
@@ -135,7 +135,7 @@ def _flat(chat: Any) -> Any:
 
 
 def _session(id: str, batch: _Batch, ids: Iterator[str]) -> Session:
-    turns = (Turn(next(ids), said.role, _shown(said)) for said in batch.said)
+    turns = (Utterance(next(ids), said.role, _shown(said)) for said in batch.said)
     return Session(id, date(batch.anchor or "", DATE), tuple(turns))
 
 

@@ -10,13 +10,13 @@ from typing import final
 
 from longspan.simulator.base.fields import MAX_START
 
-__all__ = ["History", "Question", "Session", "Turn"]
+__all__ = ["History", "Question", "Session", "Utterance"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn of one speaker: `speaker` is a name, or `user`, `assistant` or `system`. `id` is unique in its history.
+class Utterance:
+    """What one speaker says in one go: `speaker` is a name, or `user`, `assistant` or `system`. `id` is unique in its history.
 
     `image`: the caption of a picture that was shown with it; empty if there was none.
     """
@@ -34,7 +34,7 @@ class Session:
 
     id: str
     at: datetime | None
-    turns: tuple[Turn, ...]
+    turns: tuple[Utterance, ...]
 
 
 @final
@@ -96,7 +96,7 @@ class History:
         return f"{text}; labels of evidence that name nothing in it: {self.unknown}" if self.unknown else text
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[Utterance, ...]:
         """The turns of all sessions."""
         return tuple(turn for session in self.sessions for turn in session.turns)
 

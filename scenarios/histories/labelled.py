@@ -55,7 +55,7 @@ def longmemeval_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]
     Raises InputError.
     """
     values = _values(paths)
-    asked: dict[str, longmemeval_answers.Asked] = {}
+    asked: dict[str, longmemeval_answers.GoldQuestion] = {}
     for _, value in values.values():
         asked |= longmemeval_answers.questions_in(value)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import BeforeValidator, Field
 
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import date, onward, sort_labels
 from longspan.scenarios.histories.sources import Published, named, only, wrong
 from longspan.simulator.base.errors import InputError
@@ -95,7 +95,7 @@ def _session(where: str, number: int, conversation: Mapping[str, Any]) -> Sessio
         at = date(found.at, DATE)
         if at is None:
             raise ValueError(f"{found.at!r:.80} is not a date such as 1:56 pm on 8 May, 2023")
-    return Session(name, at, tuple(Turn(said.dia_id, said.speaker, said.text, said.blip_caption) for said in found.turns))
+    return Session(name, at, tuple(Utterance(said.dia_id, said.speaker, said.text, said.blip_caption) for said in found.turns))
 
 
 def _question(number: int, asked: _Asked, turns: Iterable[str]) -> Question:

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self, final
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import date, distinct, sort_labels
 from longspan.scenarios.histories.sources import Published, named, only, wrong
 from longspan.simulator.base.errors import InputError
@@ -69,7 +69,7 @@ def _history(asked: _Asked) -> History:
     ids = distinct(asked.haystack_session_ids)
     sessions, evidence = [], []
     for id, at, said in zip(ids, asked.haystack_dates, asked.haystack_sessions, strict=True):
-        turns = tuple(Turn(f"{id}_{number}", each.role, each.content) for number, each in enumerate(said, 1))
+        turns = tuple(Utterance(f"{id}_{number}", each.role, each.content) for number, each in enumerate(said, 1))
         sessions.append(Session(id, _date(at), turns))
         evidence += [turn.id for turn, each in zip(turns, said, strict=True) if each.has_answer]
     labels = sort_labels(asked.answer_session_ids, asked.haystack_session_ids)

@@ -16,7 +16,7 @@ from longspan.scenarios.histories.sources import Published, Source, wrong
 from longspan.scenarios.histories.verdicts import Answer, Released, checked
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["ABSTAINS", "EXPECTED", "Asked", "questions_in", "read_answers", "value_of"]
+__all__ = ["ABSTAINS", "EXPECTED", "GoldQuestion", "questions_in", "read_answers", "value_of"]
 
 ABSTAINS: Final = "abstention"
 """The kind of questions that cannot be answered, whatever else they are."""
@@ -27,7 +27,7 @@ Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in
 
 
 @final
-class Asked(NamedTuple):
+class GoldQuestion(NamedTuple):
     """A question's kind, text and gold answer. Questions that cannot be answered are a kind of their own."""
 
     kind: str
@@ -63,7 +63,7 @@ def value_of(source: Source) -> Any:
     return [value for _, value in source.lines()]
 
 
-def questions_in(value: Any) -> dict[str, Asked]:
+def questions_in(value: Any) -> dict[str, GoldQuestion]:
     """Return the questions in a file of questions, by id: the authors' own, or one with the same under other names. Empty for others."""
     found = {}
     for each in value if isinstance(value, list) else ():
@@ -74,7 +74,7 @@ def questions_in(value: Any) -> dict[str, Asked]:
         if not (isinstance(id, str) and isinstance(kind, str)):
             return {}
         text, gold = each.get("question", each.get("query")), each.get("answer", _first(each.get("gold_answers")))
-        found[id] = Asked(ABSTAINS if id.endswith(ABSTENTION) else kind, _text(text), _text(gold))
+        found[id] = GoldQuestion(ABSTAINS if id.endswith(ABSTENTION) else kind, _text(text), _text(gold))
     return found
 
 
@@ -86,7 +86,7 @@ def _text(value: Any) -> str:
     return str(value) if type(value) in (str, int, float) else ""
 
 
-def read_answers(name: str, where: str, value: Any, asked: Mapping[str, Asked]) -> Released | None:
+def read_answers(name: str, where: str, value: Any, asked: Mapping[str, GoldQuestion]) -> Released | None:
     """Return a file's answers, or None if it is of another form. Raises InputError if it is of one of the forms, and wrong."""
     first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
     if first.keys() >= {"question_id", "correct"}:
@@ -96,11 +96,11 @@ def read_answers(name: str, where: str, value: Any, asked: Mapping[str, Asked]) 
     return None
 
 
-def _rows(where: str, value: list[Any], asked: Mapping[str, Asked]) -> Iterator[Answer]:
+def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[Answer]:
     for number, each in enumerate(value):
         with wrong(f"{where}, row {number}"):
             row = _Row.model_validate(each)
-        question = asked.get(row.question_id, Asked(""))
+        question = asked.get(row.question_id, GoldQuestion(""))
         yield Answer(
             row.question_id,
             row.question_id,
@@ -112,9 +112,9 @@ def _rows(where: str, value: list[Any], asked: Mapping[str, Asked]) -> Iterator[
         )
 
 
-def _evaluated(where: str, value: list[Any], asked: Mapping[str, Asked]) -> Iterator[Answer]:
+def _evaluated(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[Answer]:
     for number, each in enumerate(value):
         with wrong(f"{where}, row {number}"):
             row = _Evaluated.model_validate(each)
-        question, verdicts = asked.get(row.question_id, Asked("")), {"autoeval_label": row.autoeval_label.label}
+        question, verdicts = asked.get(row.question_id, GoldQuestion("")), {"autoeval_label": row.autoeval_label.label}
         yield Answer(row.question_id, row.question_id, question.kind, verdicts, row.hypothesis, text=question.text, gold=question.gold)

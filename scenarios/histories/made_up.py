@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.made_up_cases import CASES, MAX_EACH, Case, Deal, Told
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.filler.draws import Draws
@@ -47,10 +47,10 @@ def write(seed: int | str, tokens: int = 20_000, questions: int = 2) -> History:
     sessions: list[Session] = []
     evidence: dict[int, list[str]] = {}
     for number, (start, session) in enumerate(zip(starts, exchanges, strict=True), 1):
-        turns: list[Turn] = []
+        turns: list[Utterance] = []
         for told, case in session:
             for speaker, text in (("user", told.user), ("assistant", told.assistant)):
-                turns.append(Turn(f"{number}:{len(turns) + 1}", speaker, text))
+                turns.append(Utterance(f"{number}:{len(turns) + 1}", speaker, text))
                 if case is not None and told.evidence == speaker:
                     evidence.setdefault(case, []).append(turns[-1].id)
         sessions.append(Session(str(number), start, tuple(turns)))

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple, final
 from pydantic import Field, TypeAdapter
 
 from longspan.scenarios.histories import personamem_converted
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.sources import Published, Source, beside, sources, wrong
 from longspan.simulator.base.errors import InputError, one_line
 
@@ -153,4 +153,4 @@ def _sessions(id: str, said: Sequence[_Said]) -> tuple[Session, ...]:
 
 
 def _session(id: str, said: Sequence[_Said]) -> Session:
-    return Session(id, None, tuple(Turn(f"{id}:{number}", each.role, each.content) for number, each in enumerate(said, 1)))
+    return Session(id, None, tuple(Utterance(f"{id}:{number}", each.role, each.content) for number, each in enumerate(said, 1)))

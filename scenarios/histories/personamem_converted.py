@@ -8,7 +8,7 @@ from typing import Final, final
 
 from pydantic import Field, TypeAdapter
 
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import sort_labels
 from longspan.scenarios.histories.sources import Published, Source, wrong
 
@@ -66,7 +66,7 @@ def _session(document: _Document) -> Session:
     if before or not parts:
         raise ValueError("must begin with [SYSTEM], [USER] or [ASSISTANT]")
     said = enumerate(zip(parts[::2], parts[1::2], strict=True), 1)
-    return Session(document.id, None, tuple(Turn(f"{document.id}:{number}", role.lower(), text) for number, (role, text) in said))
+    return Session(document.id, None, tuple(Utterance(f"{document.id}:{number}", role.lower(), text) for number, (role, text) in said))
 
 
 def _question(query: _Query, sessions: set[str]) -> Question:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Self, final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from longspan.scenarios.histories.exported import Message, is_message, messages_of, read_message, split, time_of
-from longspan.scenarios.histories.history import History, Question, Session, Turn
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import onward
 from longspan.scenarios.histories.sources import Source, only, wrong
 from longspan.simulator.base.errors import InputError
@@ -111,7 +111,7 @@ class _Log:
             for place, message in enumerate(session, 1):
                 own = message.id if message.id and message.id not in self.ids and len(message.id) <= MAX_NAME else f"{number}:{place}"
                 self.ids.add(own)
-                turns.append(Turn(own, message.speaker, message.text))
+                turns.append(Utterance(own, message.speaker, message.text))
             began = next((message.at for message in session if message.at is not None), at)
             self.sessions.append(Session(number, began, tuple(turns)))
 
@@ -237,7 +237,7 @@ def _began(session: Session) -> datetime:
 
 def _session(session: _Session, number: int) -> Session:
     id = session.session or str(number)
-    turns = (Turn(said.id or f"{id}:{place}", said.speaker, said.text) for place, said in enumerate(session.turns, 1))
+    turns = (Utterance(said.id or f"{id}:{place}", said.speaker, said.text) for place, said in enumerate(session.turns, 1))
     return Session(id, session.at, tuple(turns))
 
 

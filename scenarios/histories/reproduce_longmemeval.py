@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from longspan.scenarios.histories.longmemeval_answers import EXPECTED, Asked, questions_in, read_answers, value_of
+from longspan.scenarios.histories.longmemeval_answers import EXPECTED, GoldQuestion, questions_in, read_answers, value_of
 from longspan.scenarios.histories.verdicts import (
     OVERALL,
     Answer,
@@ -37,7 +37,7 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     files that are not as released.
     """
     values = {name: (source, value_of(source)) for name, source in collect(paths).items()}
-    asked: dict[str, Asked] = {}
+    asked: dict[str, GoldQuestion] = {}
     for _, value in values.values():
         asked |= questions_in(value)
     named = {str(path) for path in paths}

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, final
 from pydantic import Field, model_validator
 
 from longspan.scenarios.histories import made_up
-from longspan.scenarios.histories.asking import Asked, Wording, ask, chance, first_option
+from longspan.scenarios.histories.asking import AskedQuestion, Wording, ask, chance, first_option
 from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, ceiling
 from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, graded
 from longspan.scenarios.histories.history import History, Question
@@ -171,7 +171,7 @@ class Histories(Scenario):
         }
         return _Picked.of(history, tell(history), asked, facts)
 
-    def _ask(self, history: History, question: Question, random: Random) -> Asked:
+    def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
         return ask(question, None if self.data else made_up.rivals(history, question))
 
     # ---- scripts
@@ -293,7 +293,7 @@ class LoCoMo(Histories):
             raise InputError(f"scenario {self.name}: {NEEDED}")
         return audit
 
-    def _ask(self, history: History, question: Question, random: Random) -> Asked:
+    def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
         audit = self._audit
         if audit and self.gold == "corrected":
             question = audit.corrected(history, question)
@@ -345,7 +345,7 @@ class _One(NamedTuple):
 
     number: int
     question: Question
-    asked: Asked
+    asked: AskedQuestion
 
 
 def _needles(at: Mapping[str, int], asked: Sequence[_One]) -> Mapping[int, int]:

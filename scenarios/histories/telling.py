@@ -13,7 +13,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Final, NamedTuple, final
 
-from longspan.scenarios.histories.history import History, Session, Turn
+from longspan.scenarios.histories.history import History, Session, Utterance
 
 __all__ = ["Told", "as_text", "between_people", "digest", "places", "tell", "written"]
 
@@ -64,19 +64,19 @@ _Exchange = tuple[str, str, tuple[str, ...]]
 """A message, its reply, and the ids of the turns that they hold."""
 
 
-def _each(turns: Iterable[Turn]) -> Iterator[_Exchange]:
+def _each(turns: Iterable[Utterance]) -> Iterator[_Exchange]:
     for turn in turns:
         yield f"{turn.speaker}: {_shown(turn)}", "", (turn.id,)
 
 
-def _exchanges(turns: Sequence[Turn]) -> Iterator[_Exchange]:
+def _exchanges(turns: Sequence[Utterance]) -> Iterator[_Exchange]:
     """Put replies to the messages before them.
 
     A system message is put before the user's next one. Replies that follow each other are one.
     """
-    system: list[Turn] = []
-    message: list[Turn] = []
-    replies: list[Turn] = []
+    system: list[Utterance] = []
+    message: list[Utterance] = []
+    replies: list[Utterance] = []
     for turn in turns:
         if turn.speaker == "assistant":
             replies.append(turn)
@@ -89,13 +89,13 @@ def _exchanges(turns: Sequence[Turn]) -> Iterator[_Exchange]:
         yield _exchange(system, message, replies)
 
 
-def _exchange(system: Sequence[Turn], message: Sequence[Turn], replies: Sequence[Turn]) -> _Exchange:
+def _exchange(system: Sequence[Utterance], message: Sequence[Utterance], replies: Sequence[Utterance]) -> _Exchange:
     said = [f"[System: {_shown(turn)}]" for turn in system] + [_shown(turn) for turn in message]
     text = "\n\n".join(said or [BEGINS])
     return text, "\n\n".join(map(_shown, replies)), tuple(turn.id for turn in (*system, *message, *replies))
 
 
-def _shown(turn: Turn) -> str:
+def _shown(turn: Utterance) -> str:
     """Return the visible content of a turn: its text, and the caption of its picture."""
     text = turn.text if turn.text.strip() else ""
     picture = f"[shares a picture: {turn.image}]" if turn.image else ""

@@ -11,7 +11,7 @@ from longspan.simulator.analysis.distances import asked
 from longspan.simulator.analysis.interference import CAUSES
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import TestResult
 
@@ -96,7 +96,7 @@ TURNS: Final[dict[str, type]] = {
 class OwnTurns(NamedTuple):
     """A conversation's own turns in order, and its tests by id. If the conversation was interrupted, its last turn may have no reply."""
 
-    turns: list[Turn]
+    turns: list[PlayedTurn]
     tests: dict[str, PlayedTest]
 
 
@@ -111,10 +111,10 @@ class Rows(NamedTuple):
 
 def conversations(run: RunFolder) -> dict[str, OwnTurns]:
     """Return a run's conversations by id. A conversation that has not begun has no turns. Raises JournalError for a damaged journal."""
-    turns: dict[str, list[Turn]] = {id: [] for id in run.manifest.conversations}
+    turns: dict[str, list[PlayedTurn]] = {id: [] for id in run.manifest.conversations}
 
     def on_change(id: str, transcript: Transcript, change: Change) -> None:
-        if isinstance(change, Turn):
+        if isinstance(change, PlayedTurn):
             turns[id][change.number - transcript.before :] = [change]
 
     transcripts = run.transcripts(on_change)
@@ -182,7 +182,7 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
     }
 
 
-def turn_row(name: str, run: Graded, conversation: str, turn: Turn) -> Row:
+def turn_row(name: str, run: Graded, conversation: str, turn: PlayedTurn) -> Row:
     """Return a turn's row. A turn without a reply lacks the columns of the reply."""
     message, reply = turn.message, turn.reply
     test = next((test for test in run.result.tests if test.id == message.test), None)

@@ -23,8 +23,8 @@ from longspan.simulator.suite.manifest import Manifest
 
 __all__ = [
     "PLACES",
-    "Asked",
     "Estimate",
+    "EvidenceQuestions",
     "Question",
     "by_question",
     "found_share",
@@ -82,7 +82,7 @@ def _all(test: TestResult) -> bool:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Asked:
+class EvidenceQuestions:
     """The questions of an agent's runs that rest on evidence. A question of a recorded history that was asked several times counts once,
     by the mean."""
 
@@ -90,7 +90,7 @@ class Asked:
     units: Units
 
     @classmethod
-    def of(cls, runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> Asked:
+    def of(cls, runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> EvidenceQuestions:
         known = [(manifest, list(tests)) for manifest, tests in runs]
         found: dict[QuestionKey, list[Question]] = defaultdict(list)
         for key, results in results_by_key(known).items():
@@ -157,7 +157,7 @@ def pair_recall(
     column: Column,
     one: str,
     other: str,
-    asked: tuple[Asked, Asked],
+    asked: tuple[EvidenceQuestions, EvidenceQuestions],
     k: int,
     *,
     units: Units,

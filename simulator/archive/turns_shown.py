@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.messages import Message, Reply, Usage
-from longspan.simulator.journal.transcript import Transcripts, Turn
+from longspan.simulator.journal.transcript import PlayedTurn, Transcripts
 
 __all__ = ["PastTurn", "message_of", "nights_before", "past_turns", "turns_of"]
 
@@ -25,7 +25,7 @@ class PastTurn(NamedTuple):
     nights: Sequence[datetime] = ()
 
     @classmethod
-    def of(cls, turn: Turn) -> PastTurn:
+    def of(cls, turn: PlayedTurn) -> PastTurn:
         """Return a turn of a journal as a past turn. Raises ValueError if it has no reply."""
         event = turn.reply
         if event is None:
@@ -35,24 +35,24 @@ class PastTurn(NamedTuple):
         return cls(message_of(turn), reply, event.asked, nights_before(turn))
 
 
-def message_of(turn: Turn) -> Message:
+def message_of(turn: PlayedTurn) -> Message:
     """Return the message of a turn of a journal."""
     message = turn.message
     return Message(message.text, message.sent_at, message.turn_id)
 
 
-def nights_before(turn: Turn) -> Sequence[datetime]:
+def nights_before(turn: PlayedTurn) -> Sequence[datetime]:
     """Return the ends of those nights directly before a turn that the agent worked through."""
     return [night.to for night in turn.nights if night.consolidated]
 
 
-def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None = None) -> Iterator[Turn]:
+def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None = None) -> Iterator[PlayedTurn]:
     """Yield a conversation's turns, those in its trunk first, and fold them into `transcripts` if given. Each turn is yielded twice: with
     its message, and again with its reply. Raises JournalError for a damaged journal."""
     transcripts = Transcripts() if transcripts is None else transcripts
     trunk = run.manifest.trunks.get(conversation)
     for id in (conversation,) if trunk is None else (trunk, conversation):
-        yield from (change for change in run.fold(id, partial(transcripts.add, id)) if isinstance(change, Turn))
+        yield from (change for change in run.fold(id, partial(transcripts.add, id)) if isinstance(change, PlayedTurn))
 
 
 def past_turns(run: RunFolder, conversation: str) -> Iterator[PastTurn]:

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from longspan.simulator.analysis.distances import Distances
-from longspan.simulator.analysis.stages import Asked, recall_bounds
+from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.document import Document, Sentence, Tone
@@ -326,7 +326,7 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
     of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
     searched = result.searched
     if searched is not None:
-        asked = Asked.of([(manifest, result.tests)])
+        asked = EvidenceQuestions.of([(manifest, result.tests)])
         found = [asked.found(searched.k or 0, lambda test, name=name: test.scenario == name) for name in groups]  # type: ignore[misc]
         figures = [
             _Column(f"recall@{searched.k}", [_figure(None if each is None else each.low) for each in found], f"{searched.share:.2f}"),

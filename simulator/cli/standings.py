@@ -10,7 +10,7 @@ from typing import final
 
 from longspan.simulator.base.sizes import short
 from longspan.simulator.gradebook.run_status import RunStatus
-from longspan.simulator.journal.transcript import Change, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.running.planning import Plan, setting_of
 from longspan.simulator.running.runner import RunEvent
@@ -70,7 +70,7 @@ class Standing:
 
     def first_reply(self, change: Change) -> bool:
         """Return whether a change is the run's first reply, which shows that its agent answers."""
-        first = isinstance(change, Turn) and change.reply is not None and not self._answered
+        first = isinstance(change, PlayedTurn) and change.reply is not None and not self._answered
         self._answered = self._answered or first
         return first
 

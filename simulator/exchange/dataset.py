@@ -19,7 +19,7 @@ from longspan.simulator.files.reading import writing_folder
 from longspan.simulator.filler.filler import Distraction
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import is_closed
-from longspan.simulator.journal.transcript import PlayedTest, Turn
+from longspan.simulator.journal.transcript import PlayedTest, PlayedTurn
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.places import places
 from longspan.simulator.results.graded_runs import Graded, Unusable
@@ -192,7 +192,7 @@ def _outline(test: PlayedTest, messages: Sequence[events.Message]) -> list[Segme
     return [*outline, *(Segment(0, message.tokens, 1) for message in messages if message.kind == "farewell")]
 
 
-def _expected(id: str, trunk: str | None, test: PlayedTest, turns: Sequence[Turn]) -> Row:
+def _expected(id: str, trunk: str | None, test: PlayedTest, turns: Sequence[PlayedTurn]) -> Row:
     """Return a test's row: its turns, the facts for its grader, and the ideal replies to its questions."""
     opened = test.definition
     messages = [turn.message for turn in turns if turn.message.test == test.id and turn.message.kind in ("line", "question")]

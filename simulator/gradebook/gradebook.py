@@ -22,7 +22,7 @@ from longspan.simulator.contract.rungs import unanswered
 from longspan.simulator.contract.scenario import Scenario, description, measured
 from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal.events import Event, Settled
-from longspan.simulator.journal.transcript import Change, Evidence, PlayedTest, Transcripts, Turn
+from longspan.simulator.journal.transcript import Change, Evidence, PlayedTest, PlayedTurn, Transcripts
 from longspan.simulator.measures import MEASURES
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.results.result import AfterFarewell, Result, Status, TestResult, rounded, scenario_result
@@ -93,7 +93,7 @@ class Gradebook:
             self._fates[conversation] = NeedleFates(self._fates.get(self.manifest.trunks.get(conversation, "")))
             for measure, read in self._read.items():
                 read[conversation] = measure()
-        if isinstance(change, Turn):
+        if isinstance(change, PlayedTurn):
             self._fates[conversation].add(change, self.transcripts[conversation])
         elif isinstance(event, Settled):
             self._fates[conversation].settle(event)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.journal.events import Settled
-from longspan.simulator.journal.transcript import Evidence, Transcript, Turn
+from longspan.simulator.journal.transcript import Evidence, PlayedTurn, Transcript
 
 __all__ = ["Fate", "NeedleFates", "Traces"]
 
@@ -157,7 +157,7 @@ class NeedleFates:
         self._traces: Traces = Traces(trunk._traces if trunk is not None else None)
         self._fates: dict[tuple[int, int], Fate] = {}
 
-    def add(self, turn: Turn, transcript: Transcript) -> None:
+    def add(self, turn: PlayedTurn, transcript: Transcript) -> None:
         """Add the next turn. `transcript` has the turns before it."""
         message, reply = turn.message, turn.reply
         if reply is None:

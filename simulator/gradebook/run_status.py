@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
 from longspan.simulator.play.dry_run import Length
 from longspan.simulator.subject.ledger import Spending, total_cost
 
@@ -85,13 +85,13 @@ class RunStatus:
     def add(self, conversation: str, change: Change) -> EndedTest | None:
         """Add the next change of a conversation. Return the test that ended with it, if any. Experiments count apart."""
         if (experiment := self._manifest.experiments.get(conversation)) is not None:
-            if isinstance(change, Turn) and change.number >= self._gradebook.transcripts[conversation].before:
+            if isinstance(change, PlayedTurn) and change.number >= self._gradebook.transcripts[conversation].before:
                 self._spend(change)
             elif isinstance(change, PlayedTest) and change.id == experiment.test and change.status != "open":
                 self.experiments_ended += 1
             return None
         match change:
-            case Turn():
+            case PlayedTurn():
                 self._spend(change)
                 self._seconds[conversation] += change.seconds or 0.0
                 if change.reply is not None:
@@ -109,7 +109,7 @@ class RunStatus:
                 return EndedTest(change.id, None, 0.0, f"the test failed: {change.error}")
         return None
 
-    def _spend(self, turn: Turn) -> None:
+    def _spend(self, turn: PlayedTurn) -> None:
         for part, usage, cost in turn.used:
             self._spent[part] = self._spent[part].plus(usage, cost)
 

@@ -11,7 +11,7 @@ from typing import final
 from longspan.simulator.journal.events import BranchPoint, Message, Night, Reply
 from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import Shared, read_lines
-from longspan.simulator.journal.transcript import Transcript, Turn
+from longspan.simulator.journal.transcript import PlayedTurn, Transcript
 
 __all__ = ["Fork", "fork_of"]
 
@@ -57,7 +57,7 @@ def fork_of(experiment: Experiment, journal: Path) -> Fork:
     nights: set[int] = set()
     for line, event, sum in read_lines(journal):
         change = transcript.add(event)
-        if isinstance(change, Turn) and change.reply is None and before is None:
+        if isinstance(change, PlayedTurn) and change.reply is None and before is None:
             starts.append(change.message.start)
             if change.message.test == experiment.test and _leaves(experiment, change.message):
                 before = len(lines), change.number

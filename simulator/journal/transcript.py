@@ -20,7 +20,7 @@ from longspan.simulator.contract.script import LAST
 from longspan.simulator.journal import events
 from longspan.simulator.subject.ledger import total_cost
 
-__all__ = ["Change", "Evidence", "PlayedTest", "Transcript", "Transcripts", "Turn"]
+__all__ = ["Change", "Evidence", "PlayedTest", "PlayedTurn", "Transcript", "Transcripts"]
 
 
 @final
@@ -49,7 +49,7 @@ class Evidence:
 
 
 @final
-class Turn(NamedTuple):
+class PlayedTurn(NamedTuple):
     """A message and its reply, None while there is none. `jumps` and `nights` are those directly before the message."""
 
     message: events.Message
@@ -185,7 +185,7 @@ class _End(NamedTuple):
     dealt: int
 
 
-Change = Turn | PlayedTest | None
+Change = PlayedTurn | PlayedTest | None
 """The change that an event made: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
 
 
@@ -213,7 +213,7 @@ class Transcript:
         self.switches = self.steps = self.crowd = self.spoken = 0
         self.now: datetime | None = None
         self.open: list[str] = []
-        self.waiting: Turn | None = None
+        self.waiting: PlayedTurn | None = None
         self.history: list[Exchange] = []
         self._ends: list[_End] = []
         self.before = self.before_tokens = self.shared = 0
@@ -367,7 +367,7 @@ class Transcript:
         self.open.remove(id)
         return test
 
-    def _asked(self, message: events.Message) -> Turn:
+    def _asked(self, message: events.Message) -> PlayedTurn:
         if self.waiting is not None:
             raise ValueError(f"turn {self.waiting.number} has no reply")
         if message.turn != self.turns:
@@ -381,7 +381,7 @@ class Transcript:
                 self._add_to_test(message, test)
         self.now = message.sent_at
         nights = tuple(night for night in self.nights[-1:] if night.turn == message.turn)
-        self.waiting = Turn(message, None, self._jumps, nights)
+        self.waiting = PlayedTurn(message, None, self._jumps, nights)
         self._jumps = ()
         return self.waiting
 
@@ -407,7 +407,7 @@ class Transcript:
             self.switches += self._last not in (None, test.id)
             self._last = test.id
 
-    def _replied(self, reply: events.Reply) -> Turn:
+    def _replied(self, reply: events.Reply) -> PlayedTurn:
         if self.waiting is None:
             raise ValueError("a reply to nothing")
         if reply.turn != self.waiting.number:

@@ -18,7 +18,7 @@ from longspan.simulator.analysis.groups import Group, by_scenario
 from longspan.simulator.analysis.matrix import TestMatrix, score_bounds, test_matrices
 from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.pairs import Pair, corrected, pair_of
-from longspan.simulator.analysis.stages import Asked, recall_bounds
+from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.document import Document
 from longspan.simulator.base.errors import InputError
@@ -145,7 +145,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     tests = counted(runs)
     cells = cells_of(runs)
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
-    asked = {key: Asked.of((run.manifest, run.result.tests) for run in group) for key, group in by(runs, _place).items()}
+    asked = {key: EvidenceQuestions.of((run.manifest, run.result.tests) for run in group) for key, group in by(runs, _place).items()}
     memories = {key: each for key, each in asked.items() if each.is_memory and key in cells}
     side = SideBySide(runs, _ranked(cells), columns, cells, memories)
     if side.by_recall:

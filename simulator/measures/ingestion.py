@@ -12,7 +12,7 @@ from longspan.simulator.base.errors import ReplayError
 from longspan.simulator.base.integers import is_finite
 from longspan.simulator.base.tables import Table, small
 from longspan.simulator.journal.events import Event, Settled
-from longspan.simulator.journal.transcript import Change, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Graded
@@ -64,12 +64,12 @@ class Ingestion(Measure):
 
     def fold(self, event: Event, change: Change) -> None:
         """Count a turn's cost, or the cost of settling: finishing to add the turns so far."""
-        if isinstance(change, Turn):
+        if isinstance(change, PlayedTurn):
             self._turn(change)
         elif isinstance(event, Settled):
             self._add(event.trace, event.measured or {})
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: PlayedTurn) -> None:
         if turn.reply is None:
             return
         tokens = turn.message.tokens + turn.reply.tokens

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self, final
 from longspan.simulator.analysis.changes import command_of, reach_of
 from longspan.simulator.analysis.comparable import played
 from longspan.simulator.analysis.guessing import ALPHA, Against, against
-from longspan.simulator.analysis.stages import Asked
+from longspan.simulator.analysis.stages import EvidenceQuestions
 from longspan.simulator.analysis.statistics import permutation_p, total
 from longspan.simulator.analysis.units import Key, keys
 from longspan.simulator.base.document import Document, Sentence, Tone
@@ -119,7 +119,7 @@ def meaning_of(runs: Sequence[Played]) -> Meaning:
 
 def _searched(runs: Sequence[Played]) -> str:
     """Say what the memory found in runs where no test has a score; nothing for an agent that has no memory, or does not tell."""
-    asked = Asked.of([(each.manifest, each.tests) for each in runs])
+    asked = EvidenceQuestions.of([(each.manifest, each.tests) for each in runs])
     k = max(asked.places)
     if not asked.is_memory or (found := asked.found(k)) is None:
         return ""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.analysis.distances import Point
 from longspan.simulator.analysis.pairs import Pair, corrected
-from longspan.simulator.analysis.stages import PLACES, Asked, pair_recall
+from longspan.simulator.analysis.stages import PLACES, EvidenceQuestions, pair_recall
 from longspan.simulator.analysis.units import Units, placed
 from longspan.simulator.base.document import Document
 from longspan.simulator.contract.graded_record import Grade
@@ -64,7 +64,7 @@ class SideBySide:
     agents: Sequence[str]
     columns: Sequence[Column]
     cells: Mapping[tuple[str, Column], Cell]
-    memories: Mapping[tuple[str, Column], Asked]
+    memories: Mapping[tuple[str, Column], EvidenceQuestions]
 
     @property
     def by_recall(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from longspan.simulator.analysis.pairs import Pair
-from longspan.simulator.analysis.stages import Asked, Estimate, kinds_of
+from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, kinds_of
 from longspan.simulator.analysis.statistics import ALPHA, least_conversations
 from longspan.simulator.base.document import Data, Document, Sentence
 from longspan.simulator.base.tables import Table
@@ -42,7 +42,7 @@ class Stages(Measure):
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        asked = Asked.of([(run.manifest, run.tests)])
+        asked = EvidenceQuestions.of([(run.manifest, run.tests)])
         if not asked.is_memory:
             return {}
         losses = MemoryLosses.of(run.tests, run.manifest.span)
@@ -85,7 +85,7 @@ def _any(test: TestResult) -> bool:
     return True
 
 
-def _each(asked: Asked, chosen: Chosen) -> Iterator[tuple[Literal["stored", "found", "answered"], int | None, Estimate]]:
+def _each(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[tuple[Literal["stored", "found", "answered"], int | None, Estimate]]:
     """Yield the stages of a memory in their order, each with the number of memories it is about."""
     if (stored := asked.stored(chosen)) is not None:
         yield "stored", None, stored
@@ -96,7 +96,7 @@ def _each(asked: Asked, chosen: Chosen) -> Iterator[tuple[Literal["stored", "fou
         yield "answered", None, answered
 
 
-def _stages(asked: Asked, chosen: Chosen) -> Iterator[StageResult]:
+def _stages(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[StageResult]:
     for stage, k, estimate in _each(asked, chosen):
         between, undecided = estimate.interval, estimate.high > estimate.low
         yield StageResult(
@@ -189,7 +189,7 @@ def _against_best(side: SideBySide, column: Column, what: str, pairs: Mapping[st
     return Table(title=title, columns=[what, "higher", "lower", "difference", "p", "p (Holm)"], rows=rows)
 
 
-def _memories(side: SideBySide) -> Iterator[tuple[str, Column, Asked]]:
+def _memories(side: SideBySide) -> Iterator[tuple[str, Column, EvidenceQuestions]]:
     for column in side.columns:
         for agent in side.agents:
             if (asked := side.memories.get((agent, column))) is not None:

@@ -13,7 +13,7 @@ from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.grading.abstentions import abstains
 from longspan.simulator.journal.events import Event, Message, Open
-from longspan.simulator.journal.transcript import Change, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.results.graded_runs import Graded
@@ -88,10 +88,10 @@ class Stuck(Measure):
         """Read the answers that a test expects, or the next reply."""
         if isinstance(event, Open):
             self.expected += [Answer(str(line["ideal"])) for line in event.lines if line.get("asks") and line.get("ideal") is not None]
-        if isinstance(change, Turn):
+        if isinstance(change, PlayedTurn):
             self._turn(change)
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: PlayedTurn) -> None:
         message, reply = turn.message, turn.reply
         if reply is None:
             self._note(message)

@@ -16,7 +16,7 @@ from longspan.simulator.journal import events
 from longspan.simulator.journal.experiment import ExperimentKind
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.journal.transcript import Transcripts, Turn
+from longspan.simulator.journal.transcript import PlayedTurn, Transcripts
 from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.positions import Trunk
@@ -92,11 +92,11 @@ async def estimate(plan: Plan) -> Estimate:
     estimated, because their queries are unknown beforehand.
     """
     transcripts = Transcripts()
-    turns: dict[str, list[Turn]] = defaultdict(list)
+    turns: dict[str, list[PlayedTurn]] = defaultdict(list)
 
     def add(id: str, event: events.Event) -> None:
         change = transcripts.add(id, event)
-        if isinstance(change, Turn) and change.reply is not None and change.number >= transcripts[id].before:
+        if isinstance(change, PlayedTurn) and change.reply is not None and change.number >= transcripts[id].before:
             turns[id].append(change)
 
     with TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ from longspan.simulator import measures
 from longspan.simulator.analysis.distances import Distances, narrow, points, spans_kept, spans_said
 from longspan.simulator.analysis.groups import by_distance, by_skill, grouped
 from longspan.simulator.analysis.interference import planted
-from longspan.simulator.analysis.stages import Asked, Estimate
+from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions
 from longspan.simulator.analysis.units import placed
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.files.reading import write_text
@@ -152,7 +152,7 @@ def _recalled(run: RunFolder, result: Result) -> Mapping[str, Estimate]:
     """Return the recall of a memory that was only searched, by scenario and in all, which has no name; empty for all other runs."""
     if result.searched is None:
         return {}
-    asked, k = Asked.of([(run.manifest, result.tests)]), result.searched.k or 0
+    asked, k = EvidenceQuestions.of([(run.manifest, result.tests)]), result.searched.k or 0
     found = {name: asked.found(k, lambda test, name=name: test.scenario == name) for name in result.scenarios}  # type: ignore[misc]
     return {name: estimate for name, estimate in {**found, "": asked.found(k)}.items() if estimate is not None}
 

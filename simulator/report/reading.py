@@ -12,7 +12,7 @@ from longspan.simulator.analysis.distances import PlacedQuestion, asked
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.graded_record import Award
 from longspan.simulator.journal import events
-from longspan.simulator.journal.transcript import Change, Evidence, Transcript, Turn
+from longspan.simulator.journal.transcript import Change, Evidence, PlayedTurn, Transcript
 from longspan.simulator.measures.memory_losses import Outcome, outcomes
 from longspan.simulator.report.excerpts import MAX_CHARS, TRACE_CHARS, Excerpt
 from longspan.simulator.report.nights import night_line
@@ -58,7 +58,7 @@ class TurnView:
     proves: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, conversation: str, turn: Turn, max_chars: int = MAX_CHARS) -> TurnView:
+    def of(cls, conversation: str, turn: PlayedTurn, max_chars: int = MAX_CHARS) -> TurnView:
         """Return a turn with at most `max_chars` characters each of its message and its reply."""
         shown = cls(conversation, turn.message, Excerpt.of(turn.message.text, max_chars), turn.jumps, list(map(night_line, turn.nights)))
         if (reply := turn.reply) is not None:
@@ -171,7 +171,7 @@ class ConversationView:
     def add(self, transcript: Transcript, change: Change) -> None:
         """Add the next event's change to the transcript."""
         self.transcript = transcript
-        if not isinstance(change, Turn):
+        if not isinstance(change, PlayedTurn):
             return
         turn = TurnView.of(self.id, change)
         turn.memory = self.recall.of(change, transcript)

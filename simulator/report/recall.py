@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, final
 
 from longspan.simulator.base.terminal import visible
-from longspan.simulator.journal.transcript import Transcript, Turn
+from longspan.simulator.journal.transcript import PlayedTurn, Transcript
 from longspan.simulator.report.excerpts import MAX_CHARS, Excerpt
 
 __all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall"]
@@ -33,7 +33,7 @@ class Recall:
         self._numbers: ChainMap[str, int] = trunk._numbers.new_child() if trunk is not None else ChainMap()
         self._known: ChainMap[str, None] = trunk._known.new_child() if trunk is not None else ChainMap()
 
-    def of(self, turn: Turn, transcript: Transcript) -> dict[str, Any] | None:
+    def of(self, turn: PlayedTurn, transcript: Transcript) -> dict[str, Any] | None:
         """Return the contents of a turn's trace as JSON; None if it has none. `transcript` contains the turn.
 
         "written" and "read" are lists of memories: "id", the numbers of the "turns" that the memory comes from, and "text", unless it is

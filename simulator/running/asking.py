@@ -15,7 +15,7 @@ from longspan.simulator.contract.messages import Reply
 from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import fork_of
-from longspan.simulator.journal.transcript import Change, Transcripts, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTurn, Transcripts
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.running.planning import agent_for
 from longspan.simulator.subject.agent_log import AgentLog
@@ -33,8 +33,8 @@ class Past(NamedTuple):
     """A turn of a conversation and the turns before it. `expected`: the ideal reply to a question of a scripted test."""
 
     conversation: str
-    before: list[Turn]
-    turn: Turn
+    before: list[PlayedTurn]
+    turn: PlayedTurn
     expected: str | None
 
 
@@ -61,7 +61,7 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
         raise InputError(f"{run.path} has no conversation {id!r:.60}; it has {', '.join(run.manifest.played)}")
     if (experiment := run.manifest.experiments.get(id)) is not None and experiment.kind == "lesion":
         raise InputError(f"{run.path}: {id} is a lesion, whose agent knew only its last turns: ask {experiment.conversation} or a twin")
-    transcripts, turns = Transcripts(), dict[int, Turn]()
+    transcripts, turns = Transcripts(), dict[int, PlayedTurn]()
     for each in turns_of(run, id, transcripts):
         turns[each.number] = each
         if each.number == number and each.reply is not None:

@@ -10,7 +10,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError, ReplayError
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.journal import events
-from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["check_coherence"]
@@ -54,9 +54,9 @@ def _check_change(change: Change, tokens: int, manifest: Manifest, count: Callab
             known = any(plan.id == change.id for group in manifest.conversations.values() for plan in group)
             position = change.definition.position
             return _differs("position", position, tokens) if known else f"the manifest has no test {change.id!r:.80}"
-        case Turn(message, None):
+        case PlayedTurn(message, None):
             return _differs("start", message.start, tokens) or _differs("tokens", message.tokens, count(message.text))
-        case Turn(message, reply) if reply is not None:
+        case PlayedTurn(message, reply) if reply is not None:
             size = count(reply.text)
             return _differs("tokens", reply.tokens, size) or _differs("end", reply.end, message.start + message.tokens + size)
     return None

@@ -19,7 +19,7 @@ from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.gradebook.run_status import EndedTest, RunProgress, RunStatus
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
-from longspan.simulator.journal.transcript import Change, PlayedTest, Turn
+from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
 from longspan.simulator.report.reading import TurnView
 from longspan.simulator.report.timeline import grade_of
@@ -60,7 +60,7 @@ class LiveRun:
         self._turns: deque[LiveEvent] = deque(maxlen=MAX_TURNS)
         self._changed = trio.Event()
         self._places: dict[str, dict[str, Any]] = {}  # by conversation, the fields that the events of its turns share
-        self._pending: dict[str, Turn] = {}  # by conversation, the message that has no reply yet
+        self._pending: dict[str, PlayedTurn] = {}  # by conversation, the message that has no reply yet
         self._announced: set[str] = set()  # conversations whose pending message has already had its event
 
     def turns(self, number: int) -> list[LiveEvent]:
@@ -120,10 +120,10 @@ class LiveRun:
         match change:
             case PlayedTest(status="open"):
                 self._add_test(_event("test", id=change.id, grade="open", score=None, reason=""))
-            case Turn(reply=None):
+            case PlayedTurn(reply=None):
                 self._announced.discard(id)
                 self._pending[id] = change
-            case Turn():
+            case PlayedTurn():
                 del self._pending[id]
                 self._add_turn(TurnView.of(id, change, EXCERPT_CHARS))
         if ended is not None:

@@ -24,7 +24,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.fields import validated
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.journal import events
-from longspan.simulator.journal.transcript import Turn as PlayedTurn
+from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.measures.ingestion import Ingestion, figures_of
 from longspan.simulator.preflight.lag import Lag, measure_lag

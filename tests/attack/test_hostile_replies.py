@@ -21,7 +21,7 @@ from longspan.agents.models.core import clean
 from longspan.agents.outside import protocol
 from longspan.agents.reference.notebook import Notebook
 from longspan.scenarios.elitr import rubrics
-from longspan.scenarios.goodai.files import Said
+from longspan.scenarios.goodai.files import LoggedTurn
 from longspan.scenarios.goodai.visit import grade_visit
 from longspan.scenarios.summhay import bullets
 from longspan.simulator.arena.questions import alignment, key_facts
@@ -178,7 +178,7 @@ def facts(reply: str) -> object:
 
 def visit(reply: str) -> object:
     said = ["like to drink?\n1. Soup\n2. Cake", "like to eat?", "Soup is unavailable", "Here you are: Cake", "on the house"]
-    return grade_visit([Said(f"Waiter: {text}", reply) for text in said])
+    return grade_visit([LoggedTurn(f"Waiter: {text}", reply) for text in said])
 
 
 def protocol_answer(reply: str) -> object:

@@ -19,7 +19,7 @@ import pytest
 import trio
 
 from longspan.simulator.analysis.baseline import load_fall
-from longspan.simulator.analysis.stages import Asked, Estimate, pair_recall
+from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, pair_recall
 from longspan.simulator.analysis.units import Units
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
@@ -285,7 +285,7 @@ def manifests(tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
 
 def remembered(
     random: np.random.Generator, manifests: Sequence[Manifest], hard: Sequence[np.ndarray[Any, Any]], skill: float, effect: float
-) -> Asked:
+) -> EvidenceQuestions:
     """A memory that finds each of a question's two needles with the logit `skill` less how `hard` the question is, and a normal deviation
     of its own in each conversation."""
     runs = []
@@ -313,14 +313,14 @@ def remembered(
                 )
             )
         runs.append((manifest, tests))
-    return Asked.of(runs)
+    return EvidenceQuestions.of(runs)
 
 
 def hardness(random: np.random.Generator, manifests: Sequence[Manifest]) -> list[np.ndarray[Any, Any]]:
     return [random.normal(0, 1, len(manifest.graded)) for manifest in manifests]
 
 
-def found(asked: Asked) -> Estimate:
+def found(asked: EvidenceQuestions) -> Estimate:
     estimate = asked.found(20)
     assert estimate is not None
     return estimate

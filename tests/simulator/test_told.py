@@ -30,7 +30,7 @@ from longspan.simulator.contract.stage import Stage
 from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.journal.transcript import Transcript, Turn
+from longspan.simulator.journal.transcript import PlayedTurn, Transcript
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.preflight.estimate import estimate
@@ -195,7 +195,7 @@ def test_notebook_remembers_what_it_is_told_and_its_fate_is_known(tmp_path: Path
     play([history()], Notebook(), setting(2000), path)
     for event in read_journal(path):
         change = transcript.add(event)
-        if isinstance(change, Turn) and change.reply is not None:
+        if isinstance(change, PlayedTurn) and change.reply is not None:
             fates.add(change, transcript)
     (test,) = transcript.tests.values()
     assert "Lisbon" in test.exchanges[-1].reply

@@ -18,7 +18,7 @@ import trio
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import LongspanError, StoppedError
 from longspan.simulator.contract.agent import repeatable
-from longspan.simulator.journal.transcript import Turn
+from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import replan
 from longspan.simulator.running.runner import RunEvent, play_runs
@@ -147,7 +147,7 @@ class _Playing:
 
     def _ship_message(self, heard: RunEvent) -> None:
         """Ship a message before the agent gets it, so that a second delivery after a loss is known and marked."""
-        if isinstance(heard.change, Turn) and heard.change.reply is None:
+        if isinstance(heard.change, PlayedTurn) and heard.change.reply is None:
             self._shipper.ship(self._run.journal(heard.conversation))
 
     def _ship_periodically(self, token: trio.lowlevel.TrioToken) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.scenarios.goodai.files import Said, TestRecord, read_records
+from longspan.scenarios.goodai.files import LoggedTurn, TestRecord, read_records
 from longspan.scenarios.goodai.restaurant import Visit, grade_record
 from longspan.scenarios.goodai.visit import PHASES, grade_visit
 
@@ -48,7 +48,7 @@ GUEST = {
 }
 
 
-def visit(phases: int = 5, brought: str = "white wine", **replies: str) -> list[Said]:
+def visit(phases: int = 5, brought: str = "white wine", **replies: str) -> list[LoggedTurn]:
     """A transcript that stops after so many phases; `replies` by the phases' names, with _ for a space."""
     said = GUEST | {name.replace("_", " "): reply for name, reply in replies.items()}
     lines = [
@@ -63,15 +63,20 @@ def visit(phases: int = 5, brought: str = "white wine", **replies: str) -> list[
     ]
     asking = (0, 1, 3, 5, 7)
     played = lines[: asking[phases - 1] + 1] if phases else []
-    filler = Said("What is on the menu of the moon? I'd like to eat there.", "Cheese.")
-    return [Said("From now on I am the waiter.", "Understood."), filler, *(Said(*line) for line in played), Said("Forget it all.", "Done.")]
+    filler = LoggedTurn("What is on the menu of the moon? I'd like to eat there.", "Cheese.")
+    return [
+        LoggedTurn("From now on I am the waiter.", "Understood."),
+        filler,
+        *(LoggedTurn(*line) for line in played),
+        LoggedTurn("Forget it all.", "Done."),
+    ]
 
 
-def awarded(turns: Sequence[Said]) -> dict[str, bool]:
+def awarded(turns: Sequence[LoggedTurn]) -> dict[str, bool]:
     return {name: award.right for name, award in grade_visit(turns).items()}
 
 
-def recorded(turns: Sequence[Said], fifths: int, **changes: Any) -> TestRecord:
+def recorded(turns: Sequence[LoggedTurn], fifths: int, **changes: Any) -> TestRecord:
     """A record of the turns that gives them so many fifths."""
     reached = len(grade_visit(turns))
     log = [f"{who} (2024-05-01 10:00:00): {text}" for turn in turns for who, text in (("Test", turn.text), ("Agent", turn.reply))]
@@ -101,7 +106,7 @@ def test_grading_stops_where_the_transcript_does(phases: int) -> None:
 def test_a_line_without_a_reply_is_no_phase() -> None:
     turns = visit(2)[:-1]
 
-    assert list(awarded([*turns[:-1], Said(turns[-1].text, "")])) == ["drink"]
+    assert list(awarded([*turns[:-1], LoggedTurn(turns[-1].text, "")])) == ["drink"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +151,7 @@ def test_a_drink_that_we_have_no_word_for_is_recalled_by_the_waiters() -> None:
 
 def test_a_drink_may_stand_in_for_one_that_was_taken_for_a_dish() -> None:
     turns = visit(3, other_dish="Then I'll have a pinot noir.")
-    turns = [Said(turn.text.replace(f"the {RISOTTO} is", "the refreshing drink is"), turn.reply) for turn in turns]
+    turns = [LoggedTurn(turn.text.replace(f"the {RISOTTO} is", "the refreshing drink is"), turn.reply) for turn in turns]
 
     assert awarded(turns)["other dish"]
 
@@ -158,7 +163,7 @@ def test_each_phase_is_graded_by_itself() -> None:
 
 
 def test_a_menu_that_counts_each_section_anew_has_no_numbers() -> None:
-    turns = [Said(turn.text.replace("2. Mush", "1. Mush"), turn.reply) for turn in visit(2, food="Number 1, please.")]
+    turns = [LoggedTurn(turn.text.replace("2. Mush", "1. Mush"), turn.reply) for turn in visit(2, food="Number 1, please.")]
 
     assert awarded(turns) == {"drink": True, "food": False}
 
@@ -192,7 +197,7 @@ def test_a_visit_that_was_graded_alike() -> None:
         (visit(2), 1, {"expected_responses": [""]}, "not in the record"),
     ],
 )
-def test_a_disagreement_is_of_some_kind(turns: Sequence[Said], fifths: int, changes: Mapping[str, Any], category: str) -> None:
+def test_a_disagreement_is_of_some_kind(turns: Sequence[LoggedTurn], fifths: int, changes: Mapping[str, Any], category: str) -> None:
     found = grade_record(recorded(turns, fifths, **changes))
 
     assert found.category is not None
@@ -204,7 +209,7 @@ def test_a_phase_that_a_person_corrected_our_way_is_no_disagreement() -> None:
 
 
 def test_a_record_without_a_visit() -> None:
-    found = grade_record(recorded([Said("Hello", "Hello")], 0))
+    found = grade_record(recorded([LoggedTurn("Hello", "Hello")], 0))
 
     assert found == Visit(0, "the transcript has no visit", (), None)
 
@@ -216,7 +221,7 @@ REPLIES = st.sampled_from([*GUEST.values(), "", "?"]) | st.text(max_size=120)
 @settings(max_examples=150)
 @given(st.lists(st.tuples(LINES, REPLIES)))
 def test_no_turns_raise(turns: list[tuple[str, str]]) -> None:
-    awards = grade_visit([Said(*turn) for turn in turns])
+    awards = grade_visit([LoggedTurn(*turn) for turn in turns])
 
     assert list(awards) == [name for name in PHASES if name in awards]
     assert all(award.why and (award.right or award.miss) for award in awards.values())
@@ -235,9 +240,9 @@ def test_a_hostile_menu_takes_time_in_proportion() -> None:
         """Grade a visit with `size` items, words and pleas."""
         items = "\n".join(f"{n}. {' '.join(f'w{(n + k) % 70}' for k in range(60))}" for n in range(size))
         turns = [
-            Said(f"Waiter: menu\n{items}\nlike to drink", " ".join(f"w{k % 70}" for k in range(size))),
-            Said("Waiter: like to eat", "please w1 " * size),
-            Said("Waiter: unavailable " + "Here is your " * (4 * size), "w2 please? " * size),
+            LoggedTurn(f"Waiter: menu\n{items}\nlike to drink", " ".join(f"w{k % 70}" for k in range(size))),
+            LoggedTurn("Waiter: like to eat", "please w1 " * size),
+            LoggedTurn("Waiter: unavailable " + "Here is your " * (4 * size), "w2 please? " * size),
         ]
         grade_visit(turns)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.scenarios.histories.conftest import published
 from tests.timing import growth
 
-from longspan.scenarios.histories import History, Question, Session, Turn, read
+from longspan.scenarios.histories import History, Question, Session, Utterance, read
 from longspan.scenarios.histories.corrections import audit_of, ceiling
 from longspan.scenarios.histories.event_order import align, lines_of, ordering
 from longspan.scenarios.histories.grading import GRADINGS, graded
@@ -330,7 +330,7 @@ def test_an_audit_of_other_questions_is_told_and_none_is_none(tmp_path: Path) ->
     path.write_text(json.dumps([entry]), "utf-8")
     audit = audit_of(tmp_path / "locomo10.json", None)
     assert audit is not None
-    session = Session("s", None, (Turn("t", "Ada", "Hello."),))
+    session = Session("s", None, (Utterance("t", "Ada", "Hello."),))
     history = History("conv-26", (session,), (Question("0", "Who?", "Ben"), Question("1", "When?", "now")))
     assert [audit.corrected(history, question).answer for question in history.questions] == ["Ada", "now"]
     assert audit.corrected(replace(history, id="mine"), history.questions[0]).answer == "Ben"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.histories import History, Question, Session, Turn, read
+from longspan.scenarios.histories import History, Question, Session, Utterance, read
 from longspan.simulator.base.errors import InputError
 
 Small = Callable[[str], tuple[str, dict[str, Any]]]
@@ -29,14 +29,16 @@ def test_longmemeval_has_a_history_for_each_question(small: Small, write: Write)
     assert two == History(
         "q1",
         (
-            Session("noise", datetime(2023, 5, 20, 2, 21), (Turn("noise_1", "user", "Hello."),)),
+            Session("noise", datetime(2023, 5, 20, 2, 21), (Utterance("noise_1", "user", "Hello."),)),
             Session(
                 "noise#2",
                 datetime(2023, 5, 21, 2, 21),
-                (Turn("noise#2_1", "user", "Hello again."), Turn("noise#2_2", "assistant", "Hi.")),
+                (Utterance("noise#2_1", "user", "Hello again."), Utterance("noise#2_2", "assistant", "Hi.")),
             ),
             Session(
-                "answer_b", datetime(2023, 5, 22, 10), (Turn("answer_b_1", "user", "Two cats!"), Turn("answer_b_2", "assistant", "Lovely."))
+                "answer_b",
+                datetime(2023, 5, 22, 10),
+                (Utterance("answer_b_1", "user", "Two cats!"), Utterance("answer_b_2", "assistant", "Lovely.")),
             ),
         ),
         (
@@ -120,10 +122,16 @@ def test_a_plain_file_has_ids_for_what_has_none(small: Small, write: Write) -> N
     home, work = read(name, write(files) / "mine.jsonl")
     assert home == History(
         "1",
-        (Session("1", datetime(2024, 3, 1, 18, 5), (Turn("1:1", "user", "My cat is Olive."), Turn("1:2", "assistant", "Hi, Olive!"))),),
+        (
+            Session(
+                "1",
+                datetime(2024, 3, 1, 18, 5),
+                (Utterance("1:1", "user", "My cat is Olive."), Utterance("1:2", "assistant", "Hi, Olive!")),
+            ),
+        ),
         (Question("1", "My cat?", "Olive", "fact", datetime(2024, 3, 2), evidence=("1:1",), options=("Olive", "Oliver")),),
     )
-    assert work.sessions == (Session("mon", None, (Turn("x", "Ada", "Ship it."),)),)
+    assert work.sessions == (Session("mon", None, (Utterance("x", "Ada", "Ship it."),)),)
     assert work.questions == (Question("1", "What is due?", None, evidence=("x",), rubric=("names the date",), answerable=False),)
 
 

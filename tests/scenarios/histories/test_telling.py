@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.scenarios.histories.conftest import PLAIN, Write
 
-from longspan.scenarios.histories import History, Question, Session, Turn, loading, made_up, read
+from longspan.scenarios.histories import History, Question, Session, Utterance, loading, made_up, read
 from longspan.scenarios.histories.asking import CHOOSE, UNKNOWN, ask, chance, first_option
 from longspan.scenarios.histories.telling import as_text, digest, places, tell
 
@@ -24,7 +24,7 @@ def history(*sessions: str, at: datetime | None = MAY) -> History:
     found = []
     for number, session in enumerate(sessions, 1):
         said = [part.strip().partition(": ") for part in session.split("|")]
-        turns = [Turn(f"{number}:{place}", speaker, text) for place, (speaker, _, text) in enumerate(said, 1)]
+        turns = [Utterance(f"{number}:{place}", speaker, text) for place, (speaker, _, text) in enumerate(said, 1)]
         found.append(Session(str(number), at, tuple(turns)))
     return History("h", tuple(found), (QUESTION,))
 
@@ -54,8 +54,12 @@ def test_a_users_messages_are_told_with_the_replies_that_they_got() -> None:
 
 
 def test_between_people_each_turn_is_a_message_that_names_its_speaker_and_describes_its_picture() -> None:
-    turns = (Turn("a", "Ada", "Look!", image="a photo of a cat"), Turn("b", "Ada", " ", image="a dog"), Turn("c", "user", "  "))
-    past = History("h", (Session("1", MAY, turns), Session("2", None, (Turn("d", "Ben", "Nice."),))), (QUESTION,))
+    turns = (
+        Utterance("a", "Ada", "Look!", image="a photo of a cat"),
+        Utterance("b", "Ada", " ", image="a dog"),
+        Utterance("c", "user", "  "),
+    )
+    past = History("h", (Session("1", MAY, turns), Session("2", None, (Utterance("d", "Ben", "Nice."),))), (QUESTION,))
     assert [(each.message, each.reply, each.turns) for each in tell(past)] == [
         ("Ada: Look! [shares a picture: a photo of a cat]", "", ("a",)),
         ("Ada: [shares a picture: a dog]", "", ("b",)),
