@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from threading import Event, Thread
 from types import TracebackType
 from typing import Final, final
 
@@ -40,6 +41,9 @@ ORDER: Final = ("tests", "done", "elapsed", "left", "cost", "turn", "tokens", "v
 NAME: Final = 18
 """The minimum number of characters for a run's name."""
 
+EVERY: Final = 60.0
+"""The most seconds that go by without a line where there is no terminal."""
+
 MARGIN: Final = 2
 GAP: Final = 3
 """The number of characters around the live table, and between two of its columns."""
@@ -49,8 +53,8 @@ GAP: Final = 3
 class Progress:
     """Live progress of several runs: tests, share done, time, cost, turn, tokens, virtual time, open tests, score so far.
 
-    A terminal shows a live table. Elsewhere, a line is printed when a run starts and for each tenth of its tests. Nothing is shown when a
-    person is the agent: they use the terminal, and must not see their score yet.
+    A terminal shows a live table. Elsewhere, a line is printed when a run starts, for each tenth of its tests, and each minute.
+    Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
     """
 
     def __init__(self, plans: Sequence[Plan], console: Console | None = None) -> None:
@@ -59,6 +63,9 @@ class Progress:
         self._quiet = any(plan.agent.kind == "human" for plan in plans)
         self._live_table = self._console.is_terminal and bool(plans) and not self._quiet
         self.standings: Final = Standings(plans)
+        self._said = 0
+        self._over = Event()
+        self._ticking = Thread(target=self._tick, name="longspan: progress", daemon=True)
         self._live = Live(console=self._console, get_renderable=self.table, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Progress:
@@ -74,11 +81,33 @@ class Progress:
             self._console.print(as_line(line), style="yellow", soft_wrap=not self._console.is_terminal)
         if self._live_table:
             self._live.start()
+        elif self._plans and not self._quiet and not self._console.is_terminal:
+            self._ticking.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._live_table:
             self._live.stop()
+        self._over.set()
+        if self._ticking.is_alive():
+            self._ticking.join()
+
+    def _tick(self) -> None:
+        """Each minute without a line, say how far the runs are that are being played, even while a reply is awaited."""
+        said = 0
+        while not self._over.wait(EVERY):
+            if said == self._said and not self._quiet:
+                try:
+                    for run in self.standings:
+                        if not run.done:
+                            self._say(f"{run.name}: {run.line()}")
+                except (OSError, SystemExit):  # rich exits when a pipe is closed
+                    self._quiet = True
+            said = self._said
+
+    def _say(self, line: str) -> None:
+        self._said += 1
+        self._console.say(line)
 
     def heard(self, heard: RunEvent) -> None:
         """Process the next event of a run's conversation. A closed terminal does not stop the run."""
@@ -95,9 +124,9 @@ class Progress:
             return
         if run.first_reply(heard.change):
             besides = f", and {count} experiment{'s' * (count != 1)}" if (count := run.status.experiments) else ""
-            self._console.say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
+            self._say(f"{run.name}: {run.total} {'test' if run.total == 1 else 'tests'} to play{besides}")
         if ended and run.milestone():
-            self._console.say(f"{run.name}: {run.line()}")
+            self._say(f"{run.name}: {run.line()}")
 
     def table(self) -> RenderableType:
         """Return the table as it is now."""

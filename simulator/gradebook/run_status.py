@@ -39,7 +39,7 @@ class RunProgress(NamedTuple):
 
     `ended` and `open` count its `tests`. `score` is the sum of the mean scores of the `scenarios` graded so far, over tests that count.
     `seconds` were spent on replies, and about `left` seconds are to come; None if not known yet. `share` is the share of the run's
-    charged tokens that has been played; None if its length is unknown. `cost` is in dollars; None if a price is unknown. `used` is whether
+    replies that have been given; None if their number is unknown. `cost` is in dollars; None if a price is unknown. `used` is whether
     any model usage is known, and `model_tokens` is how many tokens models read and wrote.
     """
 
@@ -148,8 +148,11 @@ class RunStatus:
         return {id: length if id in closed else self._played.get(id, Length(0, 0)) for id, length in lengths.items()}
 
     def _share_of(self, lengths: Mapping[str, Length]) -> float:
-        played = self._played_of(lengths).values()
-        return min(1.0, sum(length.tokens for length in played) / sum(length.tokens for length in lengths.values()))
+        """Return the share of the replies that the agent is asked for: the rest takes no time. Without any, it is the share of tokens."""
+        played, every = self._played_of(lengths).values(), lengths.values()
+        if asked := sum(length.asked for length in every):
+            return min(1.0, sum(length.asked for length in played) / asked)
+        return min(1.0, sum(length.tokens for length in played) / sum(length.tokens for length in every))
 
     def _left_of(self, lengths: Mapping[str, Length], seconds: float) -> float | None:
         """Estimate the seconds that replies will still take, from the replies so far and the number to come."""

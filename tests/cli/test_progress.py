@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from threading import Event
 
 import pytest
 import trio
 
+from longspan.agents.base import Message
+from longspan.simulator.cli import progress as progress_module
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.cli.standings import duration
@@ -106,6 +109,35 @@ def test_without_a_terminal_progress_is_printed_in_lines(tmp_path: Path) -> None
     assert "% done" not in printed, "replies took no time"
 
 
+class Waits:
+    """Replies when a second line about its run has been printed, or never."""
+
+    printed = Event()
+
+    def reply(self, message: Message) -> str:
+        assert Waits.printed.wait(120)
+        return "OK."
+
+    def observe(self, message: Message, reply: str) -> None:
+        pass
+
+
+class Listening(io.StringIO):
+    def write(self, text: str) -> int:
+        if "tests, " in text:
+            Waits.printed.set()
+        return super().write(text)
+
+
+def test_without_a_terminal_a_long_wait_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "EVERY", 0.01)
+    file = Listening()
+    plans = planned(tmp_path, 1, f"python:{__name__}:Waits")
+    with Progress(plans, Console(file=file, width=40)) as progress:
+        trio.run(lambda: play(plans, listener=progress.heard))
+    assert "0/1 tests, " in file.getvalue(), "it was said while a reply was awaited"
+
+
 def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_status, "MIN_SECONDS", 0)
     suite = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant"], 2)
@@ -127,7 +159,7 @@ def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatc
     cells = [re.split(r"\s{2,}", row.strip()) for row in rows]
     shares = [int(row[2].removesuffix("%")) for row in cells]
     assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0, 100)
+    assert (shares[0], shares[-1]) == (3, 100), "a reply of 30 or so has been given, and then all"
     assert re.fullmatch(r"\d+ s", cells[len(cells) // 2][4])
     assert cells[-1][4] == "0 s"
 
