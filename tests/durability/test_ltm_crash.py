@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -10,11 +11,16 @@ from random import Random
 import pytest
 import trio
 
+from longspan.simulator.journal.events import Event
+from longspan.simulator.journal.journal import Journal
 from longspan.simulator.running.runner import play
-from tests.durability.test_crash import SHARE, crash, entries, only, planned, survives
+from tests.durability.test_crash import SHARE, entries, only, planned, survives
+from tests.halfway import halfway
 from tests.loopback import Server
 
 SPAN = 2_000
+EVENTS = 500
+"""The events of a run at least."""
 WORDS = ["sand", "tide", "gull", "pier", "rope", "mast", "buoy", "reef"]
 KEY = "sk-a-key-that-is-nowhere-else"
 
@@ -38,21 +44,28 @@ def spec() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def whole(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An uninterrupted run."""
-    out = tmp_path_factory.mktemp("whole")
-    (outcome,) = trio.run(lambda: play([planned(out, spec, SPAN)]))
+    """An uninterrupted run. Beside it are copies of its folder at some events, half of each written: what a kill leaves."""
+    out = tmp_path_factory.mktemp("ltm") / "whole"
+    places = set(range(1, EVENTS) if SHARE == 1 else Random("ltm").sample(range(1, EVENTS), int(SHARE * EVENTS / 8)))
+
+    def copy(journal: Journal, written: int, last: Event | None) -> None:
+        if written in places:
+            shutil.copytree(out, out.parent / str(written))
+
+    with halfway(copy):
+        (outcome,) = trio.run(lambda: play([planned(out, spec, SPAN)]))
     assert outcome.error is None
     return out
 
 
-def test_a_run_of_the_memory_agent_killed_at_an_event_is_resumed_to_the_same_journal(spec: str, whole: Path, tmp_path: Path) -> None:
+def test_a_run_of_the_memory_agent_killed_at_an_event_is_resumed_to_the_same_journal(spec: str, whole: Path) -> None:
     expected = entries(only(whole))
+    assert len(expected) >= EVENTS
     assert sum(len(entry.get("trace", {}).get("read", [])) for entry in expected) > 100, "memories are looked up"
-    places = range(1, len(expected))
-    for place in places if SHARE == 1 else sorted(Random(spec[:10]).sample(places, int(SHARE * len(expected) / 8))):
-        out = tmp_path / str(place)
-        assert crash(out, spec, SPAN, kill_at=place)
-        assert survives(out, spec) == expected, f"killed at event {place}"
+    copies = [path for path in whole.parent.iterdir() if path != whole]
+    assert len(copies) >= int(SHARE * EVENTS / 8)
+    for copied in copies:
+        assert survives(copied, spec) == expected, f"killed at event {copied.name}"
 
 
 def test_a_run_records_what_was_remembered_when_and_at_what_cost(whole: Path) -> None:
