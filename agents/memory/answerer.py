@@ -13,7 +13,6 @@ from longspan.agents.base import Message, Usage
 from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean, costs_nothing, stamped
-from longspan.agents.models.thinking import traced
 from longspan.simulator.base.templating import environment
 from longspan.simulator.subject.ledger import Rates
 
@@ -54,13 +53,13 @@ class Answerer:
 
         Raises AgentError.
         """
-        asked = stamped(clean(message.text), message.sent_at)
+        asked = {"message": clean(message.text), "now": f"{message.sent_at:%a %Y-%m-%d %H:%M:%S}"}
         texts = [clean(stamped(item.text, item.at) if item.at else item.text) for item in items]
         kept = self._fitting(asked, texts, whole=whole)
         calls = Calls(self.core)
         for attempt in range(OVERFLOWS + 1):
             chosen = _part(len(texts), kept, whole=whole)
-            prompt = _template().render(items=texts[chosen], message=asked)
+            prompt = _template().render(items=texts[chosen], **asked)
             try:
                 completion = await calls.reply([ChatMessage("user", prompt)], self._on_refusal)
             except ContextOverflowError:
@@ -70,16 +69,16 @@ class Answerer:
             else:
                 break
         tokens = self.core.count(prompt) + self.core.overhead
-        told = {"prompt_tokens": tokens, "calls": calls.records} | traced(completion.thinking)
+        told = {"prompt_tokens": tokens, "calls": calls.records} | completion.told
         if calls.refusal is not None:
             told["refusal"] = calls.refusal
         return Answer(completion.text, items[chosen], told, calls.usage, calls.refusal is not None)
 
-    def _fitting(self, asked: str, texts: Sequence[str], *, whole: bool) -> int:
+    def _fitting(self, asked: Mapping[str, str], texts: Sequence[str], *, whole: bool) -> int:
         """Return how many of the texts fit into the context, the best first, or of a whole conversation the newest."""
         if self._context is None:
             return len(texts)
-        frame = self.core.count(_template().render(items=[], message=asked)) + self.core.overhead
+        frame = self.core.count(_template().render(items=[], **asked)) + self.core.overhead
         room = self._context - self.core.max_output - frame
         for number, text in enumerate(reversed(texts) if whole else texts):
             room -= self.core.count(text) + 2

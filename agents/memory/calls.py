@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, final
 
 from longspan.agents.base import AgentError, Usage
-from longspan.agents.models.core import ChatMessage, Completion, Core, OnRefusal, RefusalError, as_sent, clean
+from longspan.agents.models.core import ChatMessage, Completion, Core, Cut, OnRefusal, RefusalError, as_sent, clean
 from longspan.simulator.subject.prompt_log import note_prompt
 
 __all__ = ["Calls"]
@@ -38,7 +38,7 @@ class Calls:
             if on_refusal == "error":
                 raise
             completion, self.refusal = Completion(refusal.text, refusal.usage), refusal.why
-        self._note("reply", completion.usage)
+        self._note("reply", completion.usage, completion.cut)
         return completion._replace(text=clean(completion.text))
 
     async def inner_call(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
@@ -50,15 +50,15 @@ class Calls:
             self._note(purpose, error.usage if isinstance(error, RefusalError) else Usage())
             self.problem(str(error))
             return None
-        self._note(purpose, completion.usage)
+        self._note(purpose, completion.usage, completion.cut)
         return clean(completion.text)
 
     def problem(self, text: str) -> None:
         """Record a problem with the answer to the last call."""
         self.records[-1]["problem"] = text[:300]
 
-    def _note(self, purpose: Purpose, usage: Usage) -> None:
-        self.records.append({"for": purpose, "usage": asdict(usage)})
+    def _note(self, purpose: Purpose, usage: Usage, cut: Cut = "") -> None:
+        self.records.append({"for": purpose, "usage": asdict(usage)} | ({"cut": cut} if cut else {}))
         self.usage = Usage(
             self.usage.input_tokens + usage.input_tokens,
             self.usage.cached_tokens + usage.cached_tokens,

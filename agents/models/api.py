@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Danger, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCall, clean, clean_json
+from longspan.agents.models.core import ChatMessage, Completion, Cut, RefusalError, Tool, ToolCall, clean, clean_json
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
@@ -231,7 +231,8 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             usage = answer.usage or self._estimate_usage(request, answer)
-            return (Completion(text, usage, tuple(calls), redacted_in(clean_json(answer.raw)), thinking), answer.refusal), usage
+            cut: Cut = "max_tokens" if answer.truncated and answer.refusal is None else ""
+            return (Completion(text, usage, tuple(calls), redacted_in(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
 
         replies = kept_replies()
         key = key_of(self._sent(request)) if replies is not None else ""
@@ -281,16 +282,16 @@ class ApiCore(ABC):
 
 
 def _to_keep(key: str, completion: Completion, refusal: str | None) -> KeptReply:
-    text, usage, calls, raw, thinking = completion
+    text, usage, calls, raw, thinking, cut = completion
     used = {"input_tokens": usage.input_tokens, "cached_tokens": usage.cached_tokens, "output_tokens": usage.output_tokens}
     made = [KeptCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls]
-    return KeptReply(key=key, text=text, **used, calls=made, raw=raw if calls else None, thinking=thinking, refusal=refusal)
+    return KeptReply(key=key, text=text, **used, calls=made, raw=raw if calls else None, thinking=thinking, cut=cut, refusal=refusal)
 
 
 def _from_kept(kept: KeptReply) -> tuple[Completion, str | None, Usage]:
     usage = Usage(kept.input_tokens, kept.cached_tokens, kept.output_tokens)
     calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in kept.calls)
-    return Completion(kept.text, usage, calls, kept.raw, kept.thinking), kept.refusal, usage
+    return Completion(kept.text, usage, calls, kept.raw, kept.thinking, kept.cut), kept.refusal, usage
 
 
 def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | None:

@@ -24,7 +24,6 @@ from longspan.agents.models.core import (
     stamped,
 )
 from longspan.agents.models.dry import DryCore
-from longspan.agents.models.thinking import traced
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.subject.ledger import Rates
@@ -326,7 +325,7 @@ class ChatAgent(BaseAgent):
     async def _answer(self, message: Message, fitted: FittedMessage, trace: dict[str, Any]) -> tuple[str, Usage]:
         """Return the reply and the tokens used, and put how it came about into `trace`. Raises RefusalError."""
         completion = await self._ask(fitted, trace)
-        trace |= traced(completion.thinking)
+        trace |= completion.told
         return completion.text, completion.usage
 
     async def _ask(

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, Danger, InputError, Usage
+from longspan.agents.models.thinking import traced
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
 from longspan.simulator.base.installed import installed
@@ -25,6 +26,7 @@ __all__ = [
     "ContextOverflowError",
     "Core",
     "CoreOptions",
+    "Cut",
     "OnRefusal",
     "RefusalError",
     "Tool",
@@ -78,15 +80,25 @@ class ChatMessage(NamedTuple):
     raw: Any = None
 
 
+Cut = Literal["", "max_tokens", "repetition"]
+
+
 class Completion(NamedTuple):
     """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form. `thinking`: the model's
-    thoughts before the answer, if they are told apart from it."""
+    thoughts before the answer, if they are told apart from it. `cut`: why the answer ends early, if it does: it has as many tokens as it
+    may (`max_tokens`), or repeats itself without end (`repetition`)."""
 
     text: str
     usage: Usage
     calls: Sequence[ToolCall] = ()
     raw: Any = None
     thinking: str = ""
+    cut: Cut = ""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a trace says of it: its thinking, and how it was cut."""
+        return traced(self.thinking) | ({"cut": {"by": self.cut, "tokens": self.usage.output_tokens}} if self.cut else {})
 
 
 class ContextOverflowError(AgentError):

@@ -11,6 +11,7 @@ from typing import Final
 from longspan.simulator.base.document import Document, merged
 from longspan.simulator.measures.by_distance import ByDistance
 from longspan.simulator.measures.costs import Costs
+from longspan.simulator.measures.cut_answers import CutAnswers
 from longspan.simulator.measures.evidence_recall import EvidenceRecall
 from longspan.simulator.measures.experiments import Experiments
 from longspan.simulator.measures.farewells import Farewells
@@ -39,6 +40,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     Refusals,
     Stuck,
     InnerCalls,
+    CutAnswers,
     Leaks,
     Stages,
     WhereLost,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -49,7 +49,8 @@ class KeptCall(BaseModel):
 class KeptReply(BaseModel):
     """A model's reply, and the tokens that it used.
 
-    `raw` is the reply in the vendor's own form, if it calls tools. `refusal` says why the model refused.
+    `raw` is the reply in the vendor's own form, if it calls tools. `refusal` says why the model refused, and `cut` why the reply
+    ends early.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +63,7 @@ class KeptReply(BaseModel):
     calls: list[KeptCall] = []
     raw: Any = None
     thinking: str = ""
+    cut: Literal["", "max_tokens", "repetition"] = ""
     refusal: str | None = None
 
 

@@ -191,6 +191,22 @@ def test_an_empty_answer_is_an_answer(server: Server, kind: str, stream: str) ->
 
 
 @both
+def test_an_answer_that_reached_max_tokens_is_marked(server: Server, kind: str, stream: str) -> None:
+    server.script([Say("So far", ends={"openai": "length", "anthropic": "max_tokens", "google": "MAX_TOKENS"}[kind]), Say("All.")])
+    chat = agent(server, kind, stream=stream, max_tokens=50)
+
+    async def talk() -> list[Any]:
+        return [
+            ((await chat.reply(message(text, f"c-{number}"))).trace or {}).get("cut") for number, text in enumerate(("Hello.", "Well?"))
+        ]
+
+    first, second = trio.run(talk)
+    assert first["by"] == "max_tokens"
+    assert first["tokens"] > 0
+    assert second is None
+
+
+@both
 def test_an_answer_of_thinking_alone_is_an_error_with_a_remedy(server: Server, kind: str, stream: str) -> None:
     server.script([Say("", ends={"openai": "length", "anthropic": "max_tokens", "google": "MAX_TOKENS"}[kind])])
     with pytest.raises(AgentError, match="used all 50 tokens of its answer for thinking: set a larger max_tokens="):

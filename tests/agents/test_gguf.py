@@ -27,8 +27,10 @@ from longspan.agents.models.core import ChatMessage, Completion, ContextOverflow
 from longspan.agents.models.gguf import library, trial
 from longspan.agents.models.gguf.agent import GgufAgent
 from longspan.agents.models.gguf.core import GgufCore
-from longspan.agents.models.gguf.model import Settings
+from longspan.agents.models.gguf.model import Generated, Settings, Stop
 from longspan.agents.models.gguf.options import GgufOptions
+from longspan.agents.models.gguf.pace import Pace, processors
+from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.report import Report
@@ -361,7 +363,7 @@ def test_the_event_loop_keeps_running_while_the_model_computes(core: Cores, deco
 
 @pytest.mark.parametrize("stop_at", [3, 20], ids=["in the prompt", "in the answer"])
 def test_a_cancelled_answer_stops_and_the_model_stays_usable(core: Cores, decoding: list[Callable[[int], None]], stop_at: int) -> None:
-    busy = core(n_ctx=2000 + stop_at)
+    busy = core(n_ctx=2000 + stop_at, n_batch=64)
     messages = messages_from("So much to say about the city. " * 60)
     computed = 0
 
@@ -383,7 +385,24 @@ def test_a_cancelled_answer_stops_and_the_model_stays_usable(core: Cores, decodi
     decoding.clear()
     again = ask(busy, messages)
     assert again.usage.cached_tokens >= min(stop_at * 64, again.usage.input_tokens - 1)
-    assert again.text == ask(core(n_ctx=2000), messages).text
+    assert again.text == ask(core(n_ctx=2000, n_batch=64), messages).text
+
+
+def test_a_stop_is_heard_within_a_batch(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, llama, stop = core(n_ctx=1021).model, library.library(), Stop()
+    prompt = model.vocabulary.tokens("So much to say about the city. " * 60)
+    codes, decode = [], llama.llama_decode
+
+    def stopped(*given: Any) -> int:
+        stop.set()
+        codes.append(decode(*given))
+        return int(codes[-1])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(llama, "llama_decode", stopped)
+        assert model.generate(prompt, 9, owner=stop, stop=stop) == Generated("", 0, 0)
+    assert codes == [2]  # llama.cpp itself gave up
+    assert model.generate(prompt, 9, owner=stop) == core(n_ctx=1020).model.generate(prompt, 9, owner=stop)
 
 
 def test_a_waiting_call_can_be_cancelled(core: Cores, decoding: list[Callable[[int], None]]) -> None:
@@ -401,6 +420,93 @@ def test_a_waiting_call_can_be_cancelled(core: Cores, decoding: list[Callable[[i
         return scope.cancelled_caught
 
     assert trio.run(play)
+
+
+# Cut answers.
+
+PIECES = st.lists(st.integers(0, 5), min_size=1, max_size=40)
+
+
+def repeats_at(tokens: Sequence[int]) -> int | None:
+    """Return after how many tokens an answer is found to repeat itself, None if never."""
+    repetition = Repetition()
+    return next((number for number, token in enumerate(tokens, 1) if repetition.add(token)), None)
+
+
+@given(PIECES, PIECES)
+def test_an_answer_without_end_is_stopped_after_a_few_periods(start: list[int], piece: list[int]) -> None:
+    at = repeats_at([*start, *piece * 100])
+    assert at is not None
+    assert at <= len(start) + max((PERIODS + 1) * len(piece), TOKENS + len(piece))
+
+
+@given(st.lists(st.integers(0, 3), max_size=300))
+def test_only_the_same_tokens_over_and_over_are_stopped(tokens: list[int]) -> None:
+    at = repeats_at(tokens)
+    if at is not None:
+        told = tokens[:at]
+        periods = [
+            size for size in range(1, at) if all(told[-n] == told[-n - size] for n in range(1, max(PERIODS * size, TOKENS) - size + 1))
+        ]
+        assert periods
+
+
+@given(PIECES, st.integers(1, PERIODS - 1), st.integers(6, 9))
+def test_lists_and_refrains_are_not_stopped(piece: list[int], times: int, number: int) -> None:
+    assert repeats_at([token for item in range(30) for token in (*piece, 100 + item)]) is None  # "Item 1: ...", "Item 2: ..."
+    assert repeats_at([number, *piece * times, number] if len(piece) * times < TOKENS else []) is None
+
+
+def test_an_answer_that_repeats_itself_says_so(core: Cores) -> None:
+    cut = ask(core(repetition_penalty=0.9), messages_from("Tell me about the city."), max_tokens=400)
+    assert cut.cut == "repetition"
+    assert TOKENS <= cut.usage.output_tokens < 400
+    assert cut.told == {"cut": {"by": "repetition", "tokens": cut.usage.output_tokens}}
+    assert ask(core(), messages_from("Tell me."), max_tokens=3).told == {"cut": {"by": "max_tokens", "tokens": 3}}
+
+
+# Threads.
+
+
+def wait(pace: Pace, seconds: float, had: float) -> set[int]:
+    """Let a pace compute for some time with this many processors. Return the numbers of threads that it took."""
+    found = set()
+    for _ in range(int(seconds / 0.01)):
+        found.add(pace.threads)
+        pace.took(0.01, 0.01 * min(had, pace.threads * 0.85))
+    return found
+
+
+def test_all_threads_compute_on_an_idle_machine_and_fewer_beside_others() -> None:
+    pace = Pace(2, adapts=True)
+    assert wait(pace, 30, had=2) == {2}
+    assert pace.complaint() is None
+    wait(pace, 1, had=0.9)
+    tried = [pace.threads for _ in range(3000) if not pace.took(0.01, 0.01 * 0.9)]
+    assert tried.count(2) < 0.03 * len(tried)
+    complaint = pace.complaint()
+    assert complaint is not None
+    assert "of 2 processors, it had 0.9 in" in complaint
+    assert pace.complaint() is None
+    wait(pace, 10, had=2)
+    assert wait(pace, 10, had=2) == {2}
+
+
+def test_threads_are_halved_until_each_has_a_processor() -> None:
+    pace = Pace(16, adapts=True)
+    wait(pace, 5, had=4)
+    assert wait(pace, 20, had=4) == {4, 8}
+    assert wait(Pace(16, adapts=False), 5, had=1) == {16}
+
+
+def test_as_many_threads_as_processors_that_may_be_used() -> None:
+    if not hasattr(os, "sched_setaffinity"):
+        skip("this system does not tell which processors a process may use")
+    code = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    code += "from longspan.agents.models.gguf.pace import processors\nprint(processors())"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout == "1\n"
+    assert 1 <= processors() <= (os.cpu_count() or 1)
 
 
 # Files.
@@ -661,12 +767,19 @@ def begin(path: Path, out: Path, listener: Callable[..., None] | None = None, te
     return outcome
 
 
-def test_a_run_finishes_with_journal_costs_and_report(model: Models, tmp_path: Path) -> None:
+def test_a_run_finishes_with_journal_costs_and_report(model: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = begin(model(), tmp_path)
     assert outcome.error is None
     assert outcome.result is not None
     assert len(outcome.result.tests) == 30
     assert {test.status for test in outcome.result.tests} == {"scored"}
+    figures = outcome.result.metrics
+    assert 0 < figures["cut_at_max_tokens"] <= figures["answers"]
+    told = f"{figures['cut_at_max_tokens']:,.0f} of {figures['answers']:,.0f} answers were cut at 12 tokens"
+    assert told in (outcome.folder / "report.html").read_text("utf-8")
+    with pytest.raises(SystemExit):
+        main(["score", str(outcome.folder)])
+    assert told in " ".join(" ".join(capsys.readouterr()).split())
     transcript = RunFolder(outcome.folder).transcripts()["main"]
     assert transcript.closed
     assert {(part, cost) for part, _, cost in transcript.used} == {("agent", 0.0)}

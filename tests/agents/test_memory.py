@@ -155,7 +155,7 @@ def test_the_answerer_is_shown_what_was_found_with_its_dates_and_without_what_do
         reply = await subject.reply(message(9, "Where does Rosa live?"))
         ((prompt,),) = core.prompts
         assert "- [Tue 2024-05-07 18:00:00] Rosa lives in Oslo.\n- Ann paints.\n" in prompt.text
-        assert prompt.text.endswith("The message:\n[Tue 2024-05-07 18:04:30] Where does Rosa live?")
+        assert prompt.text.endswith("The time now: Tue 2024-05-07 18:04:30\n\nThe message:\nWhere does Rosa live?")
         assert reply.trace is not None
         assert reply.trace["read"] == [
             {"id": "m1", "turns": ["t1"], "text": "Rosa lives in Oslo.", "score": 0.5},

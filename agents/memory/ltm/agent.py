@@ -54,7 +54,6 @@ from longspan.agents.models.core import (
 )
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.openai import OPENAI
-from longspan.agents.models.thinking import traced
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.contract.agent import worst
 from longspan.simulator.grading.lenient_json import find_json
@@ -331,7 +330,7 @@ class MemoryAgent(BaseAgent):
             "prompt_tokens": tokens,
             "recent": self._recent(),
             "read": trace.read(sorted(memories, key=lambda memory: -memory.score)),
-        } | traced(completion.thinking)
+        } | completion.told
         return completion.text
 
     def _learn(self, counted: int, tokens: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ import trio
 
 from longspan.agents.base import AgentError, Danger, InputError, Usage
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
-from longspan.agents.models.gguf.model import Model, Sampling, Settings
+from longspan.agents.models.gguf.model import Model, Sampling, Settings, Stop
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
@@ -85,21 +85,32 @@ class GgufCore:
     async def complete(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        """Return the model's answer. When cancelled, it stops after the current token or batch of the prompt."""
+        """Return the model's answer. When cancelled, it stops within milliseconds, or on a GPU after the current batch of the prompt."""
         max_tokens = max_tokens or self.max_output
+
+        stop = Stop(_cancelled)
 
         def work() -> Completion:
             try:
-                return self._complete(messages, max_tokens, schema)
+                return self._complete(messages, max_tokens, schema, stop)
             finally:
                 trio.from_thread.check_cancelled()
 
         with model_call(self.name) as used:
-            completion = await trio.to_thread.run_sync(work, limiter=self._one_call)
+            completion: Completion | Exception
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_when_cancelled, stop.set)
+                try:
+                    completion = await trio.to_thread.run_sync(work, limiter=self._one_call)
+                except Exception as error:  # else the nursery would wrap it
+                    completion = error
+                nursery.cancel_scope.cancel()
+            if isinstance(completion, Exception):
+                raise completion
             used(completion.usage)
         return completion
 
-    def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None) -> Completion:
+    def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None, stop: Stop) -> Completion:
         try:
             prompt = self.prompts.tokens(messages)
             if len(prompt) + max_tokens > self.model.window:
@@ -109,11 +120,11 @@ class GgufCore:
             grammar = _grammar(json.dumps(schema)) if schema is not None else None
             options = self.options
             sampling = Sampling(options.temperature, options.seed, grammar, options.top_p, options.repetition_penalty)
-            generated = self.model.generate(prompt, max_tokens, owner=self, sampling=sampling, stopped=_cancelled)
+            generated = self.model.generate(prompt, max_tokens, owner=self, sampling=sampling, stop=stop)
         except AgentError as error:
             raise type(error)(f"{self.name}: {error}") from error.__cause__
         text, thinking = (generated.text, "") if self.options.keep_thinking else split_thinking(generated.text)
-        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking=thinking)
+        return Completion(text, Usage(len(prompt), generated.cached, generated.tokens), thinking=thinking, cut=generated.cut)
 
 
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
@@ -153,6 +164,14 @@ def _load(key: _ModelKey) -> _Loaded:
     _check_file(key.path, key.changed, key.template, computed)
     model = Model(key.path, key.settings)
     return _Loaded(model, Prompts(model.vocabulary, key.template), trio.CapacityLimiter(1))
+
+
+async def _when_cancelled(act: Callable[[], None]) -> None:
+    """Act once this task is cancelled."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        act()
 
 
 def _cancelled() -> bool:

@@ -17,18 +17,28 @@ __all__ = ["build", "library", "load", "take_error"]
 ERROR: Final = 4
 """The log level of llama.cpp's errors (GGML_LOG_LEVEL_ERROR)."""
 
+SPINS: Final = "2000"
+"""How often an OpenMP thread that waits for the others looks again before it sleeps: about 30 microseconds. By default it looks for
+milliseconds, and takes the processor from the thread that it waits for as soon as another program runs."""
+
 _errors: Final[deque[str]] = deque(maxlen=100)
 
 
 @lru_cache(maxsize=1)
 def library() -> Any:
     """Return the library. Raises InputError if it is not installed or cannot be loaded."""
+    chosen = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
+    if not chosen:
+        os.environ["GOMP_SPINCOUNT"] = SPINS  # libgomp reads it once, when it is loaded
     try:
         llama = import_module("llama_cpp.llama_cpp")
     except ImportError as error:
         raise InputError("gguf needs an extra: pip install 'longspan[gguf]'") from error
     except Exception as error:
         raise InputError(f"gguf: llama-cpp-python cannot be loaded, reinstall it: {error!s:.200}") from error
+    finally:
+        if not chosen:
+            del os.environ["GOMP_SPINCOUNT"]
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else a crash starts a debugger
     llama.llama_log_set(_listener(llama), None)
     llama.llama_backend_init()

@@ -6,27 +6,35 @@ states copied out and in) were not faster, and a context takes memory only once 
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import c_float
-from os import cpu_count
+from ctypes import CDLL, Array, addressof, c_char, c_float, c_void_p, cast, create_string_buffer
+from functools import cache
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple, final
 from weakref import ref
 
 from longspan.agents.base import AgentError, InputError
+from longspan.agents.models.core import Cut
 from longspan.agents.models.gguf.library import library, load, take_error
+from longspan.agents.models.gguf.pace import Pace, processors
+from longspan.agents.models.gguf.repetition import Repetition
 from longspan.agents.models.gguf.vocabulary import Vocabulary
+from longspan.simulator.base.terminal import complain
 
-__all__ = ["Generated", "Model", "Sampling", "Settings"]
+__all__ = ["Generated", "Model", "Sampling", "Settings", "Stop"]
 
 DEFAULT_WINDOW: Final = 8192
 """The default tokens of a conversation. Models are trained on more, but a cache of that size may not fit into memory."""
 
-BATCH: Final = 64
-GPU_BATCH: Final = 512
-"""Tokens of a prompt computed together: the fewest that are no slower than more, since a batch cannot be interrupted."""
+BATCH: Final = 512
+"""Tokens of a prompt computed together: the fewest that are no slower than more."""
+
+ABORTED: Final = 2
+"""What llama_decode returns when it was stopped."""
 
 BF16: Final = 30
 """The number of ggml's type bf16, which llama-cpp-python does not name."""
@@ -72,11 +80,42 @@ class Settings(NamedTuple):
 
 
 class Generated(NamedTuple):
-    """A model's answer, its tokens, and the tokens of the prompt that had been computed before."""
+    """A model's answer, its tokens, and the tokens of the prompt that had been computed before. `cut`: why it ends early, if it does."""
 
     text: str
     tokens: int
     cached: int
+    cut: Cut = ""
+
+
+@final
+class Stop:
+    """Stops an answer from another thread: llama.cpp looks after each of the few hundred steps of a batch whether it is `set`.
+
+    The function that looks is C's `atoi`, on a string that is "0" until then. One of Python's would wait for its lock each time.
+    """
+
+    def __init__(self, also: Callable[[], bool] = bool) -> None:
+        self._also = also
+        self._text: Array[c_char] = create_string_buffer(b"0")
+
+    def set(self) -> None:
+        """Stop the answer."""
+        self._text.value = b"1"
+
+    @property
+    def requested(self) -> bool:
+        """Whether the answer should stop: it is set, or the function that it was made with says so."""
+        return self._text.value == b"1" or self._also()
+
+    def watched(self, llama: Any, context: Any) -> None:
+        """Let llama.cpp look at it while it computes with a context."""
+        llama.llama_set_abort_callback(context, cast(_atoi(), llama.ggml_abort_callback), c_void_p(addressof(self._text)))
+
+
+@cache
+def _atoi() -> Any:
+    return CDLL("msvcrt" if os.name == "nt" else None).atoi
 
 
 @final
@@ -109,14 +148,15 @@ def _no_owner() -> None:
 class Model:
     """The model in the GGUF file `path`.
 
-    Without `threads`, half of the processors are used. Use it in one thread at a time. Raises InputError if the file is not a chat
-    model, the window is larger than in training or does not fit into memory, the model does not support a setting, or the GPU is
+    Without `threads`, as many as are fastest at the moment compute. Use it in one thread at a time. Raises InputError if the file is not
+    a chat model, the window is larger than in training or does not fit into memory, the model does not support a setting, or the GPU is
     missing.
     """
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self._llama = llama = library()
         self._settings = settings
+        self._name = path.name
         if settings.gpu_layers and not llama.llama_supports_gpu_offload():
             raise InputError("gpu_layers: llama.cpp was built without GPU support or finds no GPU; leave it out, or install a GPU build")
         self._model = load(path, n_gpu_layers=settings.gpu_layers, **self._split())
@@ -127,8 +167,8 @@ class Model:
         if self.window > self.trained:
             raise InputError(f"n_ctx={self.window} is more than the {self.trained:,} tokens that the model was trained on")
         self.vocabulary = Vocabulary(self._model)
-        self._batch = settings.batch or max(settings.ubatch or 0, GPU_BATCH if settings.gpu_layers else BATCH)
-        self._threads = settings.threads or max(1, (cpu_count() or 1) // 2)
+        self._batch = settings.batch or max(settings.ubatch or 0, BATCH)
+        self._pace = Pace(settings.threads or processors(), adapts=settings.threads is None and not settings.gpu_layers)
         self._contexts: list[_Context] = []
         self._calls = 0
         if not self._add_context():
@@ -158,43 +198,59 @@ class Model:
         self._llama.llama_model_free(self._model)
 
     def generate(
-        self, prompt: Sequence[int], max_tokens: int, *, owner: object, sampling: Sampling = GREEDY, stopped: Callable[[], bool] = bool
+        self, prompt: Sequence[int], max_tokens: int, *, owner: object, sampling: Sampling = GREEDY, stop: Stop | None = None
     ) -> Generated:
         """Return the model's answer to `prompt`, of at most `max_tokens` tokens. Together they must fit into the window.
 
-        Tokens still cached for `owner` are not computed again. The answer ends early once `stopped` returns True. Raises
-        AgentError if llama.cpp fails.
+        Tokens still cached for `owner` are not computed again. The answer ends early on `stop`, and when it repeats itself without end,
+        unless a grammar says how it ends. Raises AgentError if llama.cpp fails.
         """
+        stop = stop or Stop()
         with self._sampler(sampling, prompt) as sampler:
             context = self._context(prompt, owner)
+            stop.watched(self._llama, context.handle)
             cached = self._trim(context, prompt)
             for start in range(cached, len(prompt), self._batch):
-                if stopped():
+                if stop.requested or not self._compute(context, prompt[start : start + self._batch]):
                     return Generated("", 0, cached)
-                self._compute(context, prompt[start : start + self._batch])
             context.tail = array("i", prompt[-TAIL:]).tobytes()
-            answer = self._answer(context, max_tokens, sampler, stopped)
-        return Generated(self.vocabulary.text(answer), len(answer), cached)
+            answer, cut = self._answer(context, max_tokens, sampler, stop, None if sampling.grammar is not None else Repetition())
+        if (complaint := self._pace.complaint()) is not None and not self._settings.gpu_layers:
+            complain(f"gguf: {self._name}: {complaint}")
+        return Generated(self.vocabulary.text(answer), len(answer), cached, cut)
 
-    def _answer(self, context: _Context, max_tokens: int, sampler: Any, stopped: Callable[[], bool]) -> list[int]:
+    def _answer(self, context: _Context, max_tokens: int, sampler: Any, stop: Stop, repetition: Repetition | None) -> tuple[list[int], Cut]:
+        """Return an answer's tokens, and why it ends early, if it does."""
         answer: list[int] = []
         while True:
             token = self._llama.llama_sampler_sample(sampler, context.handle, -1)
             if self.vocabulary.ends(token):
-                return answer
+                return answer, ""
             answer.append(token)
-            if len(answer) >= max_tokens or stopped():
-                return answer
-            self._compute(context, [token])
+            if repetition is not None and repetition.add(token):
+                return answer, "repetition"
+            if len(answer) >= max_tokens:
+                return answer, "max_tokens"
+            if stop.requested or not self._compute(context, [token]):
+                return answer, ""
 
-    def _compute(self, context: _Context, tokens: Sequence[int]) -> None:
-        """Add tokens to a context and compute the next one's probabilities. After an error the context counts as empty."""
+    def _compute(self, context: _Context, tokens: Sequence[int]) -> bool:
+        """Add tokens to a context and compute the next one's probabilities. Return False if it was stopped.
+
+        After an error the context counts as empty.
+        """
         batch = (self._llama.llama_token * len(tokens))(*tokens)
+        self._llama.llama_set_n_threads(context.handle, self._pace.threads, self._pace.most)
+        wall, cpu = perf_counter(), process_time()
         code = self._llama.llama_decode(context.handle, self._llama.llama_batch_get_one(batch, len(tokens)))
+        (self._pace.took if len(tokens) == 1 else self._pace.took_prompt)(perf_counter() - wall, process_time() - cpu)
+        if code == ABORTED:
+            return False  # what it did compute of these tokens is dropped by `_trim`
         if code:
             context.tokens.clear()
             raise AgentError(f"llama.cpp failed to continue a conversation ({code}): {take_error()}")
         context.tokens += tokens
+        return True
 
     # Contexts.
 
@@ -224,7 +280,7 @@ class Model:
         if self._settings.flash is not None:
             enabled, disabled = llama.LLAMA_FLASH_ATTN_TYPE_ENABLED, llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
             params.flash_attn_type = enabled if self._settings.flash else disabled
-        params.n_threads = params.n_threads_batch = self._threads
+        params.n_threads = params.n_threads_batch = self._pace.most
         params.n_outputs_max = 1  # only the prediction after the last token is needed
         params.no_perf = True
         handle = llama.llama_init_from_model(self._model, params)

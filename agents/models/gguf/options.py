@@ -44,10 +44,9 @@ class GgufOptions(CoreOptions):
     tensor_split: Annotated[tuple[float, ...] | None, BeforeValidator(_split)] = None
     """The share of each of several GPUs, such as 3,1. Default: by their free memory."""
     threads: int | None = Field(default=None, ge=1, le=512)
-    """Processors used. Default: half of them."""
+    """Processors used. Default: all cores; fewer write the answer while other programs use them."""
     n_batch: int | None = Field(default=None, ge=1, le=65_536)
-    """Tokens of a prompt that are given to llama.cpp together; a run that is stopped waits for them. Default: 64, or 512 with
-    `gpu_layers`."""
+    """Tokens of a prompt that are given to llama.cpp together. Default: 512."""
     n_ubatch: int | None = Field(default=None, ge=1, le=65_536)
     """How many of these are computed together. Default: `n_batch`."""
     flash_attention: bool | None = None
@@ -65,7 +64,7 @@ class GgufOptions(CoreOptions):
     """Sample from the likeliest tokens that together have this probability, above 0 and up to 1."""
     repetition_penalty: float = Field(default=1.0, gt=0, le=10, allow_inf_nan=False)
     """Above 1, tokens of the prompt or the answer become less likely to be repeated."""
-    max_tokens: Tokens = 1024
+    max_tokens: Tokens = 256
     """The most tokens of an answer."""
     conversations: int = Field(default=4, ge=1, le=1000)
     """How many conversations keep their computed state, each in a cache of its own."""

@@ -1,0 +1,98 @@
+"""How many threads compute: all that are useful on an idle machine, fewer while other programs have the processors.
+
+Threads meet after each of the few hundred steps of a token. When one of them has no processor, all others wait for it, so that two threads
+on two processors write half as fast as one alone as soon as another program runs. A prompt is computed in pieces that the threads
+share out as they go: there, a thread that waits costs little, and all of them always compute.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, final
+
+__all__ = ["Pace", "processors"]
+
+HAD: Final = 0.7
+"""Threads whose processor time is less than this share of the real time have to wait for processors. On an idle machine it is about .85,
+since a thread that has waited for the others for a while sleeps."""
+
+WINDOW: Final = 0.1
+"""Seconds of computing after which the threads are judged."""
+
+REST: Final = 0.5
+LONGEST_REST: Final = 8.0
+"""Seconds of computing after which twice as many threads are tried again: the first time, and at most. Each failure doubles them."""
+
+TOLD_AFTER: Final = 10.0
+"""Seconds of computing after which the user is told of processors that others have."""
+
+SIBLINGS: Final = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+
+
+def processors() -> int:
+    """Return how many processors this process may use: cores rather than their hardware threads, which do not make matrices faster."""
+    if not hasattr(os, "sched_getaffinity"):
+        return max(1, (os.cpu_count() or 1) // 2)
+    cores = {_read(Path(SIBLINGS.format(number))) or str(number) for number in os.sched_getaffinity(0)}
+    quota, _, period = _read(QUOTA).partition(" ")
+    limit = int(quota) // int(period) if quota.isdecimal() and period.isdecimal() and int(period) else len(cores)
+    return max(1, min(len(cores), limit))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except OSError:
+        return ""
+
+
+@final
+class Pace:
+    """The number of `threads` that compute the tokens of an answer, at most `most`. Unless it `adapts`, that is always `most`."""
+
+    def __init__(self, most: int, *, adapts: bool) -> None:
+        self.most = self.threads = most
+        self._adapts = adapts and most > 1
+        self._wall = self._cpu = self._at_level = 0.0
+        self._rest = REST
+        self._all_wall = self._all_cpu = 0.0
+        self._told = False
+
+    def took(self, wall: float, cpu: float) -> None:
+        """Note the real time of a token's computing, and the processor time of all threads."""
+        self.took_prompt(wall, cpu)
+        if not self._adapts:
+            return
+        self._wall, self._cpu, self._at_level = self._wall + wall, self._cpu + cpu, self._at_level + wall
+        if self._wall < WINDOW:
+            return
+        waits = self._cpu < HAD * self.threads * self._wall
+        self._wall = self._cpu = 0.0
+        if self.threads > 1 and waits:
+            self._change(max(1, self.threads // 2))
+            self._rest = min(2 * self._rest, LONGEST_REST)
+        elif self.threads < self.most and self._at_level >= self._rest:
+            self._change(min(2 * self.threads, self.most))
+        elif self.threads == self.most and self._at_level >= LONGEST_REST:
+            self._rest = REST
+
+    def took_prompt(self, wall: float, cpu: float) -> None:
+        """Note the same of a part of a prompt."""
+        self._all_wall, self._all_cpu = self._all_wall + wall, self._all_cpu + cpu
+
+    def complaint(self) -> str | None:
+        """Return what to tell the user, once, if other programs have the processors."""
+        if self._told or self._all_wall < TOLD_AFTER:
+            return None
+        had, wall = self._all_cpu / self._all_wall, self._all_wall
+        self._all_wall = self._all_cpu = 0.0  # what comes later is judged alone
+        if had >= HAD * self.most:
+            return None
+        self._told = True
+        wanted = f"{self.most} processors" if self.most > 1 else "1 processor"
+        return f"other programs use the processors: of {wanted}, it had {had:.1f} in {wall:.0f} s of computing, and is slower for it"
+
+    def _change(self, threads: int) -> None:
+        self.threads, self._at_level = threads, 0.0
