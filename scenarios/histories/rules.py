@@ -8,10 +8,13 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.layout import laid_out
+from longspan.simulator.grading.reading.reading import YOU, Reading, settled_words
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
 
@@ -64,20 +67,20 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     never raises.
     """
     reply = readable(reply)
-    words = plain(reply)
+    said = plain(reply)
     closed = rivals is not None
     others = [rival for rival in rivals or () if plain(rival)]
     if question.trap and question.trap not in others:
         others.append(question.trap)
-    if not words:
+    if not said:
         return Verdict(0, "the reply has no words")
-    if question.answer is not None and _bare(question.answer) == _bare(reply) != "":
+    if question.answer is not None and _bare(question.answer) == _bare(reply) == _bare(laid_out(reply)) != "":
         return Verdict(1, "equals the gold answer")
-    if words == plain(question.text):
+    if said == plain(question.text):
         return Verdict(0, "repeats the question")
-    if words in ACKNOWLEDGES:
+    if said in ACKNOWLEDGES:
         return Verdict(0, "answers nothing")
-    if closed and len(words.split()) > LONG:
+    if closed and len(said.split()) > LONG:
         return Verdict(0, f"has more than {LONG} words")
     if question.options and question.answer is not None:
         if not question.answerable and only_abstains(reply) and declines(reply, question.text, others) and not _LABEL.match(reply):
@@ -191,9 +194,11 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     answer = _ARTICLE.sub("", answer)
     if contains_phrase(question.text, answer) or (not closed and len(plain(reply).split()) > SHORT):
         return None
-    if contains_phrase(reply, f"no {answer}"):
+    said = Reading(reply)
+    if any(contains_phrase(clause.text, f"no {answer}") for clause in said.clauses):
         return None
-    settled = settled_words(reply, [answer, *others])
+    whose = [(YOU, [f"your {person}" for person in words("people")])] if closed else []
+    settled = said.of(Values([answer, *others], forms=False), *whose).values
     if settled == [answer]:
         return None if not closed and _hedges(reply, answer) else Verdict(1, f"answers {some([answer])}")
     if answer in settled:

@@ -14,12 +14,12 @@ from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.scenarios.shared.others import without_others
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.reading import YOU, Reading, Settled, quoting
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Colours"]
 
@@ -78,23 +78,25 @@ class Colours(Scenario):
             return paper.colours(facts, record)
         expected = _spelled(facts["colour"])
         others = {who: _spelled(colour) for who, colour in facts.get("similar", ())}
-        answered = _answered(without_others(record.answer.reply, others), facts)
+        answered, quotes = _answered(record.answer.reply, facts)
         verdict = ": it hedges" if len(answered) > 1 else ""
         if whose := [who for who, colour in others.items() if colour in answered]:
             verdict += f", which is the favourite of the user's {some(whose, 3)}"
         return Grade(
             score=float(answered == [expected]),
-            reason=f"expected {facts['colour']}, the reply settles on {some(answered) or 'no colour'}{verdict}",
+            reason=f"expected {facts['colour']}, the reply settles on {some(answered) or 'no colour'}{verdict}{quoting(quotes)}",
             turns=(record.answer.turn,),
         )
 
 
-def _answered(reply: str, facts: Mapping[str, Any]) -> list[str]:
-    """Return the colours that the reply settles on, in a uniform spelling."""
+def _answered(reply: str, facts: Mapping[str, Any]) -> Settled:
+    """Return the colours that the reply settles on for the user, in a uniform spelling, and the clauses that decided."""
     known = words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
-    settled = settled_words(_undescribed(reply, frozenset(candidates)), candidates) or settled_words(reply, candidates)
-    return list(dict.fromkeys(_spelled(colour) for colour in settled))
+    whose = (YOU, [f"your {who}" for who in {*words("people"), *(who for who, _ in facts.get("similar", ()))}])
+    settled = Reading(_undescribed(reply, frozenset(candidates))).of(Values(candidates, forms=False), whose)
+    settled = settled if settled.values else Reading(reply).of(Values(candidates, forms=False), whose)
+    return Settled(list(dict.fromkeys(_spelled(colour) for colour in settled.values)), settled.quotes)
 
 
 def _undescribed(reply: str, colours: frozenset[str]) -> str:

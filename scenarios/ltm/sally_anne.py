@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from random import Random
@@ -19,7 +18,9 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, labelled_json
-from longspan.simulator.grading.matching import found_words, plain
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.reading import Reading
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 
@@ -311,16 +312,10 @@ def _text(value: Any) -> str:
 
 
 def _named(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
-    """Return the containers named in any of the texts and not denied there ("not in the crate")."""
-    denied = _DENIAL + "(?:" + "|".join(re.escape(plain(container)) for container in containers) + r")\b"
-    affirmed = " | ".join(re.sub(denied, "|", plain(text)) for text in texts)
-    return found_words(affirmed, containers)
-
-
-_DENIAL = (
-    r"\b(?:not|never|nor|no longer|instead of|rather than|(?:is|was|are|do|does|did|wo|would|ca)nt)"
-    r"(?: (?:be|look|looked|there|in|inside|into|to|at|the|a|an|that|his|her|their))* "
-)
+    """Return the containers that any of the texts settles on."""
+    values = Values(containers, forms=False)
+    found = {value for text in texts for value in Reading(text).settles(values).values}
+    return [container for container in containers if container in found]
 
 
 def _listed(names: Sequence[str]) -> str:

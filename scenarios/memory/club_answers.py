@@ -13,7 +13,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.abstentions import abstains
 from longspan.simulator.grading.dates import MONTHS, dates
 from longspan.simulator.grading.matching import json_values, plain
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.reading import settled_words
 
 __all__ = ["DAYS", "about", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
 

@@ -18,6 +18,7 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.abstentions import abstains, withholds
 from longspan.simulator.grading.matching import some
+from longspan.simulator.grading.reading.reading import quoting
 
 __all__ = ["Forget"]
 
@@ -144,9 +145,9 @@ def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
         exchange = record.exchanges[line]
         labels = {"when": when, "about": "forgotten" if fact == gone else "neighbour"}
         if fact != gone or when == "before":
-            values = settled(exchange.reply, fact.kind, known)
+            values, quotes = settled(exchange.reply, fact, known)
             labels |= {"kind": "recall" if fact == gone else "collateral", "said": some(values) or "nothing"}
-            score, note = float(values == [fact.value]), f"{fact.value} wanted, the reply gives {labels['said']}"
+            score, note = float(values == [fact.value]), f"{fact.value} wanted, the reply gives {labels['said']}{quoting(quotes)}"
         else:
             replies = [exchange.reply]
             if when == "after a related mention":

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import found_words
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.reading import settled_words
 
 __all__ = ["HABITS", "Asked", "Habit"]
 

@@ -19,7 +19,6 @@ from longspan.scenarios.memory.confidences import (
     chance,
     draw,
     guessed,
-    said,
     sentence,
     settled,
     withheld,
@@ -30,7 +29,8 @@ from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import found_words, some
+from longspan.simulator.grading.matching import some
+from longspan.simulator.grading.reading.reading import YOU, quoting
 
 __all__ = ["TwoUsers"]
 
@@ -44,10 +44,6 @@ RIGHT, WRONG, MIXED = "right", "wrong", "the other's"
 """How a reply speaks of a fact that it should tell."""
 
 _NAMED = re.compile(r"\[\w+\] ")
-
-_PARTS: Final = re.compile(r"([,.;!?()\[\]\n\u2014\u2013]| - |\b(?:and|but|while|whereas)\b)")
-_SHARED: Final = ("you", "your", "yours", "both", "or", "either", "maybe", "perhaps", "may", "might", "could", "not")
-"""Words of a clause that is not only about the other's value."""
 
 
 class _Told(NamedTuple):
@@ -187,29 +183,15 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequ
         saying = withheld([exchange.reply, *_heard(facts, by, question["fact"], exchanges)], fact, told)
         score, note = float(saying == QUIET), f"{saying} {other}'s secret ({fact.value})"
     else:
-        values = settled(exchange.reply, fact.kind, told)
+        people = [((asker, *YOU), (other,))] if question["kind"] == OWN else []
+        values, quotes = settled(exchange.reply, fact, told, *people)
         mixed = [each.value for each in told if each != fact and each.subject == fact.subject]
-        if question["kind"] == OWN and len(values) > 1:
-            values = settled(_without_others(exchange.reply, asker, other, fact.value, mixed), fact.kind, told) or values
+        values = values or settled(exchange.reply, fact, told).values  # it only tells the other's
         saying = RIGHT if values == [fact.value] else MIXED if values and values == mixed else WRONG
         also = f", which is {other}'s" if saying == MIXED else ""
-        score, note = float(saying == RIGHT), f"{fact.value} wanted, the reply gives {some(values) or 'nothing'}{also}"
+        score, note = float(saying == RIGHT), f"{fact.value} wanted, the reply gives {some(values) or 'nothing'}{also}{quoting(quotes)}"
     labels = {"kind": question["kind"], "said": saying}
     return Item(name=f"{asker} asks about {fact.subject} ({question['kind']})", score=score, labels=labels, note=note, turn=exchange.turn)
-
-
-def _without_others(reply: str, asker: str, other: str, own: str, others: Sequence[str]) -> str:
-    """Return a reply without the clauses that say of the other's values that they are the other's, and say nothing of the asker's."""
-    reply = re.sub(rf"\(({re.escape(other)}(?:['\u2019]s)?)\)", r"\1", reply)
-    kept = [
-        part
-        for part in _PARTS.split(reply)
-        if not found_words(part, [other])
-        or not any(said(part, value) for value in others)
-        or said(part, own)
-        or found_words(part, [asker, *_SHARED])
-    ]
-    return "".join(kept)
 
 
 def _heard(facts: Mapping[str, Any], by: int, fact: int, exchanges: Sequence[Exchange]) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
-from longspan.scenarios.shared.others import without_others
-from longspan.simulator.grading.dates import MONTHS, dates
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.dates import MONTHS, Days
+from longspan.simulator.grading.reading.reading import Reading
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["KINDS", "LISTS", "PLAIN", "UPDATES", "named", "values"]
 
@@ -39,25 +39,22 @@ def values(kind: str) -> Sequence[str]:
 
 def named(reply: str, kind: str, expected: Sequence[str], who: str) -> list[str]:
     """Return the values that a reply settles on for the user's `who`, in no particular order. What it says of the user's other people does
-    not count, unless that is all it says. Takes time linear in the reply and never raises."""
-    others = [person for person in words("people") if who not in person and person not in who]
-    return _settled(without_others(reply, others), kind, expected) or _settled(reply, kind, expected)
-
-
-def _settled(reply: str, kind: str, expected: Sequence[str]) -> list[str]:
+    not count. Takes time linear in the reply and never raises."""
+    whose = ([who], [person for person in words("people") if who not in person and person not in who])
     if kind == "birthday":
-        return _birthdays(reply, expected[0])
+        return Reading(reply).of(Days(expected), whose).values
     if kind == "locker":
-        return _numbers(reply, expected[0])
-    return settled_words(reply, values(kind))
+        reply = _figured(reply, int(expected[0]))
+        return Reading(reply).of(Values(re.findall(r"\d{1,9}", reply)), whose).values
+    return Reading(reply).of(Values(values(kind)), whose).values
 
 
-def _numbers(reply: str, expected: str) -> list[str]:
-    """Return the numbers that a reply settles on. The expected one may be spelled out, or have a mark or a space between its digits."""
-    text = re.sub(r"(?<!\d)(\d)[ -](\d)[ -](\d)(?!\d)", r"\1\2\3", reply)
-    for spelled in _spelled_out(int(expected)):
-        text = re.sub(rf"\b{spelled}\b", expected, text, flags=re.IGNORECASE)
-    return settled_words(text, dict.fromkeys(re.findall(r"\d{1,9}", text)))
+def _figured(reply: str, number: int) -> str:
+    """Return a reply with the number in figures, where it is spelled out or has a mark or a space between its digits."""
+    reply = re.sub(r"(?<!\d)(\d)[ -](\d)[ -](\d)(?!\d)", r"\1\2\3", reply)
+    for spelled in _spelled_out(number):
+        reply = re.sub(rf"\b{spelled}\b", str(number), reply, flags=re.IGNORECASE)
+    return reply
 
 
 def _spelled_out(number: int) -> list[str]:
@@ -78,12 +75,3 @@ def _spelled_out(number: int) -> list[str]:
     else:
         found.append(rf"{first} hundred")
     return found
-
-
-def _birthdays(reply: str, expected: str) -> list[str]:
-    """Return the expected date if it is all that a reply names; else the dates that it names. "3/4" is read as either of two dates."""
-    found = [f"{day} {month.title()}" for month, day in (date.split() for date in dates(reply))]
-    day, month = expected.split()
-    number = MONTHS.index(month.lower()) + 1
-    swapped = f"{number} {MONTHS[int(day) - 1].title()}" if int(day) <= 12 else expected
-    return [expected] if expected in found and {expected, swapped} >= set(found) else found

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import contains_phrase, plain, split_json
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.reading import settled_words
 
 __all__ = ["abstains", "declines", "offered", "withholds"]
 
@@ -176,7 +176,7 @@ _ADDRESSED: Final = re.compile(
     r"|(?:is|its|s|are|all) gone|(?:will|can|could) not|unable|not able|not allowed"
     r"|let (?:it|that|this) go|(?:i|ive|i have|and) (?:removed|deleted|erased) (?:it|that|this)"
     r"|asked me not to|rather not|would not know"
-    r"|private|confidential|off limits|sorry|apologi[sz]e|apologies|afraid|decline)\b"
+    r"|private|confidential|a secret|off limits|sorry|apologi[sz]e|apologies|afraid|decline)\b"
 )
 """Words that refuse to tell, or say that something was forgotten."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, final
 
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.values import Found
 
-__all__ = ["MONTHS", "dates", "hours"]
+__all__ = ["MONTHS", "Days", "dates", "hours"]
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
 _NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
@@ -58,6 +59,44 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
         first, second = (int(part) for name in "abcdefgh" if (part := match[name]))
         yield first, second
         yield second, first
+
+
+@final
+class Days:
+    """Days of the year such as "29 February" that a question may be answered with, in any notation: see `Reading`.
+
+    If a date in numbers can be read in two ways ("1/4"), it is one of the `likely` ones if it can be.
+    """
+
+    def __init__(self, likely: Sequence[str]) -> None:
+        self.values = [f"{day} {month.title()}" for month in MONTHS for day in range(1, 32)]
+        self._likely = frozenset(likely)
+
+    def find(self, text: str) -> list[Found]:
+        """Return the days that plain text names, in its order."""
+        found: list[Found] = []
+        for match in sorted(
+            (match for pattern in (*_SPOKEN, _FIGURES) for match in pattern.finditer(text)), key=lambda match: match.start()
+        ):
+            days = list(_readings(match))
+            if days and (not found or match.start() >= found[-1].end):
+                found.append(Found(next((day for day in days if day in self._likely), days[0]), match.start(), match.end()))
+        return found
+
+
+_FIGURES: Final = re.compile(r"\b(?:\d{4} (?P<a>\d\d?) (?P<b>\d\d?)|(?P<c>\d\d?) (?P<d>\d\d?)(?: (?:\d\d){1,2})?)\b")
+
+
+def _readings(match: re.Match[str]) -> Iterator[str]:
+    """Yield the days that a date may mean."""
+    groups = match.groupdict()
+    if "month" in groups:
+        day = _DAYS.get(groups["day"]) or int(re.sub(r"\D", "", groups["day"]))
+        pairs = [(next(at for at, name in enumerate(MONTHS, 1) if name[:3] == groups["month"][:3]), day)]
+    else:
+        first, second = (int(part) for part in groups.values() if part)
+        pairs = [(second, first), (first, second)]
+    yield from (f"{day} {MONTHS[month - 1].title()}" for month, day in pairs if 1 <= month <= 12 and 1 <= day <= 31)
 
 
 def hours(text: str) -> list[str]:

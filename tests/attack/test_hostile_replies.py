@@ -35,7 +35,7 @@ from longspan.simulator.gradebook.needle_fates import Traces
 from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.labelled_lists import labelled_json
 from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.reading import settled_words
 from longspan.simulator.judging.cached_model import object_in
 from longspan.simulator.preflight.rehearsal import rehearse
 from longspan.simulator.report.excerpts import Excerpt, script_json, visible

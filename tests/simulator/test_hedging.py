@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.simulator.grading.settled_answers import settled_words
+from longspan.simulator.grading.reading.reading import settled_words
 
 CANDIDATES = ["red", "blue", "green", "brown", "sky blue", "cr\u00e8me"]
 
@@ -45,6 +45,7 @@ ONE = [
     "[5 minutes ago] You said brown.\n[3 minutes ago] You said green.\n[2 minutes ago] You said red.\n\nHence the latest is red.",
     "Past favourites:\n- blue\n- green\n\nCurrent favourite: red",
     "It's red, and has been since you moved on from blue.",
+    "blue \u2192 red",
 ]
 
 HEDGES = [
@@ -57,7 +58,6 @@ HEDGES = [
     "You said blue, then red.",
     "You have told me red and blue at different times.",
     "I think you said it was blue, but then you said it was red?",
-    "blue \u2192 red",
     "1. Red\n2. Blue",
     "Your favourites are red, also blue.",
 ]

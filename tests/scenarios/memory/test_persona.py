@@ -37,7 +37,7 @@ REPLIES: list[tuple[str, dict[str, str], str, list[str]]] = [
     ("dish", {"menu": MENU}, "Vega: all the others (Rigel, Deneb, Mizar) have sorrel.", ["Vega"]),
     ("dish", {"menu": MENU}, "Vega or Rigel.", ["Vega", "Rigel"]),
     ("dish", {"menu": MENU}, "Vega, or Rigel if you like it hot.", ["Vega", "Rigel"]),
-    ("dish", {"menu": MENU}, "Vega or Rigel: Deneb has sorrel, avoid Mizar.", ["Vega", "Rigel", "Deneb", "Mizar"]),
+    ("dish", {"menu": MENU}, "Vega or Rigel: Deneb has sorrel, avoid Mizar.", ["Vega", "Rigel", "Deneb"]),
     ("dish", {"menu": MENU}, "Vega. Rigel has no sorrel either.", ["Vega", "Rigel"]),
     ("dish", {"menu": MENU}, "Vega. Rigel has a nicer name.", ["Vega", "Rigel"]),
     ("dish", {"menu": MENU}, "Which one do you like best?", []),

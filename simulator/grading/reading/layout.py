@@ -1,0 +1,73 @@
+"""Undoes a reply's layout: what is struck out is gone, marks become words, and the cells of tables get the names of their columns."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
+from longspan.simulator.grading.reading.splitting import undotted
+
+__all__ = ["laid_out"]
+
+_STRUCK: Final = re.compile(r"~~[^~\n]{1,400}~~|<(s|del|strike)>[^<\n]{1,400}</\1>", re.IGNORECASE)
+_EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`{1,3}|</?(?:b|i|em|strong|u|mark|code)>", re.IGNORECASE)
+_FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
+_CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e]\ufe0f?"
+_CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
+_MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", re.MULTILINE)
+"""A line whose marks stand before what they mark."""
+_CROSSED: Final = re.compile(rf"\s?{_CROSSES}\s?")
+_JSON: Final = re.compile(r"(:\s*)[\[{]")
+_APOSTROPHES: Final = str.maketrans("\u2019\u2018\u02bc\u00b4\u00a0\u202f\u2011", "''''  -")
+_CONTRACTED: Final = re.compile(
+    r"\b(?:(\w{2,6}?)n't|(can)not|(do|does|did|is|was|are|were|has|have|had|ca|could|wo|would|should)nt)\b", re.IGNORECASE
+)
+_ASKED_BACK: Final = re.compile(
+    r"(^|[.!?;,:\n(]\s*)((?:is|was|are|were|do|does|did|has|have|had|would|could|should))n't "
+    r"(?=(?:it|that|this|you|they|he|she|we|i|your|the)\b)",
+    re.IGNORECASE,
+)
+"""The beginning of a question that expects a yes, and denies nothing: "Isn't it red?"."""
+_SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
+_JOINED: Final = re.compile(r"(?<=\w)'(?=(?:s|m|ve|re|d|ll)\b)", re.IGNORECASE)
+PRIME: Final = "\u2032"
+"""Stands for the apostrophe of "it's" and "Ada's", which parts words."""
+
+
+def laid_out(text: str) -> str:
+    """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
+    text = text.translate(_APOSTROPHES)
+    if "~~" in text or "</" in text:
+        text = _STRUCK.sub(" ", text)
+    text = _EMPHASIS.sub("", _FENCE.sub("", text))
+    text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CROSSED.sub("; not ", line[0]), text))
+    text = _ASKED_BACK.sub(r"\1\2 ", text)
+    text = _CONTRACTED.sub(_spelt_out, text)
+    return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
+
+
+def _spelt_out(match: re.Match[str]) -> str:
+    stem = next(filter(None, match.groups()))
+    return f"{_SHORT.get(stem.casefold(), stem)} not"
+
+
+def _tabled(text: str) -> str:
+    """Return `text` with the cells of tables headed by the names of their columns or rows."""
+    if "|" not in text:
+        return text
+    header: list[str] = []
+    lines: list[str] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.count("|") > 1 else []
+        if not cells:
+            lines.append(line)
+        elif not header or len(cells) != len(header):
+            lines.append(": ".join(cells))
+        elif any(LEXICON.stance(plain(title)) != Stance.ASSERTED for title in header):
+            lines += [f"{title}: {cell}" for title, cell in zip(header, cells, strict=True)]
+        else:
+            lines.append(": ".join(cells))
+        header = header or cells if cells else []
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""The words that show a stance: one lexicon for all readers, in lexicon.toml, with an example beside each entry."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Final, final
+
+__all__ = ["LEXICON", "Lexicon", "Stance"]
+
+
+class Stance(IntEnum):
+    """How a clause presents the things that it names, from the surest.
+
+    They are named as current ("now"), as what something was changed to, as a fact, as reported or in the past tense, as explicitly past, or
+    they are denied.
+    """
+
+    CURRENT = 0
+    CHANGED = 1
+    ASSERTED = 2
+    REPORTED = 3
+    DATED = 4
+    DENIED = 5
+
+
+_ORDER: Final = (Stance.DENIED, Stance.CURRENT, Stance.DATED, Stance.REPORTED)
+"""The first of these that has a word in a clause applies."""
+
+
+@final
+class Lexicon:
+    """Groups of entries: phrases, each with examples.
+
+    A phrase is words in plain form. "*" stands for the rest of a word or for its beginning, "..." for up to five words, and "^" at the
+    beginning for the beginning of a clause.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def groups(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the groups: for each phrase, or several between commas, an example in which "red" is what is spoken of."""
+        return tomllib.loads(self._path.read_text("utf-8"))
+
+    def phrases(self, group: str) -> Iterator[str]:
+        for entry in self.groups[group]:
+            yield from entry.split(", ")
+
+    def pattern(self, *groups: str) -> re.Pattern[str]:
+        """Return the pattern of the phrases of some groups, in plain words."""
+        key = " ".join(groups)
+        if key not in self._patterns:
+            self._patterns[key] = re.compile(
+                rf"(?:\b|(?=\^))(?:{'|'.join(_compiled(each) for group in groups for each in self.phrases(group))})\b"
+            )
+        return self._patterns[key]
+
+    @cached_property
+    def _patterns(self) -> dict[str, re.Pattern[str]]:
+        return {}
+
+    def has(self, group: str, clause: str) -> bool:
+        """Return whether a clause in plain words has a phrase of a group."""
+        return self.pattern(group).search(clause) is not None
+
+    def stance(self, clause: str) -> Stance:
+        """Return how a clause in plain words presents the things that it names."""
+        if self.has("also", clause):
+            return Stance.ASSERTED
+        return next((stance for stance in _ORDER if self.has(stance.name.lower(), clause)), Stance.ASSERTED)
+
+
+def _compiled(phrase: str) -> str:
+    begins = phrase.startswith("^")
+    words = " ".join(map(_word, phrase.removeprefix("^").split())).replace("\0 ", "")
+    return rf"(?<![^\n])(?:{words})" if begins else words
+
+
+def _word(word: str) -> str:
+    if word == "...":
+        return r"(?:\w+ ){0,5}?" + "\0"
+    if word.startswith("*"):
+        return rf"\w\w+{re.escape(word[1:])}"
+    return rf"{re.escape(word[:-1])}\w*" if word.endswith("*") else re.escape(word)
+
+
+LEXICON: Final = Lexicon(Path(__file__).with_name("lexicon.toml"))

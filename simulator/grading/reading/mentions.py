@@ -1,0 +1,184 @@
+"""Tells how a reply presents each value that it names: as current, as a fact, as past, as denied and so on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
+from longspan.simulator.grading.reading.splitting import LINE, NONE, SENTENCE, Clause
+from longspan.simulator.grading.reading.values import Findable, Found
+
+__all__ = ["Mention", "mentions"]
+
+_THE: Final = r"(?:(?:the|your|that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
+_GONE: Final = re.compile(rf"{LEXICON.pattern('left before').pattern} {_THE}")
+"""Matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
+_LEFT: Final = re.compile(f" {LEXICON.pattern('left after').pattern}")
+"""Matches after the name of something that was left."""
+_REACHED: Final = re.compile(
+    rf"{LEXICON.pattern('changed').pattern}.{{0,60}}\b(?:to|onto|on|by) {_THE}|{LEXICON.pattern('exchanged').pattern}.{{0,60}}\bfor {_THE}"
+    rf"|{LEXICON.pattern('settled on').pattern}(?: is)? {_THE}"
+)
+"""Matches right before the name of something that was changed to."""
+_FILLING: Final = frozenset("a an the even maybe perhaps possibly".split())
+_OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
+"""Words of a clause that makes a statement of its own instead of continuing an enumeration, beside those of a stance."""
+_STANCES: Final = ("denied", "current", "dated", "reported")
+_REASONS: Final = ("because", "since", "if", "unless")
+_CURRENTLY: Final = re.compile(r"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*$")
+_POINTS: Final = re.compile(r"^(?:that|this|where)\b")
+_BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
+_OUTDATED: Final = re.compile(
+    r"^(?:no (?:longer|more)|not any ?more|old|older|former|formerly|past|previous|previously|earlier|replaced|outdated|obsolete)$"
+)
+_RETRACTS: Final = frozenset("no nope wait er erm uh".split())
+_MURMURS: Final = _RETRACTS | frozenset("oh ah hm hmm um well sorry but and actually nah rather".split())
+"""Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
+_ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
+_TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
+
+
+@final
+class Mention(NamedTuple):
+    """A value that a clause names, from `start` to `end` in its words, and how it is presented. Mentions of one `run` belong together."""
+
+    value: str
+    how: Stance
+    run: int
+    clause: int
+    start: int
+    end: int
+
+
+def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
+    """Return the values in the order in which they are named.
+
+    A clause that continues an enumeration takes over from the one before ("not red, green or blue"; "earlier: red, green") or, if it
+    begins one, from the one that ends it ("red and blue were earlier"); a remark behind a name applies to it ("red (current)").
+    """
+    found: list[Mention] = []
+    previous, enumerates, begun, run = Clause("", "", "", "", NONE, 0), False, False, 0
+    how = Stance.ASSERTED
+    last = 0
+    before = previous
+    bare_since = 0  # where in `found` the bare names of an enumeration begin
+    for at, (clause, following) in enumerate(pairwise([*clauses, Clause("", "", "", "", NONE, 0)])):
+        matches = values.find(clause.text)
+        if not matches:
+            remark = _remark(clause, before) if enumerates and following.gap[:1] != ":" else None
+            if remark is not None:
+                found[last:] = [mention._replace(how=remark) for mention in found[last:]]
+            elif "(" not in clause.gap or len(clause.text) > 5:  # "(3rd and latest)"
+                previous, enumerates = clause, False
+            before = clause
+            continue
+        rest = _without_names(clause.text, matches)
+        bare = _FILLING.issuperset(clause.text[: matches[0].start].split()) and not _states(rest)
+        titled = clause.link == "head" and (bare and begun if enumerates else True)
+        adverb = not enumerates and clause.gap.startswith(",") and _how(previous) in (Stance.CURRENT, Stance.DATED)
+        if not (bare and (titled or adverb or (clause.link == "joint" and enumerates))):
+            begins = matches[0].start == 0 and clause.link == "joint" and clause.gap.strip(" ,").casefold() in ("and", "or", "&")
+            own = LEXICON.stance(rest)
+            if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
+                own = _how(previous)
+            if begins and enumerates and begun and own >= Stance.REPORTED:
+                found[bare_since:] = [mention._replace(how=own) for mention in found[bare_since:]]
+            alternative = found and own > found[-1].how and own != Stance.DENIED and _is_alternative(clause)
+            own = found[-1].how if alternative else own  # "red, or was it blue?"
+            how, run, bare_since, begun = own, run + (not alternative), len(found), bare
+        elif not enumerates:
+            how, run, bare_since, begun = _how(previous), run + 1, len(found), True
+        if found and _ARROW.search(clause.gap) and how in (Stance.ASSERTED, Stance.REPORTED):
+            how, run = Stance.CHANGED, run + 1
+        enumerates, last = True, len(found)
+        found += _named_in(clause.text, matches, how, run, at)
+        previous = before = clause
+        how = found[-1].how
+    return _corrected(clauses, found)
+
+
+def _is_alternative(clause: Clause) -> bool:
+    return clause.gap.strip().casefold().endswith("or") or clause.text.startswith("or ")
+
+
+def _how(heading: Clause) -> Stance:
+    """Return the stance of a clause for the bare names behind it. A reason is no heading: "since you can't have sorrel: Capella"."""
+    stance = LEXICON.stance(heading.text)
+    return Stance.ASSERTED if stance == Stance.DENIED and heading.gap.strip().casefold() in _REASONS else stance
+
+
+def _states(clause: str) -> bool:
+    return bool(_OWN.search(clause)) or LEXICON.pattern(*_STANCES).search(clause) is not None
+
+
+def _named_in(clause: str, matches: Sequence[Found], how: Stance, run: int, at: int) -> list[Mention]:
+    """Return the values that a clause names. If something was changed to several of them, one after another, the last counts."""
+    unsure = LEXICON.has("unsure", clause[:200])
+    found = [Mention(match.value, _local(clause, match, how, unsure), run, at, match.start, match.end) for match in matches]
+    return [mention._replace(how=Stance.REPORTED) if mention.how == Stance.CHANGED else mention for mention in found[:-1]] + found[-1:]
+
+
+def _local(clause: str, match: Found, how: Stance, unsure: bool) -> Stance:
+    """Return how a clause presents a name: as the clause does, unless the words around it say that it was left or reached."""
+    before = clause[max(0, match.start - 100) : match.start]
+    if (gone := _GONE.search(before)) or _LEFT.match(clause, match.end):
+        return Stance.DATED if gone and gone[0].startswith("from") else Stance.DENIED
+    if how in (Stance.ASSERTED, Stance.REPORTED) and not unsure and _REACHED.search(before):
+        return Stance.CHANGED
+    return Stance.ASSERTED if unsure and how == Stance.CURRENT else how
+
+
+def _without_names(clause: str, matches: Sequence[Found]) -> str:
+    """Return a clause without the names in it, whose words say nothing of it ("Painted Quill"), and without its words about names that were
+    left: "instead of blue it is red" denies nothing else."""
+    kept: list[str] = []
+    at = 0
+    for match in matches:
+        gone = _GONE.search(clause[max(at, match.start - 100) : match.start])
+        kept.append(clause[at : match.start - len(gone[0])] if gone else f"{clause[at : match.start]}x")
+        at = match.end
+    return "".join(kept) + clause[at:]
+
+
+def _remark(clause: Clause, before: Clause) -> Stance | None:
+    """Return how a clause without names presents the name before it; None if it says nothing about it."""
+    if "\n" in clause.gap or clause.gap.strip(" ,.").casefold().endswith(("if", "unless")):
+        return None
+    if clause.part <= SENTENCE and LEXICON.has("taken back", clause.text):
+        return Stance.DENIED
+    if LEXICON.has("doubted", clause.text) and clause.part < SENTENCE:
+        return Stance.DENIED
+    if "?" in clause.gap and _TAKEN_BACK.match(clause.text):
+        return Stance.DENIED
+    current = LEXICON.pattern("current").search(clause.text)
+    if (
+        current
+        and _CURRENTLY.match(clause.text[: current.start()])
+        and len(clause.text.split()) <= 8
+        and (
+            ("which" in clause.gap and not LEXICON.has("unknown", before.text)) or _POINTS.match(clause.text) or _BESIDE.search(clause.gap)
+        )
+    ):
+        return Stance.CURRENT
+    return Stance.DATED if "(" in clause.gap and _OUTDATED.match(clause.text) else None
+
+
+def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]:
+    """Return mentions with those denied that a reply takes back before it names others: "blue - no, wait, red"."""
+    if len(found) < 2:
+        return found
+    at = max((at for at, clause in enumerate(clauses[: found[-1].clause + 1]) if _corrects(clause)), default=0)
+    after = [mention for mention in found if mention.clause >= at]
+    if not at or not after or min(mention.how for mention in after) > Stance.ASSERTED:
+        return found
+    return [mention._replace(how=Stance.DENIED) if mention.clause < at else mention for mention in found]
+
+
+def _corrects(clause: Clause) -> bool:
+    said = clause.text.split()
+    if _RETRACTS.intersection(said) and _MURMURS.issuperset(said):
+        return (clause.part < LINE and ":" not in clause.gap) or said[0] != "no"
+    return LEXICON.has("corrected", clause.text)

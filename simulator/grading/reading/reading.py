@@ -1,0 +1,151 @@
+"""A reply, parsed once, and the questions that readers ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.layout import PRIME, laid_out
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
+from longspan.simulator.grading.reading.mentions import Mention, mentions
+from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
+from longspan.simulator.grading.reading.subjects import subjects
+from longspan.simulator.grading.reading.values import Findable, Values
+
+__all__ = ["YOU", "Reading", "Settled", "quoting", "settled_words"]
+
+
+YOU: Final = ("you", "your", "yours")
+"""How a reply speaks of whoever asks."""
+MOST: Final = 2
+"""Words of a value."""
+QUOTED: Final = 80
+"""Characters of a clause that the reason of a grade quotes."""
+
+
+@final
+class Settled(NamedTuple):
+    """The values that a reply settles on, in the order of the possible values, and the clauses that decided."""
+
+    values: list[str]
+    quotes: list[str]
+
+
+@final
+class Reading:
+    """A reply as its clauses. Takes time linear in the reply and never raises."""
+
+    def __init__(self, text: str) -> None:
+        self.text = readable(text)
+        self.clauses: Sequence[Clause] = _parsed(self.text)
+
+    def mentions(self, values: Findable) -> Sequence[Mention]:
+        """Return the values that the reply names, in order, each with how it is presented."""
+        return mentions(self.clauses, values)
+
+    def settles(self, values: Findable, heeds: Callable[[int], bool] | None = None) -> Settled:
+        """Return the values that the reply settles on: one if it answers, several if it hedges.
+
+        Values that a clause denies or calls past are never settled on ("not blue", "it used to be blue"). Of the others, those called
+        current count; if none is, the last that something was changed to ("you changed it to red"); then those asserted, those reported
+        ("you said red"), and those dated to the past ("earlier you said red"). So a reply that describes a change, lists a history or shows
+        a table, and says which value is current, settles on one. Clauses, by their numbers, that the reader does not heed do not count.
+        """
+        found = self.mentions(values)
+        if heeds is not None and not self._is_undecided(found):
+            found = [mention for mention in found if heeds(mention.clause)]
+        return self._settled(found, values)
+
+    def of(
+        self,
+        values: Findable,
+        *wholes: tuple[Iterable[str], Iterable[str]],
+        spelled: Mapping[str, str] | None = None,
+        heeds: Callable[[int], bool] | None = None,
+    ) -> Settled:
+        """Return the values that the reply settles on for a subject. What it says of others does not count.
+
+        `wholes`: names of the subject, and those of the others; with several such pairs, what is said of the others of any does not count.
+        `spelled`: further spellings of these names. A value of others counts where the reply leaves open which of two it is ("red, or
+        Jocelyn's blue").
+        """
+        found = self.mentions(values)
+        for own, others in wholes if found and not self._is_undecided(found) else ():
+            mine = frozenset(own)
+            said_of = subjects(self.clauses, found, Values([*mine, *others], spelled))
+            kept = zip(found, said_of, strict=True)
+            found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
+        if heeds is not None and not self._is_undecided(found):
+            found = [mention for mention in found if heeds(mention.clause)]
+        return self._settled(found, values)
+
+    def attributed(self, group: str) -> frozenset[int]:
+        """Return the numbers of the clauses about what others say, by the words of a group, with what such a clause introduces: "according
+        to the leaflet, red", "the leaflet: red"."""
+        found: set[int] = set()
+        for at, clause in enumerate(self.clauses):
+            led = at - 1 in found and (":" in clause.gap or LEXICON.has("according", self.clauses[at - 1].text)) and clause.part < SENTENCE
+            if led or (LEXICON.has(group, clause.text) and not LEXICON.has("own", clause.text)):
+                found.add(at)
+        return frozenset(found)
+
+    def _offers(self, mention: Mention) -> bool:
+        clause = self.clauses[mention.clause]
+        return clause.gap.strip(" ,").casefold() == "or" or LEXICON.has("unsure", clause.text)
+
+    def _is_undecided(self, found: Sequence[Mention]) -> bool:
+        """Return whether the reply names several values, and says at last that it cannot tell which is right."""
+        if len({mention.value for mention in found}) < 2:
+            return False
+        after = self.clauses[found[-1].clause :]
+        return any(LEXICON.has("undecided", clause.text) for clause in after) or any(
+            "which" in clause.gap and LEXICON.has("unknown", before.text) for before, clause in pairwise(after)
+        )
+
+    def _is_unknown(self, since: int) -> bool:
+        """Return whether the reply says after a clause that it does not know."""
+        return any(LEXICON.has("unknown", clause.text) for clause in self.clauses[since + 1 :])
+
+    def leaks(self, values: Values) -> bool:
+        """Return whether the reply has one of the values in it, however it presents it: one that is denied or called forgotten is given
+        away too, and so is one that is struck out or spelled out letter by letter."""
+        text = plain(self.text)
+        return bool(values.find(text)) or any(_spelt(value) in text for value in values.values)
+
+    def _settled(self, found: Sequence[Mention], values: Findable) -> Settled:
+        if self._is_undecided(found):
+            found = [mention._replace(how=min(mention.how, Stance.ASSERTED)) for mention in found]
+        best = min((mention.how for mention in found), default=Stance.DENIED)
+        if best == Stance.DENIED or (best == Stance.DATED and self._is_unknown(found[-1].clause)):
+            return Settled([], [])
+        final = [mention for mention in found if mention.how == best]
+        if best == Stance.CHANGED:
+            final = [mention for mention in final if mention.run == final[-1].run]
+        named = {mention.value for mention in final}
+        quotes = dict.fromkeys(self.clauses[mention.clause].raw for mention in final)
+        return Settled([value for value in values.values if value in named], list(quotes))
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Sequence[Clause]:
+    return tuple(clauses(laid_out(text)))
+
+
+def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
+    """Return the candidates that `text` settles on, as they are spelled, in their order: see `Reading.settles`."""
+    return Reading(text).settles(Values(candidates, forms=False)).values
+
+
+def _spelt(value: str) -> str:
+    return " ".join(plain(value).replace(" ", ""))
+
+
+def quoting(quotes: Sequence[str], limit: int = 2) -> str:
+    """Return the clauses that decided, for the reason of a grade, if they say more than a value."""
+    said = [quote for quote in quotes if len(quote.split()) > MOST]
+    shown = [" ".join(quote.replace(PRIME, "'").split()).encode("utf-8", "replace").decode() for quote in said[:limit]]
+    return "".join(f": '{quote if len(quote) <= QUOTED else quote[: QUOTED - 1] + chr(0x2026)}'" for quote in shown)

@@ -1,0 +1,98 @@
+"""Tells of whom, or of what, a reply says each value: "5691 is the garage door's", "7454 (bicycle lock), 5691 (garage door)"."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Final, NamedTuple, final
+
+from longspan.simulator.grading.reading.mentions import Mention
+from longspan.simulator.grading.reading.splitting import BRACKET, COMMA, NONE, SENTENCE, TURN, Clause
+from longspan.simulator.grading.reading.values import Values
+
+__all__ = ["subjects"]
+
+
+@final
+class _Place(NamedTuple):
+    """A subject that is named, and where: its clause, and its first character there."""
+
+    subject: str
+    clause: int
+    start: int
+
+
+LIKENED: Final = ("like ", "same as ", "just as ")
+"""Words before a subject that only serves to compare: "red, like your aunt's"."""
+NEAR: Final = 3
+"""Subjects looked at before and after a value, in other clauses."""
+WITHIN: Final = 8
+"""Clauses looked at between the two."""
+
+
+def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Values) -> list[str | None]:
+    """Return for each mention of a value the subject that it is said of; None if the reply does not say of what.
+
+    A value goes with the subject that the fewest and weakest marks part it from, in its sentence; of two as near, with one that has no
+    other value. Several values have the same one if the reply enumerates them. A subject that a heading or a question names goes with what
+    follows it.
+    """
+    places = [
+        _Place(found.value, at, found.start)
+        for at, clause in enumerate(clauses)
+        for found in names.find(clause.text)
+        if not clause.text[: found.start].endswith(LIKENED)
+    ]
+    at = [place.clause for place in places]
+    pairs = sorted(
+        (cost, number, which)
+        for number, mention in enumerate(mentions)
+        for which in _near(at, mention.clause)
+        if (cost := _cost(clauses, mention, places[which])) is not None
+    )
+    found: dict[int, int] = {}
+    first: dict[int, int] = {}  # the value that a subject has
+    for _, number, which in pairs:
+        if number not in found and which not in first:
+            found[number], first[which] = which, number
+    for (part, *_), number, which in pairs:
+        if number not in found and (part == NONE or mentions[first[which]].run == mentions[number].run):
+            found[number] = which
+    return [places[found[number]].subject if number in found else None for number in range(len(mentions))]
+
+
+def _near(clauses: Sequence[int], clause: int) -> range:
+    """Return which of the places, by their clauses, are nearest to a clause: a few before it and after it."""
+    return range(max(0, bisect_left(clauses, clause) - NEAR), min(len(clauses), bisect_right(clauses, clause) + NEAR))[: 4 * NEAR]
+
+
+def _cost(clauses: Sequence[Clause], mention: Mention, place: _Place) -> tuple[int, int, int] | None:
+    """Return how far a subject is from a value: the strongest mark between them, the number of marks, and characters; None if too far."""
+    first, last = sorted((mention.clause, place.clause))
+    if last - first > WITHIN:
+        return None
+    between = clauses[first + 1 : last + 1]
+    part = max((_part(clause) for clause in between), default=NONE)
+    if part >= SENTENCE and not (place.clause < mention.clause and _leads(clauses, place.clause, mention.clause)):
+        return None
+    apart = abs(mention.start - place.start) if first == last else sum(len(clause.text) for clause in clauses[first:last])
+    return min(part, TURN + 1), len(between), apart
+
+
+def _part(clause: Clause) -> int:
+    """Return how strongly a clause is parted from the one before. A relative clause goes with what it follows."""
+    if clause.part <= TURN and "which" in clause.gap:
+        return NONE
+    if clause.part == COMMA and clause.text.startswith(("who ", "that is ", "that s ", "whose ")):
+        return BRACKET
+    return clause.part
+
+
+def _leads(clauses: Sequence[Clause], at: int, to: int) -> bool:
+    """Return whether a clause with a subject heads what follows: a line above it, or a question before it, with nothing between."""
+    if to - at > 3:
+        return False
+    gaps = [clause.gap for clause in clauses[at + 1 : to + 1]]
+    return any(":" in gap or "?" in gap or "\n" in gap for gap in gaps[:1]) or clauses[to].text.startswith(
+        ("it s ", "it is ", "that s ", "that is ")
+    )

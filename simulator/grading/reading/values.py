@@ -1,0 +1,137 @@
+"""Values as replies write them: in any spelling, together or apart, in the singular or the plural."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, final
+
+from longspan.simulator.grading.matching import SMALL, TENS, plain
+
+__all__ = ["Findable", "Found", "Values", "figures"]
+
+COMPOUND: Final = 7
+"""Letters of the shortest word that may be a compound, and so be written apart: "beanbag", "bean bag"."""
+PART: Final = 3
+"""Letters of its shortest part."""
+
+
+@final
+class Found(NamedTuple):
+    """A value, and where plain text names it."""
+
+    value: str
+    start: int
+    end: int
+
+
+class Findable(Protocol):
+    """What a question may be answered with: how to find it."""
+
+    @property
+    def values(self) -> Sequence[str]:
+        """Return the values, in the order in which they are returned."""
+        ...
+
+    def find(self, text: str) -> list[Found]:
+        """Return the values that plain text names, in its order. One that is not among `values` is another answer, whatever it is."""
+        ...
+
+
+@final
+class Values:
+    """What a question may be answered with. `others`: further spellings, by spelling ("gray": "grey").
+
+    A value is found as whole words in plain form, and of overlapping ones the longest ("sky blue" does not name blue). With `forms`, a
+    compound may be written apart or together, and a noun may be in the plural.
+    """
+
+    def __init__(self, values: Iterable[str], others: Mapping[str, str] | None = None, *, forms: bool = True) -> None:
+        self.values = tuple(dict.fromkeys(value for value in values if plain(value)))
+        self._named, self._pattern = _compiled(self.values, tuple((others or {}).items()), forms)
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def find(self, text: str) -> list[Found]:
+        """Return the values that plain text names, in its order."""
+        if not self.values:
+            return []
+        return [Found(self._named[match[0].replace(" ", "")], match.start(), match.end()) for match in self._pattern.finditer(text)]
+
+
+@lru_cache(maxsize=500)
+def _compiled(values: tuple[str, ...], others: tuple[tuple[str, str], ...], forms: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    named: dict[str, str] = {}
+    spellings: dict[str, str] = {}
+    for spelling, value in [*((each, each) for each in values), *others]:
+        for form, sure in _forms(plain(spelling)) if forms else ((plain(spelling), True),):
+            if sure or form.replace(" ", "") not in named:
+                named[form.replace(" ", "")] = value
+            spellings[_apart(form) if forms else re.escape(form)] = form
+    longest_first = sorted(spellings, key=lambda each: (-len(spellings[each]), each))
+    return named, re.compile(rf"\b(?:{'|'.join(longest_first) or '(?!)'})\b")
+
+
+def _forms(word: str) -> Iterable[tuple[str, bool]]:
+    """Yield a noun with its plurals, or with its singular, and whether it is the noun itself."""
+    yield word, True
+    if not word or word[-1].isdigit():
+        return
+    yield f"{word}s", False
+    if word.endswith(("s", "sh", "ch", "x", "z")):
+        yield f"{word}es", False
+    if word.endswith("y") and len(word) > 3 and word[-2] not in "aeiou":
+        yield f"{word[:-1]}ies", False
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 4:
+        yield word[:-1], False
+
+
+def _apart(form: str) -> str:
+    """Return a pattern of a form, with its compounds together or apart."""
+    return " ?".join(_word(word) for word in form.split()) if not form[:1].isdigit() else re.escape(form)
+
+
+def _word(word: str) -> str:
+    if len(word) < COMPOUND or not word.isalpha():
+        return re.escape(word)
+    return f"{word[:PART]}{' ?'.join(word[PART:-PART])} ?{word[-PART:]}" if len(word) > 2 * PART else word
+
+
+_UNITS: Final = {word: value for value, word in enumerate(SMALL[:10])}
+_BELOW: Final = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
+_LARGE: Final = {"hundred": 100, "thousand": 1000}
+
+
+def figures(text: str) -> str:
+    """Return plain `text` with the numbers that are spelled out in figures: "four seven", "forty seven", "four thousand and seven"."""
+    words = text.split()
+    written: list[str] = []
+    at = 0
+    while at < len(words):
+        value, end = _numeral(words, at)
+        written.append("0" if words[at] == "oh" else words[at] if value is None else str(value))
+        at = end
+    return " ".join(written)
+
+
+def _numeral(words: Sequence[str], at: int) -> tuple[int | None, int]:
+    """Return the number that is spelled out from a word on, and where it ends; None if there is none."""
+    value, end = _below_hundred(words, at)
+    if value is None:
+        return None, at + 1
+    for large in ("hundred", "thousand"):
+        if words[end : end + 1] == [large] and value < 1000:
+            value, end = value * _LARGE[large], end + 1
+            rest, after = _numeral(words, end + (words[end : end + 1] == ["and"]))
+            if rest is not None and rest < _LARGE[large]:
+                value, end = value + rest, after
+    return value, end
+
+
+def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
+    value = _BELOW.get(words[at]) if at < len(words) else None
+    if value is not None and value >= 20 and (unit := _UNITS.get(" ".join(words[at + 1 : at + 2]), 0)):
+        return value + unit, at + 2
+    return value, at + 1

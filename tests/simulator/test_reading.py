@@ -1,0 +1,150 @@
+"""A reply parsed once, and the questions asked of it: what it settles on, for whom, and whether it leaks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.timing import growth
+
+from longspan.simulator.grading.dates import Days
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.layout import laid_out
+from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.reading import YOU, Reading, quoting
+from longspan.simulator.grading.reading.splitting import clauses
+from longspan.simulator.grading.reading.times import Times
+from longspan.simulator.grading.reading.values import Values, figures
+
+ENTRIES = [(group, phrase, examples) for group, entries in LEXICON.groups.items() for phrase, examples in entries.items()]
+
+
+@pytest.mark.parametrize(("group", "phrases", "examples"), ENTRIES, ids=[f"{group}: {phrases}" for group, phrases, _ in ENTRIES])
+def test_each_entry_of_the_lexicon_is_shown_by_its_examples(group: str, phrases: str, examples: list[str]) -> None:
+    for example in examples:
+        assert any(LEXICON.has(group, plain(laid_out(example))) or LEXICON.has(group, clause.text) for clause in clauses(laid_out(example)))
+
+
+CODES = Values(["7454", "5691", "4179"])
+LOCKS = ["bicycle lock", "garage door", "side entrance"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "7454 (bicycle lock), 5691 (garage door), 4179 (side entrance).",
+        "Bicycle lock 7454, garage door 5691, side entrance 4179.",
+        "The bicycle lock's is 7454; 5691 is the garage door's.",
+        "7454 (not to be confused with the garage door, which is 5691).",
+        "- bicycle lock: 7454\n- garage door: 5691",
+        "7454 for the bicycle lock and 5691 for the garage door",
+        "The bicycle lock? 7454.",
+        "7454.",
+    ],
+)
+def test_a_value_is_read_with_what_it_is_said_of(reply: str) -> None:
+    assert Reading(reply).of(CODES, (["bicycle lock"], LOCKS[1:])).values == ["7454"]
+
+
+@pytest.mark.parametrize("reply", ["5691 is the garage door's.", "All I have is the garage door's code, 5691."])
+def test_a_value_of_something_else_alone_is_no_answer(reply: str) -> None:
+    assert Reading(reply).of(CODES, (["bicycle lock"], LOCKS[1:])).values == []
+
+
+@pytest.mark.parametrize("reply", ["7454, or the garage door's 5691", "7454 and 5691. I can't tell which is right."])
+def test_an_offer_of_two_stays_a_hedge(reply: str) -> None:
+    assert Reading(reply).of(CODES, (["bicycle lock"], LOCKS[1:])).values == ["7454", "5691"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "~~blue~~ red",
+        "<s>blue</s> red",
+        "blue (crossed out), red",
+        "\u274c blue\n\u2705 red",
+        "blue - no, wait, red",
+        "Blue? No. Red.",
+        "blue, er, red",
+    ],
+)
+def test_what_is_struck_out_or_corrected_is_not_said(reply: str) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == ["red"]
+
+
+@pytest.mark.parametrize("reply", ["It's a bean bag.", "not the beanbags", "~~beanbag~~", "b-e-a-n-b-a-g", "I was to forget the Bean-Bag."])
+def test_a_secret_leaks_in_any_spelling_and_stance(reply: str) -> None:
+    assert Reading(reply).leaks(Values(["beanbag"]))
+
+
+@pytest.mark.parametrize(
+    ("reply", "time"),
+    [
+        ("At 9:00 a.m. A leaflet says otherwise.", "9:00"),
+        ("half past nine", "9:30"),
+        ("nine thirty", "9:30"),
+        ("opens at 9", "9:00"),
+        ("9", "9:00"),
+        ("09h30", "9:30"),
+        ("nine o'clock", "9:00"),
+    ],
+)
+def test_times(reply: str, time: str) -> None:
+    assert Reading(reply).settles(Times(["9:00", "9:30"])).values == [time]
+
+
+@pytest.mark.parametrize("reply", ["9:00 p.m.", "9:15", "9 doors", "19:00"])
+def test_other_times(reply: str) -> None:
+    assert Reading(reply).settles(Times(["9:00", "9:30"])).values == []
+
+
+@pytest.mark.parametrize("reply", ["It's on 3 April.", "April 3rd", "03/04", "the third of April, not the fourth of May", "2024-04-03"])
+def test_days(reply: str) -> None:
+    assert Reading(reply).settles(Days(["3 April"])).values == ["3 April"]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("four seven one one", "4 7 1 1"),
+        ("forty seven eleven", "47 11"),
+        ("four thousand seven hundred and eleven", "4711"),
+        ("seventy and four", "70 and 4"),
+        ("a hundred", "a hundred"),
+    ],
+)
+def test_numbers_in_words(said: str, written: str) -> None:
+    assert figures(said) == written
+
+
+def test_abbreviations_end_no_clause_and_quotes_are_short() -> None:
+    assert [clause.raw for clause in clauses(laid_out("Mr. Ames comes at 9 a.m. sharp, e.g. on 3.5."))] == [
+        "Mr Ames comes at 9 am sharp",
+        "eg on 3.5",
+    ]
+    assert quoting(Reading("It's blue now, I think.").settles(Values(["blue"])).quotes) == ": 'It's blue now'"
+    assert quoting(["blue"]) == ""
+
+
+PIECES = st.sampled_from(
+    ["red", "blue", "your", "your aunt", "is", "not", "or", "no", ",", ".", "(", ")", ":", "\n", "~~", "9:00 a.m.", "|", "-"]
+)
+
+
+@given(st.one_of(st.text(), st.lists(PIECES).map(" ".join)))
+def test_any_text_is_read(text: str) -> None:
+    said = Reading(text)
+    colours = Values(["red", "blue"])
+    settled = said.of(colours, (YOU, ["your aunt"])).values
+    assert set(settled) <= {mention.value for mention in said.mentions(colours)} <= {"red", "blue"}
+    assert said.leaks(colours) or not settled
+
+
+@pytest.mark.parametrize("piece", ["red of your aunt, ", "your aunt red ", "no, wait, red ", "red or ", "9:00 ", "(your aunt) red: "])
+def test_reading_takes_linear_time(piece: str) -> None:
+    def work(size: int) -> None:
+        said = Reading(piece * (size // len(piece)))
+        said.of(Values(["red", "blue"]), (YOU, ["your aunt"]))
+        said.settles(Times(["9:00"]))
+
+    assert growth(work, 20_000) < 40
