@@ -6,45 +6,36 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, final
+from typing import Annotated, Any, ClassVar, Final, final
 
 from pydantic import Field, model_validator
 
 from longspan.scenarios.histories import made_up
 from longspan.scenarios.histories.asking import AskedQuestion, Wording, ask, chance, first_option
 from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, ceiling
+from longspan.scenarios.histories.delivery import DELIVERIES, Delivery, DeliveryName
 from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, graded
 from longspan.scenarios.histories.history import History, Question
 from longspan.scenarios.histories.loading import load
+from longspan.scenarios.histories.picked import PickedHistory, PickedQuestion
 from longspan.scenarios.histories.summaries import figures, labels, tables_of
-from longspan.scenarios.histories.telling import Told, as_text, between_people, digest, places, tell, written
+from longspan.scenarios.histories.telling import digest
 from longspan.scenarios.histories.token_f1 import locomo_gold
-from longspan.scenarios.shared.digests import digest as recorded
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Measure, Scenario, Skill
-from longspan.simulator.contract.script import Line, Script
+from longspan.simulator.contract.script import Script
 from longspan.simulator.grading.matching import some
 
 __all__ = ["Beam", "Histories", "LoCoMo", "LongMemEval", "OwnLog", "PersonaMem"]
 
-Delivery = Literal["told", "context", "weave"]
-
-WOVEN: Final = 5
-"""How many questions about a woven history are asked, unless a number is set."""
 MADE_UP: Final = "made_up"
 """The name that the facts of a made-up history give its benchmark."""
-TOKENS: Final = 20_000
-WOVEN_TOKENS: Final = 6_000
-"""The lengths of made-up histories, and of those that are woven."""
-UNDATED: Final = timedelta(days=1)
-"""The time between sessions of a history without dates."""
 LONGEST: Final = 30
 """Characters of a history's id in the ids of its tests."""
 
@@ -67,7 +58,7 @@ class Histories(Scenario):
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "episodic memory", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"history"})
 
-    delivery: Delivery = "told"
+    delivery: DeliveryName = "told"
     questions: Annotated[int, Field(ge=1, le=10_000)] | None = None
     kinds: tuple[str, ...] | None = None
     grading: Grading | None = None
@@ -90,6 +81,10 @@ class Histories(Scenario):
         return Measure(*MEASURES.get(self._grading, Measure()[:2]), self.data is None)
 
     @property
+    def _delivery(self) -> Delivery:
+        return DELIVERIES[self.delivery]
+
+    @property
     def _benchmark(self) -> str:
         return MADE_UP if self.data is None else self.name
 
@@ -108,14 +103,7 @@ class Histories(Scenario):
         """Make a test of one history: all in one conversation, with one question unless it is woven. Raises InputError."""
         seed = str(random.random())
         [(_, picked)] = self._picked(1, seed)
-        if self.delivery == "weave":
-            return self._woven(picked)
-        one = random.choice(picked.asked)
-        picked = picked.only(one)
-        if self.delivery == "context":
-            return self._in_context(picked, one)
-        question = Line(one.asked.text, ideal=one.asked.ideal, asks=True, needs=picked.needs(one))
-        return self._row(picked, one, [*picked.lines(), question])
+        return self._delivery.one(picked, random)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
         """Yield the tests about `tests` histories, or all if there are fewer.
@@ -124,19 +112,12 @@ class Histories(Scenario):
         in their messages; or one test, where it is woven. Raises InputError for data that cannot be read.
         """
         for id, picked in self._picked(tests, seed):
-            if self.delivery == "weave":
-                yield id, self._woven(picked)
-                continue
-            if self.delivery == "told":
-                yield id, Script(facts=picked.facts, lines=picked.lines(), alone=True, recorded=picked.recorded)
-            for one in picked.asked:
-                name = f"{id}-q{one.number:03}"
-                yield name, self._in_context(picked, one) if self.delivery == "context" else self._branch(picked, one, id)
+            yield from self._delivery.series(picked, id)
 
-    def _picked(self, tests: int, seed: str) -> Iterator[tuple[str, _Picked]]:
+    def _picked(self, tests: int, seed: str) -> Iterator[tuple[str, PickedHistory]]:
         """Yield some histories, with an id each and the questions that are asked about them."""
         if self.data is None:
-            length = self.tokens or (WOVEN_TOKENS if self.delivery == "weave" else TOKENS)
+            length = self.tokens or self._delivery.tokens
             found = [made_up.write(f"{seed}/{number}", length) for number in range(1, tests + 1)]
         else:
             found = list(load(self.name, self.data))
@@ -153,12 +134,13 @@ class Histories(Scenario):
     def _wanted(self, question: Question) -> bool:
         return self.kinds is None or question.kind in self.kinds
 
-    def _pick(self, history: History, random: Random) -> _Picked:
+    def _pick(self, history: History, random: Random) -> PickedHistory:
         numbers = [number for number, question in enumerate(history.questions) if self._wanted(question)]
-        limit = self.questions or (WOVEN if self.delivery == "weave" else len(numbers))
+        limit = self.questions or self._delivery.questions or len(numbers)
         if limit < len(numbers):
             numbers = sorted(random.sample(numbers, limit))
-        asked = [_One(number, history.questions[number], self._ask(history, history.questions[number], random)) for number in numbers]
+        picked = [(number, history.questions[number]) for number in numbers]
+        asked = [PickedQuestion(number, one, self._ask(history, one, random), self._counts(one)) for number, one in picked]
         facts = {
             "benchmark": self._benchmark,
             "history": history.id,
@@ -169,41 +151,10 @@ class Histories(Scenario):
             "turns": len(history.turns),
             "remarks": list(history.remarks),
         }
-        return _Picked.of(history, tell(history), asked, facts)
+        return PickedHistory.of(history, asked, facts, made_up=self.data is None)
 
     def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
         return ask(question, None if self.data else made_up.rivals(history, question))
-
-    # ---- scripts
-
-    def _branch(self, picked: _Picked, one: _One, trunk: str) -> Script:
-        question = Line(one.asked.text, ideal=one.asked.ideal, asks=True, needs=picked.needs(one), sent_at=one.question.at)
-        return replace(self._row(picked, one, [question]), trunk=trunk)
-
-    def _in_context(self, picked: _Picked, one: _One) -> Script:
-        what = "a conversation" if between_people(picked.history) else "your earlier conversations with me"
-        text = f"This is the record of {what}, with the dates of its sessions.\n\n{as_text(picked.history)}\n\n{one.asked.text}"
-        return self._row(picked, one, [Line(text, ideal=one.asked.ideal, asks=True, needs=(), sent_at=one.question.at)])
-
-    def _row(self, picked: _Picked, one: _One, lines: Sequence[Line]) -> Script:
-        """Return the script of a test with one question."""
-        tags = (one.question.kind,) if one.question.kind else ()
-        facts, counts = picked.facts | self._facts(one), self._counts(one.question)
-        return Script(facts=facts, lines=lines, alone=True, tags=tags, counts=counts, recorded=picked.recorded)
-
-    def _woven(self, picked: _Picked) -> Script:
-        """Return a history's sessions, each a segment, and its questions together at the end."""
-        about = _about(picked.history)
-        first, *others = [Line(one.asked.text, ideal=one.asked.ideal, asks=True, needs=picked.needs(one)) for one in picked.asked]
-        opening = replace(first, text=f"I have some questions about {about}. {first.text}")
-        lines = [*picked.lines(dated=True), opening, *(replace(line, together=True) for line in others)]
-        facts = picked.facts | {"questions": [self._facts(one) for one in picked.asked]}
-        farewell = f"That was all about {about}. Please disregard them from now on."
-        tags = tuple(dict.fromkeys(one.question.kind for one in picked.asked if one.question.kind))
-        return Script(facts=facts, lines=lines, farewell=farewell, tags=tags, recorded=picked.recorded)
-
-    def _facts(self, one: _One) -> dict[str, Any]:
-        return one.asked.facts | {"counts": self._counts(one.question)}
 
     def _counts(self, question: Question) -> bool:
         """Return whether a question is part of the score."""
@@ -338,69 +289,6 @@ class OwnLog(Histories):
     """Questions about your own log of a conversation, in JSON lines."""
 
     name: ClassVar[str] = "history"
-
-
-class _One(NamedTuple):
-    """A question that is asked: its number in its history, from 0, and how it is asked."""
-
-    number: int
-    question: Question
-    asked: AskedQuestion
-
-
-def _needles(at: Mapping[str, int], asked: Sequence[_One]) -> Mapping[int, int]:
-    needed = sorted({at[turn] for one in asked for turn in one.question.evidence})
-    return {place: number for number, place in enumerate(needed)}
-
-
-class _Picked(NamedTuple):
-    """A history as it is told, with the questions that are asked about it.
-
-    `at`: the place where each of its turns is told. `needles`: the number of each place with evidence, from 0 in the order told.
-    `recorded`: a digest of the history; None if it is made up, since a seed identifies it then.
-    """
-
-    history: History
-    told: Sequence[Told]
-    asked: Sequence[_One]
-    facts: dict[str, Any]
-    at: Mapping[str, int]
-    needles: Mapping[int, int]
-    recorded: str | None
-
-    @classmethod
-    def of(cls, history: History, told: Sequence[Told], asked: Sequence[_One], facts: dict[str, Any]) -> _Picked:
-        parts = (part for turn in told for part in (turn.message, turn.reply, str(turn.at)))
-        digest = None if facts["benchmark"] == MADE_UP else recorded(parts)
-        return cls(history, told, asked, facts, at := places(told), _needles(at, asked), digest)
-
-    def only(self, one: _One) -> _Picked:
-        """Return the history with one of its questions."""
-        return self._replace(asked=[one], needles=_needles(self.at, [one]))
-
-    def lines(self, *, dated: bool = False) -> list[Line]:
-        """Return the turns that are told. Needles are those that a question needs. `dated`: sessions begin with their dates."""
-        undated = all(told.at is None for told in self.told)
-        lines = []
-        for place, told in enumerate(self.told):
-            follows = place > 0 and self.told[place - 1].session == told.session
-            pause = UNDATED if undated and place > 0 and not follows else timedelta(0)
-            text = f"({written(told.at)}) {told.message}" if dated and told.at else told.message
-            needle = place in self.needles
-            lines.append(Line(text, reply=told.reply, sent_at=told.at, needle=needle, together=follows, pause=pause))
-        return lines
-
-    def needs(self, one: _One) -> tuple[int, ...]:
-        """Return the numbers of the needles with a question's evidence."""
-        return tuple(sorted({self.needles[self.at[turn]] for turn in one.question.evidence}))
-
-
-def _about(history: History) -> str:
-    """Return the name of a history in questions about it."""
-    if not between_people(history):
-        return "our earlier conversations, of which you were told"
-    names = list(dict.fromkeys(turn.speaker for turn in history.turns))
-    return f"the conversations of {' and '.join(names[:2])}{' and others' if len(names) > 2 else ''}, of which you were told"
 
 
 def _ids(names: Iterable[str]) -> list[str]:
