@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -353,17 +354,22 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def saved(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A snapshot. Tests that damage it copy it first."""
+    folder = tmp_path_factory.mktemp("saved")
     agent = memory_agent(Thinker())
     play(agent, [(text, None) for text, _ in chat(40)])
     trio.run(agent.save, folder)
+    return folder
 
 
 @given(data=st.data())
 @settings(max_examples=60)
-def test_a_damaged_snapshot_is_an_agent_error_and_changes_nothing(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("snapshot")
-    saved(folder)
+def test_a_damaged_snapshot_is_an_agent_error_and_changes_nothing(
+    data: st.DataObject, saved: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = shutil.copytree(saved, tmp_path_factory.mktemp("snapshot"), dirs_exist_ok=True)
     path = folder / data.draw(st.sampled_from(["turns.jsonl", "vectors.f2", "state.json"]))
     content = path.read_bytes()
     start = data.draw(st.integers(0, len(content)))
@@ -388,16 +394,16 @@ def test_a_damaged_snapshot_is_an_agent_error_and_changes_nothing(data: st.DataO
         ("vectors.f2", b"\xff" * 1024 * 100),
     ],
 )
-def test_an_invalid_snapshot_is_rejected(file: str, content: bytes, tmp_path: Path) -> None:
-    saved(tmp_path)
+def test_an_invalid_snapshot_is_rejected(file: str, content: bytes, saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
     tmp_path.joinpath(file).write_bytes(content)
     with pytest.raises(AgentError, match="snapshot"):
         trio.run(memory_agent(Thinker()).load, tmp_path)
 
 
-def test_a_snapshot_with_the_first_part_of_its_vectors_is_rejected(tmp_path: Path) -> None:
+def test_a_snapshot_with_the_first_part_of_its_vectors_is_rejected(saved: Path, tmp_path: Path) -> None:
     """As many bytes as vectors of fewer dimensions would have."""
-    saved(tmp_path)
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
     vectors = tmp_path / "vectors.f2"
     content = vectors.read_bytes()
     vectors.write_bytes(content[: len(content) // 512 * 425])
@@ -405,8 +411,8 @@ def test_a_snapshot_with_the_first_part_of_its_vectors_is_rejected(tmp_path: Pat
         trio.run(memory_agent(Thinker()).load, tmp_path)
 
 
-def test_a_snapshot_with_other_options_is_rejected(tmp_path: Path) -> None:
-    saved(tmp_path)
+def test_a_snapshot_with_other_options_is_rejected(saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
     with pytest.raises(AgentError, match="other options"):
         trio.run(memory_agent(Thinker(), chunk=100).load, tmp_path)
     with pytest.raises(AgentError, match="not a snapshot"):
