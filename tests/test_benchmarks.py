@@ -43,7 +43,21 @@ def test_a_benchmark_prints_a_table_and_json(monkeypatch: pytest.MonkeyPatch, ca
 
 
 @pytest.mark.parametrize(
-    "name", ["engine", "filler", "interleaving", "llm_path", "tests", "memory", "import", "report", "wordy", "concurrency", "telling"]
+    "name",
+    [
+        "engine",
+        "filler",
+        "interleaving",
+        "llm_path",
+        "tests",
+        "memory",
+        "import",
+        "report",
+        "wordy",
+        "concurrency",
+        "telling",
+        "local_speed",
+    ],
 )
 def test_benchmarks_have_the_names_in_the_documentation(name: str) -> None:
     assert (ROOT / "benchmarks" / f"{name}.py").is_file()

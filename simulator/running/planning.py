@@ -73,7 +73,7 @@ class Plan:
         manifest = self.manifest
         span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
         span = "" if manifest.alone else span
-        agent = _folder_part(manifest.agent) or "agent"
+        agent = _folder_part(_shortened(manifest.agent)) or "agent"
         made_up = "-made-up" if any(test.scenario.measure.made_up for group in self.tests.values() for test in group) else ""
         label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
@@ -82,6 +82,12 @@ class Plan:
         mode += "-farewells" if manifest.score_farewells else ""
         mode += {"on": "", "off": "-unbranched", "retell": "-retold"}[manifest.asked]
         return f"{manifest.suite.name}{made_up}{span}{mode}-{agent}{label}-seed{manifest.seed}"
+
+
+def _shortened(agent: str) -> str:
+    """Return an agent's spec with the stems of models' files instead of their paths, and without options that change no result."""
+    stems = re.sub(r"(?<=gguf[/:])(?:[^?&]*/)?([^/?&]+?)(?:\.gguf)?(?=[?&]|$)", r"\1", agent)
+    return re.sub(r"(?<=[?&])(?:threads|conversations)=[^&]*(?:&|$)", "", stems).rstrip("?&")
 
 
 def _folder_part(text: str) -> str:

@@ -773,6 +773,7 @@ def test_a_run_finishes_with_journal_costs_and_report(model: Models, tmp_path: P
     assert outcome.result is not None
     assert len(outcome.result.tests) == 30
     assert {test.status for test in outcome.result.tests} == {"scored"}
+    assert outcome.folder.name.startswith("ltm-2k-gguf-0-n-ctx-2k-max-tokens-12-")
     figures = outcome.result.metrics
     assert 0 < figures["cut_at_max_tokens"] <= figures["answers"]
     told = f"{figures['cut_at_max_tokens']:,.0f} of {figures['answers']:,.0f} answers were cut at 12 tokens"

@@ -71,6 +71,9 @@ def test_a_local_model_makes_vectors_and_a_file_that_cannot_is_refused_in_one_li
     assert cosines[0] == pytest.approx(1)
     assert cosines[2] == pytest.approx(1)
     assert cosines[1] < 0.999
+    for text, together in zip(texts, vectors, strict=True):
+        alone, _ = trio.run(embedder.embed, [text])
+        assert together == pytest.approx(alone[0], abs=1e-4)
 
     async def first() -> str:
         agent: Any = make_agent(AgentSpec.parse(f"memory/chroma?embedder=gguf/{model}&answerer=none&k=1"))

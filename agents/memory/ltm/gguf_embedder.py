@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.gguf.library import library, load, take_error
+from longspan.agents.models.gguf.pace import processors
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.simulator.contract.agent import will_be_asked
@@ -17,6 +18,9 @@ __all__ = ["GgufVectors"]
 
 MAX_TOKENS: Final = 512
 """The maximum tokens that are embedded; the rest of a longer text is ignored."""
+
+SEQUENCES: Final = 32
+"""The most texts that are computed together."""
 
 NONE: Final = 0
 MEAN: Final = 1
@@ -43,9 +47,18 @@ class GgufVectors:
                 raise InputError(f"embedder=gguf/{path}: {error}") from None
 
     def rows(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return a vector for each text. Blocks: call it in a thread. Raises AgentError."""
+        """Return a vector for each text. Blocks: call it in a thread. Raises AgentError.
+
+        As many texts as fit are computed together, each as a sequence of its own, so that no text changes another's vector.
+        """
         with self._lock:
-            return [self._row(text) for text in texts]
+            batches: list[list[list[int]]] = []
+            for tokens in map(self._tokens, texts):
+                last = batches[-1] if batches else []
+                if not last or len(last) == SEQUENCES or sum(map(len, last)) + len(tokens) > self._room:
+                    batches.append([])
+                batches[-1].append(tokens)
+            return [row for batch in batches for row in self._computed(batch)]
 
     def _open(self, path: Path) -> None:
         self._llama = library()
@@ -56,10 +69,13 @@ class GgufVectors:
         if self._llama.llama_pooling_type(self._context) == NONE:
             self._llama.llama_free(self._context)
             self._context = self._new_context(pooling_type=MEAN)
+        self._room: int = min(MAX_TOKENS, self._llama.llama_model_n_ctx_train(self._model))
 
     def _new_context(self, **settings: int) -> Any:
         params = self._llama.llama_context_default_params()
         params.n_ctx = params.n_batch = params.n_ubatch = min(MAX_TOKENS, self._llama.llama_model_n_ctx_train(self._model))
+        params.n_seq_max, params.kv_unified = SEQUENCES, True
+        params.n_threads = params.n_threads_batch = processors()
         params.embeddings = True
         for name, value in settings.items():
             setattr(params, name, value)
@@ -68,17 +84,33 @@ class GgufVectors:
             raise InputError(f"it makes no vectors: {take_error()}")
         return context
 
-    def _row(self, text: str) -> list[float]:
-        tokens = self._vocabulary.tokens(text, special=True)[: self._llama.llama_n_ctx(self._context)]
-        if not tokens:
-            tokens = self._vocabulary.tokens(" ", special=True)
-        self._llama.llama_memory_clear(self._llama.llama_get_memory(self._context), True)
-        array = (self._llama.llama_token * len(tokens))(*tokens)
-        batch = self._llama.llama_batch_get_one(array, len(tokens))
-        compute = self._llama.llama_encode if self._llama.llama_model_has_encoder(self._model) else self._llama.llama_decode
-        if compute(self._context, batch):
+    def _tokens(self, text: str) -> list[int]:
+        return self._vocabulary.tokens(text, special=True)[: self._room] or self._vocabulary.tokens(" ", special=True)
+
+    def _computed(self, texts: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Return the vectors of texts that are computed together."""
+        llama = self._llama
+        if (memory := llama.llama_get_memory(self._context)) is not None:  # an encoder has none
+            llama.llama_memory_clear(memory, True)
+        batch = llama.llama_batch_init(self._room, 0, 1)
+        try:
+            for number, tokens in enumerate(texts):
+                for position, token in enumerate(tokens):
+                    at = batch.n_tokens
+                    batch.token[at], batch.pos[at], batch.n_seq_id[at], batch.seq_id[at][0], batch.logits[at] = (
+                        token,
+                        position,
+                        1,
+                        number,
+                        1,
+                    )
+                    batch.n_tokens = at + 1
+            compute = llama.llama_encode if llama.llama_model_has_encoder(self._model) else llama.llama_decode
+            if compute(self._context, batch):
+                raise AgentError(f"llama.cpp makes no vector: {take_error()}")
+        finally:
+            llama.llama_batch_free(batch)
+        found = [llama.llama_get_embeddings_seq(self._context, number) for number in range(len(texts))]
+        if not all(found):
             raise AgentError(f"llama.cpp makes no vector: {take_error()}")
-        found = self._llama.llama_get_embeddings_seq(self._context, 0)
-        if not found:
-            raise AgentError(f"llama.cpp makes no vector: {take_error()}")
-        return list(found[: self._size])
+        return [list(vector[: self._size]) for vector in found]
