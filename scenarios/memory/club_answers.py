@@ -13,34 +13,17 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.abstentions import abstains
 from longspan.simulator.grading.dates import MONTHS, dates
 from longspan.simulator.grading.matching import json_values, plain
-from longspan.simulator.grading.reading.reading import settled_words
+from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.reading import Reading, Settled
+from longspan.simulator.grading.reading.values import Values
 
-__all__ = ["DAYS", "about", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
+__all__ = ["DAYS", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
 
 DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 _DAY: Final = re.compile(
-    r"\b(?:(?P<name>(?i:mon|tues|wednes|thurs|fri|satur|sun)day)s?|(?P<short>Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun))\b(?:\.(?=\W|$))?"
+    r"\b(?:(?P<name>(?i:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b|(?P<short>Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)\b(?:\.(?=\s+[a-z(]|,))?)"
 )
-_CLAUSES: Final = re.compile(
-    r"[,;.!?()\[\]\n\u2014\u2013]|\s-+\s"
-    r"|\b(?=(?:and|but|yet|although|though|while|whereas|however|because|since|which|before|until|after|when)\b)",
-    re.IGNORECASE,
-)
-_KNOWN_SINCE: Final = re.compile(
-    r"\b(?:now|today|current|currently|present|presently|really|actually|fact|truth|later|afterwards|subsequently|since|turned|turns"
-    r"|corrected|correction|clarified|stayed|remained"
-    r"|retracted|withdrew|withdrawn|took it back|taken back|wrong|mistaken|mistake|error|incorrect|false|never|only)\b"
-    r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
-)
-"""Words of a clause about later knowledge, or about the truth, of a date when something else was believed."""
-_TOLD_THEN: Final = re.compile(
-    r"\b(?:told|said|say|stated|informed|reported|announced|mentioned|believed|believe|thought|assumed|claimed|supposed|supposedly|wrong"
-    r"|wrongly|mistaken|mistakenly|mistake|error|erroneous|erroneously|retracted|withdrew|withdrawn|incorrect|incorrectly|false|falsely"
-    r"|never|now|current|currently|present|presently|since|later|afterwards|subsequently|the (?:\w+ )?(?:move|change|switch) to)\b"
-    r"|^(?:before|until|after|when) (?:it|that|this|you|your|the|moving|going)\b"
-)
-"""Words of a clause about statements, beliefs or the present, of a date when something else was true."""
 _AFTER: Final = re.compile(r"\bafter [^,;.!?()\n]{1,80}", re.IGNORECASE)
 _LEFT_OUT: Final = re.compile(
     r"\b(?:not|never|no longer|wrong|wrongly|mistaken|mistake|error|incorrect|false|retracted|withdrawn|withdrew|excluded|excluding|exclude"
@@ -55,31 +38,26 @@ _GUESSED: Final = re.compile(r"\b(?:maybe|perhaps|probably|possibly|presumably|l
 _SENTENCES: Final = re.compile(r"([.!?;\n]+(?:\s|$)|\b(?:but|although|though|however|while|whereas)\b)", re.IGNORECASE)
 
 
-def about(reply: str, others: Iterable[str]) -> str:
-    """Return a reply without the sentences about other groups, unless nothing else names a room."""
-    foreign = _mentioning(others)
-    kept = "".join(part for part in _SENTENCES.split(reply) if not (any(_named(part)) and foreign.search(plain(part))))
-    return kept if any(_named(kept)) else reply
+def rooms_now(reply: str, group: str, others: Iterable[str]) -> Settled:
+    """Return the rooms that a reply settles on for a group: one if it answers, several if it hedges."""
+    whose = _whose(group, others)
+    settled = Reading(_AFTER.sub(" ", reply)).of(Values(_rooms()), whose)
+    return settled if settled.values else Reading(reply).of(Values(_rooms()), whose)
 
 
-def rooms_now(reply: str) -> list[str]:
-    """Return the rooms that a reply settles on: one if it answers, several if it hedges."""
-    return settled_words(_AFTER.sub(" ", reply), _rooms()) or settled_words(reply, _rooms())
-
-
-def days_now(reply: str) -> list[str]:
+def days_now(reply: str, group: str, others: Iterable[str]) -> Settled:
     """Return the days of the week that a reply settles on. "Thursdays" and "Thurs" name Thursday."""
-    return settled_words(_DAY.sub(_day, reply), DAYS)
+    return Reading(_DAY.sub(_day, reply)).of(Values(DAYS), _whose(group, others))
 
 
-def rooms_held(reply: str, on: date | None = None) -> list[str]:
+def rooms_held(reply: str, group: str, others: Iterable[str], on: date | None = None) -> Settled:
     """Return the rooms that a reply settles on as the belief held `on` a past date. Remarks on later knowledge do not count."""
-    return _without(_KNOWN_SINCE, reply, on)
+    return _without("known since", reply, _whose(group, others), on)
 
 
-def rooms_then(reply: str, on: date | None = None) -> list[str]:
+def rooms_then(reply: str, group: str, others: Iterable[str], on: date | None = None) -> Settled:
     """Return the rooms that a reply settles on as the truth `on` a past date. Remarks on what people were told then do not count."""
-    return _without(_TOLD_THEN, reply, on)
+    return _without("told then", reply, _whose(group, others), on)
 
 
 def rooms_in_order(reply: str) -> list[str]:
@@ -121,19 +99,27 @@ def _plainly(text: str) -> str:
     return plain(_NOT.sub(" not", text))
 
 
-def _without(asides: re.Pattern[str], reply: str, on: date | None) -> list[str]:
+def _whose(group: str, others: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return a group's names and the others' names, with their owners and without."""
+    foreign = [name for other in others for name in (other, _sort(other)) if other != group and _sort(other) != _sort(group)]
+    return [group, _sort(group)], foreign
+
+
+def _without(asides: str, reply: str, whose: tuple[list[str], list[str]], on: date | None) -> Settled:
     """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room.
 
-    These are the clauses found by the asides, and clauses about later events.
+    These are the clauses with words of the group of `asides`, and clauses about later events.
     """
-    kept: list[str] = []
+    said, values = Reading(reply), Values(_rooms())
+    foreign: set[int] = set()
     when = ""  # "On 29 March, it moved": a date, and the clause that it is of
-    for clause in _CLAUSES.split(reply) if any(_named(reply)) else ():
-        if not any(_named(clause)):
-            when = clause if dates(clause[:200]) else ""
-        elif not asides.search(_plainly(clause)) and not _is_later(f"{when} {clause}", on):
-            kept.append(clause)
-    return settled_words(". ".join(kept), _rooms()) or settled_words(reply, _rooms())
+    for at, clause in enumerate(said.clauses):
+        if not values.find(clause.text):
+            when = clause.raw if dates(clause.raw[:200]) else ""
+        elif LEXICON.has(asides, clause.text) or _is_later(f"{when} {clause.raw}", on):
+            foreign.add(at)
+    settled = said.of(values, whose, heeds=lambda clause: clause not in foreign)
+    return settled if settled.values else said.of(values, whose)
 
 
 def _is_later(clause: str, on: date | None) -> bool:

@@ -230,9 +230,21 @@ class Closing(Habit):
         return f"Dear {values['to'].removeprefix('the ')}, {values['matter']}.\n{choice}"
 
     def settled(self, reply: str, values: Values) -> list[str]:
-        return found_words(reply, self.choices(values))
+        found = found_words(reply, self.choices(values))
+        return found and [*found, *found_words(reply, USUAL)]
 
 
+USUAL: Final = (
+    "Yours sincerely",
+    "Yours faithfully",
+    "Sincerely",
+    "Kind regards",
+    "Best regards",
+    "Best wishes",
+    "Regards",
+    "Warm regards",
+)
+"""Other phrases that letters close with: nobody's own."""
 HABITS: Final[Mapping[str, Habit]] = {habit.name: habit for habit in (Dish(), Unit(), Written(), Title(), Seat(), Closing())}
 
 ROWS: Final = {"front": "at the front", "middle": "in the middle", "back": "at the back"}

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
-from functools import lru_cache
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, Literal, NamedTuple, final
@@ -22,6 +21,9 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import plain, some
+from longspan.simulator.grading.reading.layout import laid_out
+from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Reminder"]
 
@@ -259,19 +261,6 @@ _SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [â
 _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|\d{1,2}[.)])[ ][^\n]*(?:\n|\Z))+", re.MULTILINE)
 """A list with its heading."""
 _REMARKS = re.compile(r"[()\[\]]")
-_ANNOUNCES = re.compile(
-    r"\b(?:will|shall|ill|well|going to) (?:(?!now )\w+ )?(?:remind|mention|bring|tell|let you know)(?! you now)"
-    r"|\bupcoming\b|\bnext (?:one |reminder )?is\b"
-    r"|^(?:new |your )?reminder (?:set|updated|added|saved|scheduled|created)\b"
-    r"|\b(?:i have|ive) (?:now |also )?(?:set|updated|changed|added|saved|scheduled|created|noted|logged)\b"
-)
-"""What says that a reminder is to come."""
-_DENIES = re.compile(
-    r"\bcancel|\bcalled off\b|\bno (?:longer|reminders?)\b|\bno need to (?!re|answer|thank|worry)"
-    r"|\b(?:not|never|wont|dont|without|stop|stopped) (?:(?!forget)\w+ ){0,2}remind(?:ed|ing)?\b|\balready reminded\b"
-    r"|\b(?:was|is|has been|been|got|now) (?:moved|rescheduled|postponed|pushed|shifted|put off) (?:back )?to\b"
-)
-"""What says that there is none, that it is over, or that it has another time."""
 
 
 @final
@@ -294,7 +283,9 @@ class _Read(NamedTuple):
 def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
     found: set[str] = set()
-    for sentence in _SENTENCES.split(_LISTED.sub(_kept, reply)):
+    if LEXICON.has("nothing due", plain(laid_out(reply))):
+        return found
+    for sentence in _SENTENCES.split(_LISTED.sub(_kept, laid_out(reply))):
         parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
         if not any(none and not named for named, none in parts):  # a remark without a name is about the whole sentence
             found.update(*(named for named, none in parts if not none))
@@ -307,19 +298,12 @@ def _kept(listed: re.Match[str]) -> str:
 
 
 def _is_none(text: str) -> bool:
-    return bool(_ANNOUNCES.search(text) or _DENIES.search(text))
+    return (LEXICON.has("announced", text) and not LEXICON.has("said now", text)) or LEXICON.has("called off", text)
 
 
 def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
-    """Return the things that `text` names, in the singular or the plural."""
-    keys, pattern = _names(things)
-    return {keys[match] for match in pattern.findall(plain(text))}
-
-
-@lru_cache(maxsize=100)
-def _names(things: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str]]:
-    keys = {plain(thing).removesuffix("s"): thing for thing in things}
-    return keys, re.compile(rf"\b({'|'.join(map(re.escape, sorted(keys, key=len, reverse=True)))})s?\b")
+    """Return the things that `text` names, in any spelling."""
+    return {found.value for found in Values(things).find(plain(text))}
 
 
 def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:

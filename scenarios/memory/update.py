@@ -21,6 +21,7 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import some
+from longspan.simulator.grading.reading.reading import quoting
 
 __all__ = ["Update"]
 
@@ -241,17 +242,17 @@ def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: 
     reply = answer.reply
     match expected:
         case {"group": group, "room": room, "day": day}:
-            reply = clubs.about(reply, [other for other in known if other != group])
-            wanted, found = [room, day], [*clubs.rooms_now(reply), *clubs.days_now(reply)]
-        case {"room": room}:
-            on = _date(kind, answer.text)
-            wanted, found = [room], clubs.rooms_held(reply, on) if kind == "held" else clubs.rooms_then(reply, on)
+            rooms, days = clubs.rooms_now(reply, group, known), clubs.days_now(reply, group, known)
+            wanted, found, quotes = [room, day], [*rooms.values, *days.values], [*rooms.quotes, *days.quotes]
+        case {"group": group, "room": room}:
+            read = clubs.rooms_held if kind == "held" else clubs.rooms_then
+            wanted, (found, quotes) = [room], read(reply, group, known, _date(kind, answer.text))
         case {"rooms": rooms}:
-            wanted, found = rooms, clubs.rooms_in_order(reply)
+            wanted, found, quotes = rooms, clubs.rooms_in_order(reply), []
         case _:
             admits = clubs.admits(reply, known)
             note = "says that it was not told" if admits else "does not say that it was not told"
             return Item(name=kind, score=float(admits), labels={"question": kind}, note=note, turn=answer.turn)
     labels = {"question": kind} | ({"belief": expected["belief"]} if kind in DATED else {})
-    note = f"expected {', '.join(wanted)}, the reply settles on {some(found) or 'nothing'}"
+    note = f"expected {', '.join(wanted)}, the reply settles on {some(found) or 'nothing'}{quoting(list(dict.fromkeys(quotes)))}"
     return Item(name=kind, score=float(found == wanted), labels=labels, note=note, turn=answer.turn)
