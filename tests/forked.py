@@ -6,12 +6,13 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-__all__ = ["PROCESSES", "longspan"]
+__all__ = ["PROCESSES", "longspan", "started"]
 
 PROCESSES: Final = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
@@ -27,15 +28,25 @@ def longspan(*arguments: str, where: Path, stdin: str = "", env: Mapping[str, st
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("in", "out", "err")]
         streams[0].write_text(stdin, "utf-8")
-        process = PROCESSES.Process(target=_run, args=(arguments, where, streams, dict(os.environ if env is None else env)))
-        process.start()
+        process = started(*arguments, where=where, streams=streams, env=os.environ if env is None else env)
         process.join(120)
         process.kill()
         process.join()
         return subprocess.CompletedProcess(arguments, process.exitcode or 0, *(stream.read_text("utf-8") for stream in streams[1:]))
 
 
-def _run(arguments: list[str], where: Path, streams: list[Path], env: dict[str, str]) -> None:
+def started(*arguments: str, where: Path, streams: Sequence[Path], env: Mapping[str, str]) -> ForkServerProcess:
+    """Start the command line in a process of its own, whose input, output and errors are these files.
+
+    It leads a session, so that a terminal among them becomes its own, as in a shell.
+    """
+    process = PROCESSES.Process(target=_run, args=(arguments, where, streams, dict(env)))
+    process.start()
+    return process
+
+
+def _run(arguments: list[str], where: Path, streams: Sequence[Path], env: dict[str, str]) -> None:
+    os.setsid()
     os.chdir(where)
     os.environ.clear()
     os.environ.update(env)

@@ -6,20 +6,16 @@ import json
 import os
 import pty
 import select
-import subprocess
-import sys
 import termios
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.forked import started
 
 from longspan.agents.base import InputError
 from longspan.agents.outside.human import Human
-
-LONGSPAN = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from longspan.simulator.cli import main; main(sys.argv[1:])"
-"""Starts the command line as a shell would, with a controlling terminal."""
 
 
 class Terminal:
@@ -29,15 +25,9 @@ class Terminal:
         self._shown = b""
         self._ours, self._theirs = pty.openpty()
         self.modes = termios.tcgetattr(self._theirs)
-        self.program = subprocess.Popen(
-            [sys.executable, "-c", LONGSPAN, *arguments],
-            stdin=self._theirs,
-            stdout=self._theirs,
-            stderr=self._theirs,
-            cwd=folder,
-            env=os.environ | {"TERM": "xterm", "COLUMNS": "200", "PYTHONPATH": str(Path(__file__).parents[2])},
-            start_new_session=True,
-        )
+        theirs = Path(os.ttyname(self._theirs))
+        env = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+        self.program = started(*arguments, where=folder, streams=[theirs] * 3, env=env)
 
     @contextmanager
     def running(self) -> Iterator[Terminal]:
@@ -45,7 +35,7 @@ class Terminal:
             yield self
         finally:
             self.program.kill()
-            self.program.wait()
+            self.program.join()
             os.close(self._ours)
             os.close(self._theirs)
 
@@ -61,14 +51,14 @@ class Terminal:
 
     def rest(self) -> str:
         """Return the output until the program ends."""
-        ended = os.pidfd_open(self.program.pid)
+        ended = os.dup(self.program.sentinel)
         while not select.select([ended], [], [], 0)[0] or select.select([self._ours], [], [], 0)[0]:
             ready, _, _ = select.select([ended, self._ours], [], [], 60)
             assert ready, f"it does not end after {self._shown.decode()!r}"
             if self._ours in ready:
                 self._read("")
         os.close(ended)
-        self.program.wait()
+        self.program.join()
         assert termios.tcgetattr(self._theirs) == self.modes, "the terminal is as it was"
         found, self._shown = self._shown, b""
         return found.decode().replace("\r\n", "\n")
@@ -111,7 +101,7 @@ def test_a_person_is_shown_each_message_with_its_time_and_types_the_reply(start:
         if "score" in shown:
             break
     assert "so far" not in terminal.rest(), "a person who is the agent is not shown the score while it is played"
-    assert terminal.program.returncode == 0
+    assert terminal.program.exitcode == 0
     assert replies(tmp_path) == given
     assert len(given) > 3
 
@@ -144,7 +134,7 @@ def test_leaving_stops_the_run(start: Callable[..., Terminal], tmp_path: Path, k
     terminal.until("you: ")
     terminal.type(key)
     shown = terminal.rest()
-    assert terminal.program.returncode == 130, shown
+    assert terminal.program.exitcode == 130, shown
     assert "interrupted: stopped by the person" in shown
     assert "Traceback" not in shown
     assert "score so far" not in shown
@@ -163,7 +153,7 @@ def test_a_run_resumes_where_the_person_left_it(start: Callable[..., Terminal], 
     assert "reply: Yes." in again.until("you: ")
     again.type("\x04")
     again.rest()
-    assert again.program.returncode == 130
+    assert again.program.exitcode == 130
 
 
 def test_conversations_take_turns_and_all_stop_when_the_person_leaves(start: Callable[..., Terminal], tmp_path: Path) -> None:
@@ -173,7 +163,7 @@ def test_conversations_take_turns_and_all_stop_when_the_person_leaves(start: Cal
     terminal.until("you: ")
     terminal.type("\x04")
     shown = terminal.rest()
-    assert terminal.program.returncode == 130, shown
+    assert terminal.program.exitcode == 130, shown
     journals = [path.read_text().count('"type":"reply"') for path in tmp_path.glob("runs/*/conversations/*/journal.jsonl")]
     assert sorted(journals) == [0, 0, 1]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import longspan
 from tests.loopback import Server
 from tests.sealing import nameless
 
@@ -39,10 +40,14 @@ def start(where: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def sweep(where: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run `longspan sweep` in its own process, and check its exit code."""
-    process = start(where, *arguments)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == code, out + err
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    if "PYTHONPATH" in os.environ:  # something is loaded when Python starts
+        with start(where, *arguments) as process:
+            out, err = process.communicate(timeout=120)
+        done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    else:
+        done = longspan("sweep", *arguments, where=where, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
 
 
 def write(where: Path, **content: Any) -> None:
@@ -131,8 +136,7 @@ def test_contrasts_are_tested_when_all_runs_are_finished_and_before_in_those_tha
     said = sweep(tmp_path, "s.yaml", "--trust", "--jobs", "2", code=1).stdout
     assert said.endswith("of those that are: longspan compare runs/s --contrasts s.yaml\n")
     assert not (tmp_path / "runs" / "s" / "results").exists()
-    asked = [*MAIN, "compare", "runs/s", "--contrasts", "s.yaml"]
-    found = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = longspan("compare", "runs/s", "--contrasts", "s.yaml", where=tmp_path).stdout
     assert "2 runs are left out, not finished or damaged: ltm-2k-python" in found
     assert found.endswith(f"Undecided: oracle and {MODULE}:Failing have no test in common.\n")
     (tmp_path / "broken").unlink()
