@@ -21,7 +21,7 @@ __all__ = ["OPTIONS", "SPAN", "measure"]
 
 SPAN: Final = 32_000
 OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    "--embedder": {"action": "append", "help": "an embedder, as in agent specs; give several. Default: hash and minilm"},
+    "--embedder": {"action": "append", "help": "an embedder, as in agent specs; give several. Default: hash and local"},
     "--first": {"type": int, "default": 10, "help": "how many memories are looked at"},
 }
 
@@ -29,7 +29,7 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 def measure(span: int, embedder: list[str] | None = None, first: int = 10) -> dict[str, float]:
     """Return the share of needles among the first memories, by embedder and scenario. One that is not at hand is left out."""
     figures = {}
-    for name in embedder or ["hash", "minilm"]:
+    for name in embedder or ["hash", "local"]:
         try:
             found = _found(name, span, first)
         except InputError as error:

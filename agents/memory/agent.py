@@ -38,8 +38,9 @@ from longspan.agents.memory.reader import Reader
 from longspan.agents.memory.turns import Turn, as_turn
 from longspan.agents.models.core import Core, clean
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.pace import pace_of
 from longspan.simulator.base.errors import first_problem
-from longspan.simulator.contract.agent import worst
+from longspan.simulator.contract.agent import Pace, worst
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["AnsweringAgent", "MemoryAgent"]
@@ -124,6 +125,10 @@ class AnsweringAgent(BaseAgent):
         """Returns this agent without its models, for estimates, if the memory can do without."""
         dry = self.memory.without_model()
         return None if dry is None else lambda: DryMemoryAgent(dry, self._answerer, self.options, self.target)
+
+    async def pace(self) -> Pace | None:
+        """Time the answerer, if it runs in this process."""
+        return await pace_of(self._answerer.core) if isinstance(self._answerer, Answerer) else None
 
     async def start(self) -> None:
         await self.memory.start()

@@ -24,8 +24,10 @@ from longspan.agents.models.core import (
     stamped,
 )
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.pace import pace_of
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.base.errors import first_problem
+from longspan.simulator.contract.agent import Pace
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.subject.prompt_log import note_prompt
 
@@ -193,6 +195,10 @@ class ChatAgent(BaseAgent):
         prompt = self._window.used + self._size(self._displayed(message))
         tokens = self._fixed + min(prompt, self._window.max_tokens)
         return {"agent": Usage(round(tokens * max(1.0, self._ratio)) + MARGIN, 0, self.core.max_output)}
+
+    async def pace(self) -> Pace | None:
+        """Time the model, if it runs in this process."""
+        return await pace_of(self.core)
 
     def without_model(self) -> DryChat:
         """Return this agent without its model, for estimates."""

@@ -34,10 +34,12 @@ def estimate(
 ) -> int:
     """Estimate the tokens and the cost of runs.
 
-    The conversation is played with ideal replies and the agent's own prompts, but nothing is sent to any model.
+    The conversation is played with ideal replies and the agent's own prompts, but nothing is sent to a vendor.
+    A model in this process is timed with one prompt and one answer.
     """
     import trio
 
+    from longspan.simulator.cli.standings import duration
     from longspan.simulator.contract.agent import never_asked
     from longspan.simulator.preflight.estimate import estimate as play
     from longspan.simulator.running.planning import plan, repetitions
@@ -56,6 +58,9 @@ def estimate(
             f"{entry.suite}{where} · {entry.agent}: {entry.turns:,} turns, {entry.asked:,} of them asked, "
             f"{entry.tokens:,} tokens of conversation, {entry.user_tokens:,} of them the user's"
         )
+        if entry.minutes is not None:
+            least, most = (duration(60 * minutes) for minutes in entry.minutes)
+            say(f"  {least} to {most} on this machine, by one prompt and one answer: it depends on how long its answers are")
         if entry.nights:
             say(
                 f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; what the agent does in them is not estimated"

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Literal, Protocol, TypeGuard, final, get_args, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeGuard, final, get_args, runtime_checkable
 
 import trio
 
@@ -23,6 +23,7 @@ __all__ = [
     "Danger",
     "IdealReplyAgent",
     "NoAgent",
+    "Pace",
     "close",
     "consolidates",
     "has_snapshots",
@@ -44,6 +45,16 @@ __all__ = [
 Danger = Literal["run", "call", "send", "use"]
 """What a stranger's spec could have an agent do, worst first: run code, call an address, send something with the user's keys or at the
 user's expense that the user did not choose, use a file or a model."""
+
+
+class Pace(NamedTuple):
+    """The speed of a model on this machine, in tokens per second, and the most tokens of an answer. An agent with such a model has a
+    coroutine `pace`, which measures it."""
+
+    reading: float
+    writing: float
+    longest: int
+
 
 _asked: Final = ContextVar("asked", default=True)
 

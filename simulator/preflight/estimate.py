@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, final
+from typing import Any, Final, final
 
 from pydantic import BaseModel, ConfigDict
 
-from longspan.simulator.contract.agent import Agent, IdealReplyAgent, observes
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, Pace, observes
 from longspan.simulator.journal import events
 from longspan.simulator.journal.experiment import ExperimentKind
 from longspan.simulator.journal.forks import fork_of
@@ -55,6 +55,7 @@ class Extra(_Played):
 class Estimate(_Played):
     """An estimate of a run's tokens and cost if replies are ideal.
 
+    `minutes`: how long a model on this machine will take, at least and at most; None for other agents.
     `span` is in tokens, None if every test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there
     are none.
 
@@ -67,6 +68,7 @@ class Estimate(_Played):
     span: int | None
     seed: int
     agent: str
+    minutes: tuple[float, float] | None = None
     twins: Extra | None = None
     lesions: Extra | None = None
     control: Extra | None = None
@@ -104,6 +106,7 @@ async def estimate(plan: Plan) -> Estimate:
         await _play_experiments(plan, Path(folder), add)
     with inspected(plan.agent) as agent:
         agent_observes = observes(agent)
+        pace = await measure() if callable(measure := getattr(agent, "pace", None)) else None
     manifest = plan.manifest
 
     def played(ids: Iterable[str]) -> dict[str, Any]:
@@ -126,11 +129,26 @@ async def estimate(plan: Plan) -> Estimate:
         span=None if manifest.alone else manifest.span,
         seed=manifest.seed,
         agent=manifest.agent,
+        minutes=_minutes(pace, [usage for id in turns for part, usage, _ in transcripts[id].used if part == "agent"]) if pace else None,
         twins=extra("twin"),
         lesions=extra("lesion"),
         control=extra("control"),
         **played(manifest.conversations),
     )
+
+
+SLOWER: Final = 3.0
+"""How many times slower a model may become as its conversation grows: each new token is compared with all that came before."""
+
+
+def _minutes(pace: Pace, used: Iterable[Mapping[str, int]]) -> tuple[float, float]:
+    """Return how long answers take at the measured pace if they are ideal, and how long at most: as long as they may be, and slower."""
+    quick = slow = 0.0
+    for usage in used:
+        fresh = (usage.get("input_tokens", 0) - usage.get("cached_tokens", 0)) / pace.reading
+        quick += fresh + usage.get("output_tokens", 0) / pace.writing
+        slow += SLOWER * (fresh + max(usage.get("output_tokens", 0), pace.longest) / pace.writing)
+    return round(quick / 60, 2), round(slow / 60, 2)
 
 
 async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], object]) -> None:

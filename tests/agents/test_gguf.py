@@ -33,6 +33,7 @@ from longspan.agents.models.gguf.pace import Pace, processors
 from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
@@ -814,3 +815,15 @@ def test_a_killed_run_is_resumed(model: Models, tmp_path: Path) -> None:
     assert outcome.error is None
     assert run.journal("main").read_bytes().startswith(before)
     assert run.transcripts()["main"].closed
+
+
+@pytest.mark.parametrize("agent", ["gguf/{}?threads=1&n_ctx=4k&max_tokens=12", "memory/bm25?answerer=gguf/{}&answerer.n_ctx=4k"])
+def test_an_estimate_times_a_model_in_this_process(agent: str, model: Models, tmp_path: Path) -> None:
+    suite = load_suite("ltm").changed([], [], ["colours"], 1)
+    timed, free = (
+        trio.run(estimate, plan(RunSettings(suite=suite, span=2_000, seed=0, agent=named), tmp_path))
+        for named in (agent.format(model()), "notebook")
+    )
+    assert timed.minutes is not None
+    assert 0 <= timed.minutes[0] < timed.minutes[1]
+    assert free.minutes is None

@@ -54,8 +54,9 @@ from longspan.agents.models.core import (
 )
 from longspan.agents.models.dry import DryCore
 from longspan.agents.models.openai import OPENAI
+from longspan.agents.models.pace import pace_of
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.contract.agent import worst
+from longspan.simulator.contract.agent import Pace, worst
 from longspan.simulator.grading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Rates
 
@@ -123,6 +124,10 @@ class MemoryAgent(BaseAgent):
             waiting = sum(map(self.core.count, self.memories.waiting))
             usage["embedder"] = Usage(self.memories.tokens + 2 * (waiting + new) + MAX_QUERIES * MAX_QUERY + MARGIN)
         return usage
+
+    async def pace(self) -> Pace | None:
+        """Time the model, if it runs in this process."""
+        return await pace_of(self.core)
 
     def without_model(self) -> DryLtm:
         """Return this agent without its model and its embedder, for estimates."""
