@@ -18,7 +18,7 @@ from longspan.scenarios.histories.rubrics import (
     nugget_query,
     same_event_query,
 )
-from longspan.scenarios.histories.token_f1 import locomo_score
+from longspan.scenarios.histories.token_f1 import echoed_score, locomo_score, shared_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
 from longspan.simulator.contract.queries import Query
 from longspan.simulator.grading.abstentions import declines
@@ -79,7 +79,9 @@ def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> 
 
     `paper`: an adversarial question has LoCoMo's own score. It accepts only two wordings of the reply that something was not told.
 
-    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; `nuggets`, the mean of the
+    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; where that grades, also its
+    `floor`, the score for repeating the question, its part that rests on words of the question (`echoed f1`), and the share of the reply's
+    words that are the question's (`shared words`); `nuggets`, the mean of the
     rubric's statements, and `whole nuggets`, which counts halves as nothing, as the authors' program does; `tau` and `event f1` of events
     in order.
     """
@@ -92,8 +94,15 @@ def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> 
     labels = {"kind": question.kind, "by": found.by}
     if facts.get("gold"):
         labels["gold"] = facts["gold"]
+    floor = _floor(question, paper) if found.by == "f1" else None
+    if floor is not None:
+        numbers |= {
+            "floor": floor,
+            "echoed f1": echoed_score(question.kind, answer.reply, question.answer or "", question.text),
+            "shared words": shared_words(answer.reply, question.text),
+        }
     item = Item(name=question.id, score=found.score, labels=labels, numbers=numbers, note=found.why, turn=answer.turn)
-    return Grade(score=found.score, reason=found.why, turns=(answer.turn,), asks=found.asks, items=(item,))
+    return Grade(score=found.score, reason=found.why, turns=(answer.turn,), asks=found.asks, items=(item,), chance=floor)
 
 
 def _question(facts: Mapping[str, Any]) -> Question:
@@ -148,6 +157,14 @@ def _f1(question: Question, reply: str, paper: bool) -> float:
     if question.kind == "adversarial" and not paper:
         return float(declines(chosen, question.text, (question.trap,) if question.trap else ()))
     return locomo_score(question.kind, chosen, question.answer or "")
+
+
+def _floor(question: Question, paper: bool) -> float | None:
+    """Return LoCoMo's score for repeating the question, with no memory of anything; None where choices or a plain refusal to answer are the
+    better guess."""
+    if question.options or question.kind == "adversarial":
+        return None
+    return _f1(question, question.text, paper)
 
 
 def _query(grading: Grading, question: Question, reply: str) -> Query[Any]:

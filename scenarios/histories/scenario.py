@@ -21,7 +21,7 @@ from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, gr
 from longspan.scenarios.histories.history import History, Question
 from longspan.scenarios.histories.loading import load
 from longspan.scenarios.histories.picked import PickedHistory, PickedQuestion
-from longspan.scenarios.histories.summaries import figures, labels, tables_of
+from longspan.scenarios.histories.summaries import echoes, figures, labels, tables_of
 from longspan.scenarios.histories.telling import digest
 from longspan.scenarios.histories.token_f1 import locomo_gold
 from longspan.simulator.base.errors import InputError
@@ -191,6 +191,8 @@ class Histories(Scenario):
         ]
         counted = [grade for one, grade in zip(facts["questions"], each, strict=True) if one["counts"]] or each
         scores = [grade.score for grade in counted if grade.score is not None]
+        asked = [one for one in facts["questions"] if one["counts"]] or facts["questions"]
+        chances = [chance(one) if grade.chance is None else grade.chance for one, grade in zip(asked, counted, strict=True)]
         below = [grade.items[0].name for grade in counted if grade.score != 1]
         reason = f"{len(counted) - len(below)} of {len(counted)} answers have full marks" + (f"; not {some(below)}" if below else "")
         return Grade(
@@ -199,6 +201,7 @@ class Histories(Scenario):
             turns=tuple(turn for grade in each for turn in grade.turns),
             asks=tuple(query for grade in each for query in grade.asks),
             items=tuple(item for grade in each for item in grade.items),
+            chance=fmean(chances) if any(grade.chance is not None for grade in counted) else None,
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
@@ -261,6 +264,9 @@ class LoCoMo(Histories):
         """Return the means, and what right answers score by the published gold answers, if an audit says which of them are wrong."""
         highest = ceiling([item for test in tests for item in test.items if item.labels.get("counts") == "yes"])
         return figures(tests) | ({} if highest is None else {"ceiling": highest})
+
+    def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
+        return [*echoes(runs), *super().tables(runs)]
 
 
 @final

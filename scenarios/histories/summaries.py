@@ -9,7 +9,7 @@ from typing import Final
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item, Marked
 
-__all__ = ["figures", "labels", "tables_of"]
+__all__ = ["echoes", "figures", "labels", "tables_of"]
 
 YES: Final = "yes"
 KINDLESS: Final = "-"
@@ -64,6 +64,23 @@ def tables_of(title: str, runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
         shades.append([None, *means])
     note = "In brackets: questions with a score."
     return [Table(title=f"{title}: scores by kind of question", columns=["run", *kinds], rows=rows, shades=shades, note=note)]
+
+
+def echoes(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
+    """Return a table of how much of the token F1 of some runs repeating the question would earn, and how much rests on words of the
+    questions; none if no question is graded by it."""
+    rows = []
+    for run, tests in runs.items():
+        items = [item for test in tests for item in test.items if "floor" in item.numbers and item.labels.get("counts") == YES]
+        f1, floor, echoed, shared = (
+            fmean(item.numbers[name] for item in items) if items else 0.0 for name in ("f1", "floor", "echoed f1", "shared words")
+        )
+        if items:
+            share = f" ({echoed / f1:.0%})" if f1 else ""
+            rows.append([run, f"{f1:.3f}", f"{floor:.3f}", f"{echoed:.3f}{share}", f"{shared:.0%}"])
+    columns = ["run", "token F1", "floor", "from words of the question", "words shared with the question"]
+    note = "Floor: what a reply earns that only repeats the question."
+    return [Table(title="Token F1, and words of the question", columns=columns, rows=rows, note=note)] if rows else []
 
 
 def _grouped(items: Iterable[Item]) -> dict[str, list[Item]]:

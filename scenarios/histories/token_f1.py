@@ -15,7 +15,7 @@ from typing import Final
 
 from longspan.simulator.contract.graded_record import readable
 
-__all__ = ["UNANSWERED", "locomo_gold", "locomo_score", "token_f1"]
+__all__ = ["UNANSWERED", "echoed_score", "locomo_gold", "locomo_score", "shared_words", "token_f1"]
 
 UNANSWERED: Final = ("no information available", "not mentioned")
 """One of these is in a right reply to an adversarial question."""
@@ -44,6 +44,23 @@ def locomo_score(kind: str, reply: str, gold: str) -> float:
     return token_f1(reply, locomo_gold(kind, gold))
 
 
+def echoed_score(kind: str, reply: str, gold: str, question: str) -> float:
+    """Return how much of a reply's `locomo_score` rests on words that the question has, too: the share of the words that it has in common
+    with the gold answer."""
+    asked = _stems(question)
+    if kind == "multi-hop":
+        said = [_stems(part) for part in readable(reply).split(",")[:MOST]]
+        parts = [(max(said, key=lambda part: _f1(part, wanted)), wanted) for wanted in map(_stems, gold.split(",")[:MOST])]
+        return fmean(_echoed(best, wanted, asked) for best, wanted in parts)
+    return _echoed(_stems(readable(reply)), _stems(locomo_gold(kind, gold)), asked)
+
+
+def shared_words(reply: str, question: str) -> float:
+    """Return the share of a reply's words that the question has, too; 0 for a reply without words."""
+    said = _stems(readable(reply))
+    return (said & _stems(question)).total() / said.total() if said else 0.0
+
+
 def locomo_gold(kind: str, gold: str) -> str:
     """Return as much of a gold answer as counts: of an open-domain one, what stands before its reason."""
     return gold.partition(";")[0].strip() if kind == "open-domain" else gold
@@ -57,6 +74,11 @@ def token_f1(reply: str, gold: str) -> float:
 def _f1(said: Counter[str], wanted: Counter[str]) -> float:
     common = (said & wanted).total()
     return 2 * common / (said.total() + wanted.total()) if common else 0.0
+
+
+def _echoed(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> float:
+    common = said & wanted
+    return _f1(said, wanted) * (common & asked).total() / common.total() if common else 0.0
 
 
 def _stems(text: str) -> Counter[str]:

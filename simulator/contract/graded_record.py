@@ -102,7 +102,8 @@ class Record:
 class Item(BaseModel):
     """An item of a test that is scored separately: a question, a star, an insight.
 
-    `score` is in [0, 1], or None if undecided. Tables group by `labels`; `numbers` are further figures.
+    `score` is in [0, 1], or None if undecided. Tables group by `labels`. `numbers` are further figures, among them the `floor`: what a
+    reply scores that only repeats the question, where that is known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -121,7 +122,8 @@ class Grade(BaseModel):
 
     A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not decide. The
     score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is graded again, and
-    `Record.said` returns the answers. `items` are the parts of the test that are scored separately.
+    `Record.said` returns the answers. `items` are the parts of the test that are scored separately. `chance` is what a guess would have
+    scored, where that differs from what was declared before the test was played (`Scenario.chance`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -131,6 +133,7 @@ class Grade(BaseModel):
     turns: tuple[int, ...] = ()
     asks: tuple[SkipValidation[Query[Any]], ...] = ()
     items: tuple[Item, ...] = ()
+    chance: float | None = Field(default=None, ge=0, le=1)
 
     def model_post_init(self, context: Any, /) -> None:
         if self.score is not None and not 0 <= self.score <= 1:

@@ -258,7 +258,7 @@ class Gradebook:
             counts=planned.counts,
             status="scored" if correction else status,
             score=correction.score if correction else grade.score,
-            chance=planned.chance,
+            chance=planned.chance if grade.chance is None else grade.chance,
             certified=played.certified(span) if played else False,
             at_distance=played.at_distance(span) if played else False,
             exempt=played.exempt() if played else None,

@@ -180,8 +180,10 @@ class _Run:
         """The score and that of guessing."""
         scores = _by_scenario(self.scored, lambda each: each.score)
         chance = total(_by_scenario(self.scored, lambda each: each.test.chance))
-        aside = ", open questions aside" if any(each.test.chance == 0 for each in self.scored) else ""
-        earns = f"where guessing earns {chance:.2f}{aside}" if chance else "in open questions, where what guessing earns is not known"
+        is_open = any(_open(each.test) for each in self.scored)
+        aside = ", open questions aside" if is_open else ""
+        known = chance or not is_open
+        earns = f"where guessing earns {chance:.2f}{aside}" if known else "in open questions, where what guessing earns is not known"
         return f"{total(scores):.2f} of {len(scores)} {earns}"
 
     def advised(self, advice: str, **changes: Any) -> dict[str, str]:
@@ -203,6 +205,11 @@ class _Run:
         if alone or all(test.alone or test.trunk is not None for _, test in self.manifest.graded):
             return {} if self.manifest.imported is not None else {"advice": PLAIN_FACTS, "command": reach_of(self.manifest)}
         return self.advised("See whether the agent can do the tasks at all", isolated=True, nights=0)
+
+
+def _open(test: TestResult) -> bool:
+    """Return whether nothing is known of what guessing earns: there is nothing to choose from, and no floor is known."""
+    return test.chance == 0 and not any("floor" in item.numbers for item in test.items)
 
 
 def _by_scenario(scored: Sequence[_Scored], value: Callable[[_Scored], float]) -> dict[str, list[float]]:

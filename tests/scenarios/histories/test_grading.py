@@ -256,6 +256,22 @@ def test_token_f1_by_hand(kind: str, reply: str, gold: str, score: float) -> Non
     assert locomo_score(kind, reply, gold) == pytest.approx(score)
 
 
+@pytest.mark.parametrize(
+    ("kind", "reply", "gold", "echoed", "shared"),
+    [
+        ("single-hop", "Which agencies did Ann ask?", "adoption agencies", 2 / 7, 1),
+        ("single-hop", "adoption agencies", "adoption agencies", 1 / 2, 1 / 2),
+        ("multi-hop", "agencies, camping", "agencies, camping", 1 / 2, 1 / 2),
+        ("single-hop", "adoption", "adoption agencies", 0, 0),
+        ("single-hop", "", "adoption agencies", 0, 0),
+    ],
+)
+def test_the_part_of_f1_that_is_the_questions_own_words(kind: str, reply: str, gold: str, echoed: float, shared: float) -> None:
+    about = facts("locomo", gold, kind, question="Which agencies did Ann ask?")
+    numbers = grade(about, reply, no_judge).items[0].numbers
+    assert (numbers["echoed f1"], numbers["shared words"]) == (pytest.approx(echoed), pytest.approx(shared))
+
+
 def test_f1_is_locomos_score_unless_a_judge_is_wanted_and_stands_beside_the_judges() -> None:
     about = facts("locomo", "adoption agencies", "single-hop", gold="published")
     found = grade(about, "agencies", no_judge)

@@ -68,6 +68,41 @@ def test_token_f1_is_called_so_wherever_it_is_shown(runs: Path, tmp_path: Path, 
     assert F1.partition(" (")[0] in repr(longspan.load(oracle))
 
 
+class Parrot:
+    """Repeats what it is asked, and remembers nothing that it would have to go back to."""
+
+    def reply(self, message: longspan.Message) -> str:
+        return message.text
+
+    def observe(self, message: longspan.Message, reply: str) -> None: ...
+
+    def mark(self) -> None: ...
+
+    def rewind(self) -> None: ...
+
+
+def test_what_repeating_the_question_earns_is_chance_and_stands_beside_token_f1(tmp_path: Path, write: Write, call: Call) -> None:
+    (told,) = LOCOMO
+    questions = [{"question": "Which cat did Ada adopt?", "answer": "a black cat", "evidence": ["D1:1"], "category": 4}, *told["qa"]]  # type: ignore[misc]
+    data = {"locomo": str(write({"locomo10.json": [told | {"qa": questions}]}))}
+    chances = []
+    for name, agent in (("parrot", Parrot), ("silent", "silent")):
+        (folder,) = longspan.run("locomo", agent=agent, data=data, out=tmp_path / name, progress=False).folders
+        result = json.loads((folder / "result.json").read_text("utf-8"))
+        counted = [test for test in result["tests"] if test["counts"]]
+        assert [test["chance"] for test in counted] == [test["items"][0]["numbers"]["floor"] for test in counted]
+        assert "open questions" not in result["meaning"]["sentence"]
+        said = call("score", folder)[1]
+        assert "Token F1, and words of the question" in said
+        chances.append(longspan.load(folder).chance)
+        if name == "parrot":
+            assert result["score"] == pytest.approx(chances[0], abs=1e-5)
+            assert result["score"] > 0
+            assert {test["items"][0]["numbers"]["shared words"] for test in counted} == {1}
+            assert f"{result['score']:.3f} (100%)" in said
+    assert chances[0] == chances[1]
+
+
 def test_gates_say_that_they_judge_token_f1(tmp_path: Path, write: Write, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     data = str(write({"locomo10.json": LOCOMO}))
     monkeypatch.chdir(tmp_path)

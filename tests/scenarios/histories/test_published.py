@@ -9,10 +9,14 @@ import shutil
 import tarfile
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+import pytest
 
 from longspan.scenarios.histories import read
 from longspan.scenarios.histories.locomo import KINDS
+from longspan.scenarios.histories.token_f1 import locomo_score
 
 
 def load(path: Path) -> Any:
@@ -46,6 +50,11 @@ def test_locomo_has_the_known_counts(locomo: Path) -> None:
     answerable = [question for question in questions if question.answerable]
     assert (len(questions), len(answerable), sum(bool(question.evidence) for question in answerable)) == (1986, 1540, 1535)
     assert sorted(label for question in questions for label in question.unknown) == ["D", "D10:19", "D30:05", "D4:36", "D:11:26"]
+
+
+def test_repeating_locomos_questions_earns_something_by_f1(locomo: Path) -> None:
+    questions = [question for history in read("locomo", locomo) for question in history.questions if question.answerable]
+    assert fmean(locomo_score(each.kind, each.text, each.answer or "") for each in questions) == pytest.approx(0.038, abs=0.0005)
 
 
 def test_beam_is_read_whole_without_the_markers(beam: Path) -> None:
