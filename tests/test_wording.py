@@ -192,7 +192,7 @@ def test_notebook_is_above_silent_on_at_least_four_scenarios(wording: str, span:
 
 
 def test_notebook_forgets_what_has_left_its_window(played: Played) -> None:
-    near, far = played("ours", "notebook?window=8k", 2_000), played("ours", "notebook?window=8k", 120_000)
+    near, far = played("ours", "notebook?window=8k", 2_000), played("ours", "notebook?window=8k", 32_000)
     both = near.keys() & far.keys()
     assert both == near.keys()
     assert sum(far[name] for name in both) < sum(near[name] for name in both), _table(near=near, far=far)
