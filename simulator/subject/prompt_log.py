@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import accumulate
@@ -22,12 +22,16 @@ from longspan.simulator.files.json_lines import JsonLines
 from longspan.simulator.files.owners import Owner
 from longspan.simulator.subject.current_turn import moment
 
-__all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "read_prompts"]
+__all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "note_rendered", "read_prompts"]
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
 MAX_MESSAGES: Final = 100_000
 """The most messages that a prompt may have. A file may come from anybody."""
+
+
+RENDERED: Final = "rendered"
+"""The purpose of an entry that is not a prompt of its own: the first prompt as the model's template writes it."""
 
 
 @final
@@ -100,8 +104,11 @@ class PromptLog:
         self.prompts: list[Prompt] = []
         self._lines = JsonLines(path, owner) if path is not None else None
         self._numbers: dict[bytes, int] = {}
+        self._rendered: set[str] = set()
         for prompt in read_prompts(path, owner) if path is not None else ():
             self._number(prompt.messages)
+            if prompt.purpose == RENDERED:
+                self._rendered.add(prompt.model)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -111,6 +118,12 @@ class PromptLog:
             yield
         finally:
             _log.reset(token)
+
+    def add_rendered(self, model: str, text: Callable[[], str]) -> None:
+        """Add the first prompt of a conversation as the model's template renders it."""
+        if self._lines is not None and model not in self._rendered:
+            self._rendered.add(model)
+            self.add(model, RENDERED, [PromptMessage("rendered", _kept(text()))])
 
     def add(self, model: str, purpose: str, messages: Sequence[PromptMessage]) -> None:
         now = moment()
@@ -150,6 +163,13 @@ def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = 
     log = _log.get()
     if log is not None:
         log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
+
+
+def note_rendered(model: str, text: Callable[[], str]) -> None:
+    """Keep the text that a model's template makes of a prompt, for the first prompt of a conversation. Templates add to what is sent."""
+    log = _log.get()
+    if log is not None:
+        log.add_rendered(model, text)
 
 
 def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:

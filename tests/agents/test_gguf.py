@@ -38,6 +38,7 @@ from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, resume
 from longspan.simulator.subject.ledger import check_priced
+from longspan.simulator.subject.prompt_log import PromptLog, read_prompts
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -294,6 +295,22 @@ def test_a_schema_is_enforced(core: Cores) -> None:
     assert isinstance(found["holds"], bool)
     assert len(found["why"]) <= 10
     assert found["how"] in ("well", "badly")
+
+
+def test_the_first_prompt_is_kept_as_the_template_writes_it(core: Cores, tmp_path: Path) -> None:
+    for _ in range(2):  # the second time as a resumed conversation
+        with PromptLog(tmp_path / "prompts.jsonl").kept():
+            for text in ("Hello.", "And you?"):
+                ask(core(), messages_from(text))
+    (kept,) = read_prompts(tmp_path / "prompts.jsonl")
+    assert (kept.purpose, kept.messages[0].text) == ("rendered", "<|im_start|>user\nHello.<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_strings_of_a_schema_end(core: Cores) -> None:
+    schema = {"type": "object", "properties": {"holds": {"type": "boolean"}, "why": {"type": "string"}}, "required": ["holds", "why"]}
+    answer = ask(core(), messages_from("Is it so?"), max_tokens=600, schema=schema)
+    assert answer.cut == ""
+    assert len(json.loads(answer.text, strict=False)["why"]) <= 300
 
 
 def test_an_unsupported_schema_is_an_error(core: Cores) -> None:

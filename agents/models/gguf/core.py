@@ -22,12 +22,16 @@ from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.files.reading import opened
 from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.prompt_log import note_rendered
 from longspan.simulator.subject.telemetry import model_call
 
 __all__ = ["GgufCore"]
 
 MAGIC: Final = b"GGUF"
 """The first bytes of a GGUF file."""
+
+MAX_STRING: Final = 300
+"""The most characters of a string in JSON, unless its schema says otherwise: about 75 tokens."""
 
 ESCAPES: Final = str.maketrans({"%": "%25", "?": "%3F", "&": "%26"})
 """Characters of a path that a spec must escape."""
@@ -108,6 +112,7 @@ class GgufCore:
             if isinstance(completion, Exception):
                 raise completion
             used(completion.usage)
+        note_rendered(self.name, lambda: self.prompts.text(messages))
         return completion
 
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None, stop: Stop) -> Completion:
@@ -117,7 +122,7 @@ class GgufCore:
                 raise ContextOverflowError(
                     f"a prompt of {len(prompt):,} tokens and an answer of {max_tokens:,} are more than n_ctx={self.model.window}"
                 )
-            grammar = _grammar(json.dumps(schema)) if schema is not None else None
+            grammar = _grammar(json.dumps(_bounded(dict(schema)))) if schema is not None else None
             options = self.options
             sampling = Sampling(options.temperature, options.seed, grammar, options.top_p, options.repetition_penalty)
             generated = self.model.generate(prompt, max_tokens, owner=self, sampling=sampling, stop=stop)
@@ -181,6 +186,16 @@ def _cancelled() -> bool:
     except trio.Cancelled:
         return True
     return False
+
+
+def _bounded(schema: Any) -> Any:
+    """Return a JSON schema whose strings all have a maximum length, so that an answer cannot run on inside one until it is cut."""
+    if isinstance(schema, list):
+        return [_bounded(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    bounded = {name: _bounded(value) for name, value in schema.items()}
+    return {"maxLength": MAX_STRING} | bounded if schema.get("type") == "string" and not {"enum", "const"} & schema.keys() else bounded
 
 
 @lru_cache(maxsize=64)

@@ -78,6 +78,10 @@ class Prompts:
         """
         return max(0, len(self.tokens([ChatMessage("user", text)])) - self._frame)
 
+    def text(self, messages: Sequence[ChatMessage]) -> str:
+        """Return a conversation's prompt as text, with what the template adds."""
+        return self._render(messages)
+
     def tokens(self, messages: Sequence[ChatMessage]) -> list[int]:
         """Return a conversation's prompt as tokens. Raises AgentError if the template rejects it."""
         separator = self._separator(messages)
