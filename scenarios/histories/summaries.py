@@ -78,8 +78,11 @@ def echoes(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
         if items:
             share = f" ({echoed / f1:.0%})" if f1 else ""
             rows.append([run, f"{f1:.3f}", f"{floor:.3f}", f"{echoed:.3f}{share}", f"{shared:.0%}"])
-    columns = ["run", "token F1", "floor", "from words of the question", "words shared with the question"]
-    note = "Floor: what a reply earns that only repeats the question."
+    columns = ["run", "token F1", "floor", "echoed", "shared"]
+    note = (
+        "Floor: what a reply earns that only repeats the question. Echoed: how much of the F1 rests on words of the question. "
+        "Shared: the share of the replies' words that are the question's."
+    )
     return [Table(title="Token F1, and words of the question", columns=columns, rows=rows, note=note)] if rows else []
 
 
