@@ -140,7 +140,9 @@ def test_any_text_is_read(text: str) -> None:
     assert said.leaks(colours) or not settled
 
 
-@pytest.mark.parametrize("piece", ["red of your aunt, ", "your aunt red ", "no, wait, red ", "red or ", "9:00 ", "(your aunt) red: "])
+@pytest.mark.parametrize(
+    "piece", ["red of your aunt, ", "your aunt red ", "no, wait, red ", " \n", "red or ", "9:00 ", "(your aunt) red: "]
+)
 def test_reading_takes_linear_time(piece: str) -> None:
     def work(size: int) -> None:
         said = Reading(piece * (size // len(piece)))

@@ -15,7 +15,7 @@ NONE, BRACKET, COMMA, TURN, SENTENCE, LINE = range(6)
 
 _DOTTED: Final = re.compile(r"\b(?:([ap])\.\s?m\.|(e)\.\s?g\.|(i)\.\s?e\.)", re.IGNORECASE)
 _SECOND: Final = {"a": "m", "p": "m", "e": "g", "i": "e"}
-_SHORTENED: Final = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|vs|approx|etc|cf)\.(?=[^\S\n]*[\w,])|(?<![.!?] )(?<!^)\b(Nos?)\.(?=\s?\d)")
+_SHORTENED: Final = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|vs|approx|etc|cf)\.(?=[^\S\n]{0,3}[\w,])|(?<![.!?] )(?<!^)\b(Nos?)\.(?=\s?\d)")
 
 _CUTS: Final = re.compile(
     r"(?P<joint>,(?!\d{3}\b)|(?<!\d)[/|]|[/|](?!\d)|&|->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]\ufe0f?|"

@@ -41,7 +41,7 @@ def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Valu
         _Place(found.value, at, found.start)
         for at, clause in enumerate(clauses)
         for found in names.find(clause.text)
-        if not clause.text[: found.start].endswith(LIKENED)
+        if not clause.text.endswith(LIKENED, 0, found.start)
     ]
     at = [place.clause for place in places]
     pairs = sorted(
