@@ -95,7 +95,7 @@ class Reading:
 
     def _offers(self, mention: Mention) -> bool:
         clause = self.clauses[mention.clause]
-        return clause.gap.strip(" ,").casefold() == "or" or LEXICON.has("unsure", clause.text)
+        return clause.gap.strip(" ,").casefold() == "or" or LEXICON.has("unsure", clause.text[:200])
 
     def _is_undecided(self, found: Sequence[Mention]) -> bool:
         """Return whether the reply names several values, and says at last that it cannot tell which is right."""
