@@ -74,7 +74,7 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
         others.append(question.trap)
     if not said:
         return Verdict(0, "the reply has no words")
-    if question.answer is not None and _bare(question.answer) == _bare(reply) == _bare(laid_out(reply)) != "":
+    if question.answer is not None and _bare(laid_out(question.answer)) == _bare(laid_out(reply)) != "":
         return Verdict(1, "equals the gold answer")
     if said == plain(question.text):
         return Verdict(0, "repeats the question")
