@@ -16,7 +16,7 @@ from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, claus
 from longspan.simulator.grading.reading.subjects import subjects
 from longspan.simulator.grading.reading.values import Findable, Values
 
-__all__ = ["YOU", "Reading", "Settled", "quoting", "settled_words"]
+__all__ = ["YOU", "Reading", "Settled", "parsed", "quoting", "settled_words"]
 
 
 YOU: Final = ("you", "your", "yours")
@@ -41,7 +41,7 @@ class Reading:
 
     def __init__(self, text: str) -> None:
         self.text = readable(text)
-        self.clauses: Sequence[Clause] = _parsed(self.text)
+        self.clauses: Sequence[Clause] = parsed(self.text)
 
     def mentions(self, values: Findable) -> Sequence[Mention]:
         """Return the values that the reply names, in order, each with how it is presented."""
@@ -131,7 +131,8 @@ class Reading:
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str) -> Sequence[Clause]:
+def parsed(text: str) -> Sequence[Clause]:
+    """Return the clauses of a reply. The last ones are remembered, since several questions are asked of a reply."""
     return tuple(clauses(laid_out(text)))
 
 
