@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -35,6 +36,7 @@ from longspan.simulator.arena.page import as_html as arena_page
 from longspan.simulator.arena.results import Rules
 from longspan.simulator.arena.summaries import gather
 from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.report import Report
 from longspan.simulator.report.card import draw_card
 from longspan.simulator.report.comparison import as_html as comparison_page
 from longspan.simulator.report.figures import draw
@@ -90,7 +92,7 @@ class Studio:
         settings = RunSettings(suite=load_suite(suite).changed(list(change), [], [], None), span=self.span, seed=seed, agent=agent)
         planned = plan(settings, self.folder / "runs")
         if not (planned.out / planned.name).exists():
-            trio.run(play, [planned])
+            trio.run(partial(play, pages=Report), [planned])
         return planned.out / planned.name
 
     @contextmanager

@@ -95,10 +95,10 @@ class Stuck(Measure):
         message, reply = turn.message, turn.reply
         if reply is None:
             self._note(message)
-        elif reply.asked:
+        elif reply.asked and (reply.trace or {}).get("answers") is not False:  # a memory without an answerer says nothing
             text = reply.text[:READ]
             self.replies += 1
-            if message.kind == "question" and not reply.refused and (reply.trace or {}).get("answers") is not False:
+            if message.kind == "question" and not reply.refused:
                 self.answers.append(Answer(text, "?" in message.text))
             elif message.kind == "line" and "?" not in message.text:
                 self.told += 1

@@ -119,6 +119,7 @@ def test_a_model_that_declines_whatever_it_is_told_is_stuck(tmp_path: Path) -> N
         ("notebook", "memory@2k"),
         ("oracle", "ltm@2k"),
         ("memory/bm25?answerer=words", "ltm@2k"),
+        ("memory/bm25?answerer=none", "ltm@2k"),
         (learns_nothing, "ltm@2k"),
     ],
 )

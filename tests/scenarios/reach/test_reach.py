@@ -217,6 +217,14 @@ def test_replies_are_read_as_a_person_reads_them(kind: str) -> None:
         assert named(reply, kind, [value], "aunt") != [value], reply
 
 
+def test_a_reply_that_goes_through_everything_that_was_told_answers_nothing() -> None:
+    told = [
+        f"My {who} likes {drink} best." for who, drink in zip(["aunt", "uncle", "baker", "nephew", "niece"], values("drink"), strict=False)
+    ]
+    assert named("\n".join(told), "drink", [values("drink")[0]], "aunt") == []
+    assert named("\n".join(told[:3]), "drink", [values("drink")[0]], "aunt") == [values("drink")[0]]
+
+
 # ---- the fit
 
 
