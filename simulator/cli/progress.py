@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
+from longspan.simulator.base.address_space import room
 from longspan.simulator.base.terminal import as_line
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.standings import Standing, Standings
@@ -81,8 +82,8 @@ class Progress:
             self._console.print(as_line(line), style="yellow", soft_wrap=not self._console.is_terminal)
         if self._live_table:
             self._live.start()
-        elif self._plans and not self._quiet and not self._console.is_terminal:
-            self._ticking.start()
+        elif self._plans and not self._quiet and not self._console.is_terminal and room() is None:
+            self._ticking.start()  # where memory is limited, a run has none to spare for what a thread reserves
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

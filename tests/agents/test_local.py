@@ -89,7 +89,7 @@ def test_the_local_model_judges_ten_statements(tmp_path: Path) -> None:
     queries = [statement(said, text) for said, text in pairs]
 
     async def ask() -> list[Any]:
-        return await CachedModel("local?max_tokens=60&threads=1", AnswerStore(tmp_path)).ask_all(queries)
+        return await CachedModel("local?max_tokens=160&threads=1", AnswerStore(tmp_path)).ask_all(queries)
 
     answers = trio.run(ask)
     read = [answer for answer in answers if not isinstance(answer, str)]

@@ -69,8 +69,8 @@ def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
     ]
     assert {test.id: test.refused for test in result.tests if test.refused} == {"name_list-2": 1, "name_list-3": 1}
     told = "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
-    (notice,) = measures.shown(run.manifest, result.model_copy(update={"refused": 5})).notices
-    assert notice.text.endswith("in name_list-2 (1), name_list-3 (1) and filler (3)")
+    notices = measures.shown(run.manifest, result.model_copy(update={"refused": 5})).notices
+    assert [notice.text.endswith("in name_list-2 (1), name_list-3 (1) and filler (3)") for notice in notices].count(True) == 1
     print_scores(run.manifest, result)
     assert told in " ".join(capsys.readouterr().out.split())
     assert told in unescape((run.path / "report.html").read_text("utf-8"))

@@ -16,7 +16,7 @@ import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
+from longspan.simulator.report import Report, write_report
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
@@ -101,7 +101,8 @@ class Page(HTMLParser):
 
 def played(out: Path, *scenarios: str, agent: str = "oracle", isolated: bool = False, tests: int = 2) -> Path:
     suite = load_suite("ltm").changed([], [], list(scenarios), tests)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=isolated), out)]))
+    planned = plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=isolated), out)
+    (outcome,) = trio.run(lambda: play([planned], pages=Report))
     return outcome.folder
 
 

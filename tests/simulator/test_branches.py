@@ -551,10 +551,10 @@ def test_progress_counts_what_a_branch_adds(tmp_path: Path, monkeypatch: pytest.
         shares[event.conversation] = status.figures().share or 0.0
 
     trio.run(lambda: play([planned], listener=listener))
-    total = sum(length.tokens for length in lengths.values())
+    total = sum(length.asked for length in lengths.values())
     done = 0
     for id, length in lengths.items():
-        done += length.tokens
+        done += length.asked
         assert shares[id] == pytest.approx(done / total, abs=0.02)
     assert known[0].ended == known[0].total == 20
 

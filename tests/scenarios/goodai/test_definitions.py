@@ -25,6 +25,7 @@ from longspan.simulator.contract.script import LAST, MAX_PAUSE, Script
 from longspan.simulator.gradebook.commitment import publish, read_published, verify
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.report import Report
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan, replan
 from longspan.simulator.running.runner import play, replay, resume
@@ -154,7 +155,7 @@ def planned(definitions: Definitions, out: Path, *, span: int | None = None, see
 
 
 def run(each: Plan) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([each]))
+    (outcome,) = trio.run(lambda: play([each], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result

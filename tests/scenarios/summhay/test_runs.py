@@ -20,6 +20,7 @@ from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import Outcome, play, replay
 from longspan.simulator.suite.settings import RunSettings
@@ -34,7 +35,8 @@ def played(
     out: Path, *settings: str, agent: str = "oracle", span: int = 2000, data: Path | None = None, judge: str | None = None
 ) -> RunFolder:
     suite = load_suite("summhay").changed([*SMALL, *settings], [f"summhay={data}"] if data else [], [], None)
-    outcomes: list[Outcome] = trio.run(play, [plan(RunSettings(suite=suite, span=span, seed=1, agent=agent, judge=judge), out)])
+    planned = plan(RunSettings(suite=suite, span=span, seed=1, agent=agent, judge=judge), out)
+    outcomes: list[Outcome] = trio.run(lambda: play([planned], pages=Report))
     assert outcomes[0].error is None
     return RunFolder(outcomes[0].folder)
 
