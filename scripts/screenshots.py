@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Final
 
 import trio
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 from scripts.docs_outputs import files
 from scripts.memory_curves import PICTURE, measure, picture
 from tests.arena.judges import by_sentences
@@ -51,6 +51,9 @@ __all__ = ["FOLDER", "PICTURES", "WINDOW", "Studio"]
 FOLDER: Final = Path(__file__).parents[1] / "docs/pictures"
 
 WINDOW: Final = (1080, 720)
+
+TRIES: Final = 4
+"""How often a picture is asked for, at most."""
 
 COLOURS: Final = 96
 """Colours that are left of a screenshot."""
@@ -109,9 +112,17 @@ class Studio:
         if heading is not None:
             page.evaluate("id => document.getElementById(id).scrollIntoView()", heading)
         page.evaluate(HIDE, str(self.folder))
-        found, content = Image.open(io.BytesIO(page.screenshot(animations="disabled"))), io.BytesIO()
+        found, content = Image.open(io.BytesIO(_taken(page))), io.BytesIO()
         found.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(content, "png", optimize=True)
         return content.getvalue()
+
+
+def _taken(page: Page) -> bytes:
+    """A screenshot. Chromium on a busy machine has no frame to give now and then, and has one when it is asked again."""
+    for _ in range(TRIES - 1):
+        with suppress(Error):
+            return page.screenshot(animations="disabled")
+    return page.screenshot(animations="disabled")
 
 
 # ---- a run

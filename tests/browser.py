@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,8 +23,8 @@ expect.set_options(timeout=PATIENCE)
 
 PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 
-SCREENSHOTS = Path(__file__).parent / ".screenshots"
-"""The folder for screenshots, which git ignores."""
+SCREENSHOTS = os.environ.get("LONGSPAN_SCREENSHOTS")
+"""The folder for pictures of the pages that tests open. A person looks at them, no test does: none is taken unless asked for."""
 
 
 @dataclass
@@ -46,8 +47,8 @@ class Visit:
         assert away == [], away
 
     def picture(self, name: str, *, whole: bool = False) -> None:
-        SCREENSHOTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
+        if SCREENSHOTS:
+            self.page.screenshot(path=Path(SCREENSHOTS, f"{name}.png"), full_page=whole)
 
     def faults(self) -> list[str]:
         """Return the serious accessibility problems that axe-core finds: in light colours as wide as the page is, and in dark
