@@ -33,20 +33,21 @@ def node() -> Iterator[str]:
         server.kill()
 
 
-@pytest.mark.parametrize("folder", ["langgraph", "mcp-server", "node"])
+@pytest.mark.parametrize("folder", ["hybrid", "langgraph", "mcp-server", "node"])
 def test_an_example_remembers_and_is_restored(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(EXAMPLES / folder)
     monkeypatch.setattr("sys.path", list(sys.path))
     named = {
+        "hybrid": "python:hybrid_memory:Hybrid?embedder=hash",
         "langgraph": "python:store_memory:Store",
         "mcp-server": f"mcp:{sys.executable} server.py {{folder}}/memory.db",
     }
     kind = named.get(folder) or request.getfixturevalue("node")
 
     def made() -> Any:
-        return make_agent(AgentSpec.parse(f"memory/{kind}?answerer=none&batch=turn&k=5"))
+        return make_agent(AgentSpec.parse(f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none&batch=turn&k=5"))
 
     async def scenario() -> None:
         one, other = made(), made()
