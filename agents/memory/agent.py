@@ -22,12 +22,14 @@ from longspan.agents.memory import trace
 from longspan.agents.memory.answerer import Answerer
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batches
+from longspan.agents.memory.conformance import Conformance
 from longspan.agents.memory.forgetting import request_in
 from longspan.agents.memory.kinds import (
     MemoryOptions,
     answerer_danger,
     answerer_environment,
     answerer_of,
+    checked_at_door,
     make_memory,
     memory_danger,
     memory_defaults,
@@ -41,6 +43,7 @@ from longspan.agents.models.dry import DryCore
 from longspan.agents.models.pace import pace_of
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.contract.agent import Pace, worst
+from longspan.simulator.contract.findings import Examination
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["AnsweringAgent", "MemoryAgent"]
@@ -352,6 +355,12 @@ class MemoryAgent(AnsweringAgent):
         settings = options if isinstance(options, MemoryOptions) else MemoryOptions()
         memory = make_memory(target, settings)
         super().__init__(memory, answerer_of(target, settings), settings, target)
+
+    @classmethod
+    def examination(cls, target: str, options: AgentOptions) -> Examination:
+        """The checks of its memory. There are none at the door of longspan's own memories, nor if the user wants none."""
+        settings = options if isinstance(options, MemoryOptions) else MemoryOptions()
+        return Conformance(lambda: make_memory(target, settings), at_door=checked_at_door(target, settings))
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:

@@ -40,10 +40,12 @@ class _Item(BaseModel):
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
     id: Annotated[str, Field(max_length=200)] | None = None
     at: Annotated[datetime | None, BeforeValidator(_date)] = None
+    derived: bool = False
 
     @property
     def item(self) -> MemoryItem:
-        return MemoryItem(clean(self.text), tuple(map(clean, self.turns)), self.score, None if self.id is None else clean(self.id), self.at)
+        known = None if self.id is None else clean(self.id)
+        return MemoryItem(clean(self.text), tuple(map(clean, self.turns)), self.score, known, self.at, self.derived)
 
 
 class _Items(Answer):

@@ -31,6 +31,7 @@ class KeptTurns(Memory):
     """A memory that can be made again of the turns it keeps."""
 
     read_only_search = True
+    at_door = False
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
@@ -96,6 +97,8 @@ class Nothing(Memory):
     """Nothing at all: the floor."""
 
     read_only_search = True
+    keeps = False
+    at_door = False
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:

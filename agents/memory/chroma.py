@@ -55,6 +55,7 @@ class Chroma(Memory):
     """Pieces of turns by their meaning, in a Chroma database."""
 
     read_only_search = True
+    at_door = False
 
     class Options(AgentOptions):
         """`embedder`: makes vectors, by default `local` if it is installed, and `embedder_url` is its address. `chroma_url`: a Chroma

@@ -27,6 +27,7 @@ __all__ = [
     "answerer_danger",
     "answerer_environment",
     "answerer_of",
+    "checked_at_door",
     "make_memory",
     "memory_danger",
     "memory_defaults",
@@ -60,6 +61,8 @@ class MemoryOptions(AgentOptions):
     """The most tokens of the answerer's prompt and answer together. Default: the model's window."""
     on_refusal: OnRefusal = "reply"
     """What a refusal of the answerer is: its `reply`, or an `error` that ends the conversation."""
+    unchecked: bool = False
+    """Play a memory that fails the checks before a new run, or was never checked. The result says so."""
 
 
 def make_memory(target: str, options: MemoryOptions) -> Memory:
@@ -67,6 +70,12 @@ def make_memory(target: str, options: MemoryOptions) -> Memory:
     cls, inner, given = _found(target, options)
     memory: Memory = cls(inner, given)
     return memory if memory.tells_turns else Attributed(memory)
+
+
+def checked_at_door(target: str, options: MemoryOptions) -> bool:
+    """Return whether a new run checks the memory that a target names before it begins. Raises InputError."""
+    cls, _, _ = _found(target, options)
+    return bool(cls.at_door) and not options.unchecked
 
 
 def answerer_of(target: str, options: MemoryOptions) -> Answerer | Reader | None:

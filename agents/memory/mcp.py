@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Annotated, Any, Final, NamedTuple, final
 
 import trio
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from longspan.agents.base import AgentError, AgentOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
@@ -42,13 +43,49 @@ TEXTS: Final = ("text", "memory", "content", "fact", "observation", "value")
 """Keys for a memory's text in a result."""
 
 
+LISTS: Final = ("observations", "texts", "contents", "memories", "facts")
+"""Keys for the texts of a memory that has several."""
+
+PLACE: Final = re.compile(r"\{(text|date|turn|k)\}")
+"""A place in a template of arguments: what is said or asked, its date, the turn's id, and how many memories are asked for."""
+
+
 class _Mapped(NamedTuple):
-    """A tool, the parameter that takes the text, and the one that limits results, if there is one."""
+    """A tool, and a template of its arguments."""
 
     tool: Tool
-    text: str
-    is_list: bool
-    limit: str | None
+    arguments: Mapping[str, Any]
+
+    def filled(self, **values: Any) -> dict[str, Any]:
+        """Return its arguments with values in their places."""
+        return {name: _filled(argument, values) for name, argument in self.arguments.items()}
+
+
+def _object(value: object) -> object:
+    """Return the object that an option has as JSON. Raises ValueError."""
+    if not isinstance(value, str):
+        return value
+    try:
+        read = json.loads(value)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise PydanticCustomError("template", "must be a JSON object with {places}", {"places": "{text}, {date}, {turn} or {k} in it"})
+    return read
+
+
+def _filled(template: Any, values: Mapping[str, Any]) -> Any:
+    if isinstance(template, dict):
+        return {name: _filled(inner, values) for name, inner in template.items()}
+    if isinstance(template, list):
+        return [_filled(inner, values) for inner in template]
+    if not isinstance(template, str):
+        return template
+    return values.get("k", 0) if template == "{k}" else PLACE.sub(lambda place: str(values.get(place[1], "")), template)
+
+
+Template = Annotated[dict[str, Any], BeforeValidator(_object)]
+"""A JSON object with places for what a tool is given."""
 
 
 @final
@@ -67,11 +104,15 @@ class McpMemory(Memory):
 
     class Options(AgentOptions):
         """`add`, `search`: the names of the tools, by default found by their names. `forget`: the tool that is given requests to forget;
-        None: there is none. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
+        None: there is none. `add_args`, `search_args`, `forget_args`: templates of their arguments, by default the text alone, and for a
+        search how many memories. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
 
         add: str | None = None
         search: str | None = None
         forget: str | None = None
+        add_args: Template | None = None
+        search_args: Template | None = None
+        forget_args: Template | None = None
         tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
@@ -97,7 +138,7 @@ class McpMemory(Memory):
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
         server, adding, _ = await self._tools()
         for turn in turns:
-            await self._tell(server, adding, stamped(turn.document, turn.sent_at))
+            await self._tell(server, adding, turn.document, turn.sent_at, turn.turn_id)
         return None
 
     @property
@@ -107,11 +148,12 @@ class McpMemory(Memory):
 
     async def forget(self, text: str, at: datetime) -> None:
         server, _, _ = await self._tools()
-        await self._tell(server, self._mapped(server, "forget", ()), stamped(text, at))
+        await self._tell(server, self._mapped(server, "forget", ()), text, at)
 
-    async def _tell(self, server: McpServer, mapped: _Mapped, text: str) -> None:
-        """Pass text to a tool that changes the store."""
-        arguments = {mapped.text: [text] if mapped.is_list else text}
+    async def _tell(self, server: McpServer, mapped: _Mapped, text: str, at: datetime, turn: str = "") -> None:
+        """Pass text to a tool that changes the store, with its date before it unless that has a place of its own."""
+        dated = "{date}" in json.dumps(mapped.arguments)
+        arguments = mapped.filled(text=text if dated else stamped(text, at), date=at.isoformat(), turn=turn)
         result = await server.call(mapped.tool.name, arguments)
         if result.failed:
             raise AgentError(f"{self._name}: tool {mapped.tool.name}: {result.text[:200]}")
@@ -119,10 +161,7 @@ class McpMemory(Memory):
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         server, _, searching = await self._tools()
-        asked: dict[str, Any] = {searching.text: [query] if searching.is_list else query}
-        if searching.limit is not None:
-            asked[searching.limit] = k
-        result = await server.call(searching.tool.name, asked)
+        result = await server.call(searching.tool.name, searching.filled(text=query, date=at.isoformat(), k=k))
         if result.failed:
             raise AgentError(f"{self._name}: tool {searching.tool.name}: {result.text[:200]}")
         return [MemoryItem(text) for text in _texts(clean(result.text))]
@@ -161,21 +200,38 @@ class McpMemory(Memory):
 
     def _mapped(self, server: McpServer, role: str, words: Sequence[str]) -> _Mapped:
         given: str | None = getattr(self._options, role)
-        tool = next((each for each in server.tools if each.name == given), None) if given is not None else _likeliest(server.tools, words)
+        template: Mapping[str, Any] | None = getattr(self._options, f"{role}_args")
+        takes = {tool.name: _arguments(tool, limited=role == "search") for tool in server.tools}
+        likely = [tool for tool in server.tools if (takes[tool.name] if template is None else template.keys() <= _properties(tool).keys())]
+        tool = next((each for each in server.tools if each.name == given), None) if given is not None else _likeliest(likely, words)
         names = ", ".join(each.name for each in server.tools)
         if tool is None:
             what = f"there is no tool {given!r:.60}" if given is not None else f"no tool's name says that it is the one to {role} memories"
             raise AgentError(f"{self._name}: {what}; name one with {role}=TOOL: {names}")
-        properties = tool.parameters.get("properties")
-        known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
-        needed = tool.parameters.get("required")
-        required = set(map(str, needed)) if isinstance(needed, list) else set()
-        texts = sorted((name for name in known if _takes_text(known[name])), key=lambda name: name not in required)
-        if not texts or required - {texts[0], *LIMITS}:
-            takes = ", ".join(known) or "nothing"
-            raise AgentError(f"{self._name}: tool {tool.name} takes {takes}, not one text; name another with {role}=TOOL: {names}")
-        limit = next((name for name in LIMITS if name in known), None) if role == "search" else None
-        return _Mapped(tool, texts[0], known[texts[0]].get("type") == "array", limit)
+        arguments = template if template is not None else takes[tool.name]
+        if arguments is None:
+            known = ", ".join(_properties(tool)) or "nothing"
+            remedy = f"name another with {role}=TOOL: {names}; or give {role}_args=JSON with {{text}} in it"
+            raise AgentError(f"{self._name}: tool {tool.name} takes {known}, not one text; {remedy}")
+        return _Mapped(tool, arguments)
+
+
+def _properties(tool: Tool) -> Mapping[str, Any]:
+    """Return the schemas of a tool's parameters."""
+    properties = tool.parameters.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _arguments(tool: Tool, *, limited: bool) -> Mapping[str, Any] | None:
+    """Return the template of arguments for a tool that takes one text, and, if `limited`, how many memories; None for another tool."""
+    known, needed = _properties(tool), tool.parameters.get("required")
+    required = set(map(str, needed)) if isinstance(needed, list) else set()
+    texts = sorted((name for name in known if _takes_text(known[name])), key=lambda name: name not in required)
+    if not texts or required - {texts[0], *LIMITS}:
+        return None
+    limit = next((name for name in LIMITS if name in known), None) if limited else None
+    text = ["{text}"] if known[texts[0]].get("type") == "array" else "{text}"
+    return {texts[0]: text, **({limit: "{k}"} if limit is not None else {})}
 
 
 def _likeliest(tools: Sequence[Tool], words: Sequence[str]) -> Tool | None:
@@ -206,5 +262,10 @@ def _texts(result: str) -> Iterator[str]:
 
 
 def _text(item: Any) -> str:
-    found = next((item[name] for name in TEXTS if isinstance(item.get(name), str)), None) if isinstance(item, dict) else item
+    found = item
+    if isinstance(item, dict):
+        found = next((item[name] for name in TEXTS if isinstance(item.get(name), str)), None)
+        several = next((item[name] for name in LISTS if isinstance(item.get(name), list)), None)
+        if found is None and several is not None and all(isinstance(each, str) for each in several):
+            found = "\n".join(several)
     return found if isinstance(found, str) else json.dumps(item, ensure_ascii=False)

@@ -34,7 +34,8 @@ class MemoryItem:
     """A memory that was stored or found.
 
     `turns`: the ids of the turns that it comes from, where these are known. `score`: how well it fits the query, the higher the
-    better. `at`: when it was said or last changed, in virtual time.
+    better. `at`: when it was said or last changed, in virtual time. `derived`: the text was made from what was said, such as a summary or
+    a fact that a model extracted, and need not have its words.
     """
 
     text: str
@@ -42,6 +43,7 @@ class MemoryItem:
     score: float | None = None
     id: str | None = None
     at: datetime | None = None
+    derived: bool = False
 
 
 class Used(NamedTuple):
@@ -60,6 +62,12 @@ class Memory(ABC):
     takes_target: ClassVar[bool] = False
     whole: ClassVar[bool] = False
     """Whether a search returns the newest turns, oldest first and up to the last, regardless of the query and of `k`."""
+
+    keeps: ClassVar[bool] = True
+    """Whether it keeps anything. One that does not is a floor."""
+
+    at_door: ClassVar[bool] = True
+    """Whether a new run checks it first (see `conformance`). longspan's own need no check."""
 
     tells_turns: ClassVar[bool] = True
     """Whether the memories found always have their `turns`. If not, missing ones are guessed by the words."""

@@ -204,13 +204,14 @@ def as_items(result: Any) -> Any:
 
 
 def as_item(item: Any) -> Any:
-    """Return a memory (a str, a dict, or an object with text, turns, score, id and at) as the protocol has it."""
+    """Return a memory (a str, a dict, or an object with text, turns, score, id, at and derived) as the protocol has it."""
     if isinstance(item, str):
         return {"text": item}
     if not isinstance(item, dict):
         if not hasattr(item, "text"):
             raise TypeError(f"a memory is {type(item).__name__}; it must be a str, or a dict with text, turns, score, id and at")
-        item = {name: getattr(item, name) for name in ("text", "turns", "score", "id", "at") if getattr(item, name, None) is not None}
+        names = ("text", "turns", "score", "id", "at", "derived")
+        item = {name: getattr(item, name) for name in names if getattr(item, name, None) is not None}
     fields = {name: value for name, value in item.items() if value is not None}
     if "turns" in fields:
         fields["turns"] = list(fields["turns"])

@@ -28,6 +28,7 @@ from longspan.simulator.measures.refusals import Refusals
 from longspan.simulator.measures.skills import Skills
 from longspan.simulator.measures.stages import Stages
 from longspan.simulator.measures.stuck import Stuck
+from longspan.simulator.measures.unchecked import Unchecked
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
@@ -42,6 +43,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     InnerCalls,
     CutAnswers,
     Leaks,
+    Unchecked,
     Stages,
     WhereLost,
     EvidenceRecall,

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Literal, NamedTuple, final
+from typing import Any, Final, TypeVar, final
 
 import trio
 from pydantic import ValidationError
@@ -21,17 +21,18 @@ from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.base.errors import LongspanError, first_problem, one_line
 from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds
+from longspan.simulator.contract.findings import Finding
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.files.folders import below, read_file
 from longspan.simulator.gradebook.needle_fates import Traces
 from longspan.simulator.preflight.lag import measure_lag
 from longspan.simulator.subject.traces import Trace, WrittenMemory
-from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, examination, make_agent
 
-__all__ = ["Finding", "checkup"]
+__all__ = ["checkup"]
 
 DEADLINE: Final = 55.0
-"""The maximum number of seconds for all checks together."""
+"""The maximum number of seconds for all checks together, and again for those that only a kind of agent makes."""
 
 MAX_SNAPSHOT: Final = 64 * 2**20
 """The largest file of a snapshot that is searched, in bytes."""
@@ -42,22 +43,13 @@ LARGE_MESSAGE_TOKENS: Final = 20_000
 LTM_MESSAGE_TOKENS: Final = 1_600
 """The number of tokens in a message that is tried if the large one fails. The suite ltm sends no longer one, except for chapterbreak."""
 
+T = TypeVar("T")
+
 TAKEN_BACK: Final = "halyard"
 """The word in a turn that is taken back."""
 
-MANY: Final = 24
-"""How many turns are told to see whether a search returns more memories than asked for: most memories are asked for 20."""
-
 WORDS: Final = {1: "cormorant", 2: "gunwale"}
 """The words in the turns that measure how soon the agent finds them, by number."""
-
-
-class Finding(NamedTuple):
-    """The result of a check. "bad" means that a long run would fail; "note" is worth knowing beforehand."""
-
-    check: str
-    verdict: Literal["good", "note", "bad"]
-    what: str
 
 
 @final
@@ -133,15 +125,31 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
     yield _trace(subject)
     if any("read" in trace for _, trace in subject.traces):
         yield await _checked("lag", partial(_lag, subject), end)
-        more = await _checked("more than k", partial(_more_than_k, subject), end, "note")
-        if more.verdict != "good":
-            yield more
+    async for finding in _examined(spec):
+        yield finding
     yield _resume_cost(subject.agent)
     yield _filler_cost(subject.agent)
 
 
-async def _checked(name: str, check: Callable[[], Awaitable[Finding]], end: float, late: Literal["note", "bad"] = "bad") -> Finding:
-    """Return the finding of a check that may take until `end`, in Trio's time. A failure or a delay (`late`) is a finding too."""
+async def _examined(spec: AgentSpec) -> AsyncIterator[Finding]:
+    """Yield the findings that only the agent's kind can make. The first that fails or is late ends them, since those after rest on it."""
+    checks = examination(spec)
+    if checks is None:
+        return
+    end = trio.current_time() + DEADLINE
+    try:
+        for check in checks.checks:
+            finding = await _checked(check.name, check.find, end)
+            if finding is not None:
+                yield finding
+            if trio.current_time() >= end:
+                return
+    finally:
+        await checks.close()
+
+
+async def _checked(name: str, check: Callable[[], Awaitable[T]], end: float) -> T | Finding:
+    """Return the finding of a check that may take until `end`, in Trio's time. A failure or a delay is a finding too."""
     with trio.move_on_at(end):
         try:
             return await check()
@@ -151,7 +159,7 @@ async def _checked(name: str, check: Callable[[], Awaitable[Finding]], end: floa
             if not is_fault(error):
                 raise
             return Finding(name, "bad", one_line(error))
-    return Finding(name, late, f"exceeded the {DEADLINE:.0f} s for all checks")
+    return Finding(name, "bad", f"exceeded the {DEADLINE:.0f} s for all checks")
 
 
 async def _reply(subject: _Subject, _: AgentSpec) -> Finding:
@@ -222,9 +230,13 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
             before, after = await subject.reply(question), await copy.reply(question)
         finally:
             await close(copy.agent)
-    if before.text == after.text:
-        return Finding("save and load", "good", "a copy loaded from a snapshot gives the same reply")
-    return Finding("save and load", "note", f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}")
+    if before.text != after.text:
+        what = f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}"
+        return Finding("save and load", "note", what)
+    if _found(before) != _found(after):
+        return Finding("save and load", "note", "a copy loaded from a snapshot finds other memories")
+    same = "finds the same memories" if "read" in (before.trace or {}) else "gives the same reply"
+    return Finding("save and load", "good", f"a copy loaded from a snapshot {same}")
 
 
 async def _back(subject: _Subject, _: AgentSpec) -> Finding:
@@ -320,19 +332,6 @@ async def _lag(subject: _Subject) -> Finding:
         after = f"{lag.turns} turns" if lag.turns else f"{lag.seconds:.2f} s"
         return Finding("lag", "note", f"what was told is found {after} later, not at once")
     return Finding("lag", "good", "what was told is found at once")
-
-
-async def _more_than_k(subject: _Subject) -> Finding:
-    """Say whether a search returns more memories than asked for. To see this, the agent must be told many turns, and these are short."""
-    later = timedelta(days=8)
-    for number in range(MANY if observes(subject.agent) else 0):
-        await subject.agent.observe(subject.message(f"Buoy number {number} lies at pier {number}.", later), "Noted.")
-    await subject.reply(subject.message("Which buoy lies at which pier?", later))
-    beyond = max((beyond for _, trace in subject.traces if type(beyond := trace.get("beyond_k")) is int), default=0)
-    if not beyond:
-        return Finding("more than k", "good", "")
-    what = f"a search returned {beyond:,} memories more than it was asked for, which are not used: it has to return the best first"
-    return Finding("more than k", "note", what)
 
 
 def _shows(reply: Reply, told: Message, turns: Collection[str]) -> bool:

@@ -220,8 +220,9 @@ class Result(_Frozen):
 
     `faults`: errors of scenarios' code that cost no grade, in sentences.
 
-    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `twins`, `lesions`
-    and `control` are the effects of experiments, None without any; they count toward nothing else.
+    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `unchecked`: the
+    memory was played although it had not been checked. `twins`, `lesions` and `control` are the effects of experiments, None without any;
+    they count toward nothing else.
 
     `memory`: the evidence that the agent's memory stored and found; None if its traces do not tell.
 
@@ -259,6 +260,7 @@ class Result(_Frozen):
     faults: list[str] = []
     refused: int = 0
     leaks: bool = False
+    unchecked: bool = False
     twins: Effect | None = None
     lesions: Effect | None = None
     control: Effect | None = None

@@ -21,6 +21,7 @@ from longspan.simulator.archive.turns_shown import past_turns
 from longspan.simulator.base.errors import AgentError, InputError, LongspanError, StoppedError
 from longspan.simulator.base.terminal import complain, typed
 from longspan.simulator.contract.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
+from longspan.simulator.contract.findings import Examination
 from longspan.simulator.files.folders import remove
 from longspan.simulator.gradebook.gradebook import Gradebook, grade_run, judge_costs
 from longspan.simulator.gradebook.worker import GradingWorker
@@ -40,12 +41,12 @@ from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.planning import Plan, check_branches, replan, setting_of
 from longspan.simulator.running.scoring import Pages, Scoring
 from longspan.simulator.subject.agent_log import AgentLog
-from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
+from longspan.simulator.subject.ledger import Ledger, check_priced, models_of, stated_by, used_by
 from longspan.simulator.subject.prompt_log import PromptLog
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
 from longspan.simulator.subject.telemetry import SILENT, TELEMETRY, ConversationName, Spans
-from longspan.simulator.suite.agent_spec import AgentSpec, at_once, inspected, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination, inspected, make_agent
 from longspan.simulator.suite.trust import clear
 
 __all__ = [
@@ -291,6 +292,8 @@ class _Player:
     def __init__(self, limit: trio.CapacityLimiter, listener: Listener | None, ledger: Ledger) -> None:
         self._limit = limit
         self._agent_limits: dict[str, trio.CapacityLimiter] = {}
+        self._admitted: set[str] = set()
+        self._door = trio.Lock()
         self._ledger = ledger
         self._listener = listener
         self._stopped = self._at_once = False
@@ -331,6 +334,11 @@ class _Player:
         """Play all of a run's conversations. Return the first error that interrupted one."""
         errors: list[LongspanError] = []
         self._workers.add(scoring.worker)
+        if not any(run.journal(id).exists() for id in plan.manifest.played):
+            try:
+                await self._admit(plan.agent)
+            except LongspanError as error:
+                return error
         spec = plan.manifest.judge
         model = CachedModel(spec, AnswerStore.of(run), self._ledger) if spec is not None else None
 
@@ -383,6 +391,30 @@ class _Player:
                 if id not in trunks:
                     nursery.start_soon(play_group, id)
         return errors[0] if errors else None
+
+    async def _admit(self, spec: AgentSpec) -> None:
+        """Have the kind of agent check it before a new run, once for all runs. Raises InputError if it is not fit to be played."""
+        async with self._door:
+            if str(spec) in self._admitted or self._stopped:
+                return
+            checks = examination(spec)
+            if checks is not None:
+                try:
+                    await self._examine(spec, checks)
+                finally:
+                    await checks.close()
+            self._admitted.add(str(spec))
+
+    async def _examine(self, spec: AgentSpec, checks: Examination) -> None:
+        for check in checks.checks:
+            finding = await check.find() if check.at_door else None
+            if finding is not None and finding.verdict == "bad":
+                raise InputError(
+                    f"agent {spec}: {check.name}: {finding.what}; `longspan check` tells more, and unchecked=true plays it as it is, which "
+                    "the result then says"
+                )
+        took = checks.took()
+        self._ledger.count(used_by(took), stated_by(took))
 
     def _agent_limit(self, spec: AgentSpec) -> trio.CapacityLimiter:
         """Return the limit of conversations that all runs of an agent share."""

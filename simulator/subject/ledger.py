@@ -213,6 +213,10 @@ class Ledger:
                 async with self._settled:
                     self._settled.notify_all()
 
+    def count(self, used: Mapping[str, Usage], stated: Mapping[str, float]) -> None:
+        """Count what was spent before any conversation began, as far as its cost is known."""
+        self.spent = total([self.spent, amount_of(used.values(), dict(stated))])
+
     def _seen_of(self, call: Unpriced | None) -> _Seen:
         """Return the record of similar calls. No record is kept for calls whose worst case is known."""
         return self._seen.setdefault(call.payer, _Seen(self.dearest)) if call is not None else _Seen(NOTHING)

@@ -22,13 +22,17 @@ from longspan.simulator.base.installed import AGENTS, installed
 from longspan.simulator.base.processes import share
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.contract.agent import Agent, close
+from longspan.simulator.contract.findings import Examination
 from longspan.simulator.suite.plugins import load
 
-__all__ = ["AgentSpec", "at_once", "begun", "class_of", "inspected", "make_agent", "resolved", "source"]
+__all__ = ["AgentSpec", "at_once", "begun", "class_of", "examination", "inspected", "make_agent", "resolved", "source"]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
 """Characters of an option's value that a spec's text need not escape."""
+
+TRUE: Final = ("true", "1", "yes", "on", "t", "y")
+"""What an option that is true may say."""
 
 _METHODS = ("reply", "observe", "reset", "save", "load")
 
@@ -89,6 +93,11 @@ class AgentSpec:
         text = str(self).partition("?")[0]
         return replace(self, options={}, text=text).having({**kept, "answerer": "none"})
 
+    @property
+    def unchecked(self) -> bool:
+        """Whether the user wants a memory to be played that has not been checked."""
+        return self.kind == "memory" and self.options.get("unchecked", "").lower() in TRUE
+
     def __str__(self) -> str:
         return self.text or self.kind
 
@@ -114,6 +123,14 @@ def make_agent(spec: AgentSpec) -> Agent:
         raise InputError(f"agent {spec}: {_name(cls)} has no {', '.join(missing)}; derive it from longspan.BaseAgent")
     made: Agent = agent
     return made
+
+
+def examination(spec: AgentSpec) -> Examination | None:
+    """Return the checks that a kind makes of the agent that `spec` names; None if it makes none. Raises as `make_agent` does."""
+    cls = class_of(spec)
+    find = getattr(cls, "examination", None)
+    found: Examination | None = find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions))) if callable(find) else None
+    return found
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -36,10 +37,12 @@ def forget(request: str) -> str:
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def recall(query: str) -> str:
-    """Return the facts that share a word with a query, oldest first."""
-    words = set(query.lower().split())
-    return "\n".join(fact for fact in facts() if words & set(fact.lower().split())) or "Nothing."
+def recall(query: str, limit: int = 100) -> str:
+    """Return the facts that share most words with a query."""
+    words = set(re.findall(r"\w+", query.lower()))
+    shared = [(len(words & set(re.findall(r"\w+", fact.lower()))), fact) for fact in facts()]
+    best = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
+    return "\n".join(" ".join(fact.split()) for _, fact in best[:limit])
 
 
 server.run()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import trio
@@ -162,10 +162,6 @@ def test_each_memory_tells_truly_whether_its_search_only_reads(kind: str) -> Non
     trio.run(scenario)
 
 
-UNUSUAL: Final = {"mcp, files": {"more than k": "note"}}
-"""What `check` finds that is not good: this server's tool has no argument for how many it is to find."""
-
-
 @pytest.mark.parametrize("name", ["chroma", "elsewhere", "mcp, files"])
 def test_it_is_ready_for_a_long_run(name: str) -> None:
     async def findings() -> list[tuple[str, str]]:
@@ -173,7 +169,7 @@ def test_it_is_ready_for_a_long_run(name: str) -> None:
         found = checkup(AgentSpec.parse(f"memory/{spec}{'&' if '?' in spec else '?'}answerer=none"))
         return [(finding.check, finding.verdict) async for finding in found]
 
-    assert {check: verdict for check, verdict in trio.run(findings) if verdict != "good"} == UNUSUAL.get(name, {})
+    assert {check: verdict for check, verdict in trio.run(findings) if verdict != "good"} == {"forget": "note"}
 
 
 def test_what_a_memorys_own_models_take_is_told_with_each_batch_and_marked_ones_have_settled(openai_key: None) -> None:
@@ -329,6 +325,71 @@ def test_what_a_server_answers_is_validated(answer: Any, said: str) -> None:
 
     with Service(say).running() as service, pytest.raises(AgentError, match=said):
         trio.run(ask)
+
+
+STRUCTURED = """
+import json, sys
+
+kept = []
+TEXT = {"type": "string"}
+ENTITIES = {"type": "array", "items": {"type": "object"}}
+TOOLS = [
+    {"name": "add_relation", "inputSchema": {"type": "object", "properties": {"one": TEXT, "other": TEXT}, "required": ["one", "other"]}},
+    {"name": "create_entities", "inputSchema": {"type": "object", "properties": {"entities": ENTITIES}, "required": ["entities"]}},
+    {"name": "search_nodes", "inputSchema": {"type": "object", "properties": {"query": TEXT, "most": {"type": "integer"}}}},
+]
+for line in sys.stdin:
+    request = json.loads(line)
+    method, given = request.get("method"), request.get("params", {})
+    if "id" not in request:
+        continue
+    result = {"tools": TOOLS}
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "graph", "version": "1"}}
+    elif method == "tools/call" and given["name"] == "create_entities":
+        kept += given["arguments"]["entities"]
+        result = {"content": [{"type": "text", "text": "ok"}]}
+    elif method == "tools/call":
+        wanted = given["arguments"]["query"].lower().strip("?")
+        found = [each for each in kept if wanted in each["observations"][0].lower()]
+        text = json.dumps({"entities": found[: given["arguments"].get("most", 1000)], "relations": []})
+        result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+"""An MCP server that keeps entities with observations, as the reference server for memories does."""
+
+
+def test_a_tool_that_takes_more_than_one_text_is_given_a_template(tmp_path: Path) -> None:
+    server = tmp_path / "graph.py"
+    server.write_text(STRUCTURED)
+    add = '{"entities": [{"name": "{turn}", "type": "turn", "observations": ["{text}", "{date}"]}]}'
+    search = '{"query": "{text}", "most": "{k}"}'
+
+    async def scenario() -> None:
+        agent = made(f"mcp:{sys.executable} -S {server}", f"answerer=none&batch=turn&k=1&add_args={add}&search_args={search}")
+        try:
+            await agent.observe(message(0, "Brunhilde keeps an axolotl."), "")
+            await agent.observe(message(1, "Ada keeps {k} axolotl and {text}."), "")
+            reply = await agent.reply(message(2, "Axolotl?"))
+            assert [each["text"] for each in reply.trace["read"]] == ["Brunhilde keeps an axolotl.\n2024-05-07T18:00:00"]
+            found = (await agent.reply(message(3, "Ada?"))).trace["read"]
+            assert found[0]["text"].startswith("Ada keeps {k} axolotl and {text}."), "what is said is no template"
+        finally:
+            await agent.close()
+
+    trio.run(scenario)
+
+    async def guessed() -> None:
+        agent = made(f"mcp:{sys.executable} -S {server}", "answerer=none")
+        try:
+            await agent.start()
+        finally:
+            await agent.close()
+
+    with pytest.raises(AgentError, match="no tool's name says that it is the one to add memories"):
+        trio.run(guessed)
+    with pytest.raises(InputError, match="add_args: must be a JSON object with"):
+        made(f"mcp:{sys.executable} -S {server}", "answerer=none&add_args=entities")
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_of_an_agent_that_does_not_tell_its_cost_one_reply_is_asked_however_many
 @pytest.mark.parametrize("limit", [0.02, 0.05])
 def test_a_memory_that_is_told_a_history_stops_at_the_limit_too(limit: float, tmp_path: Path) -> None:
     suite = Suite(name="diary", tests=3, scenarios={"python:tests.diary:Diary": {"entries": 30}})
-    agent = "memory/python:tests.agents.memories:Billing?answerer=none&batch=2"
+    agent = "memory/python:tests.agents.memories:Billing?answerer=none&batch=2&unchecked=true"
     (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent), tmp_path)], limit=limit_of(limit)))
     assert isinstance(outcome.error, StoppedError)
     assert "exceed the limit of" in str(outcome.error)

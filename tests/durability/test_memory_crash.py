@@ -38,7 +38,7 @@ OURS = {"full": "full", "bm25": "bm25", "recent": "recent?tokens=1k"}
 def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(name: str, tmp_path: Path) -> None:
     with Service(Answering()).running() as service:
         kind = (OURS | KINDS).get(name, service.address)
-        agent = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none&batch={'turn' if name == 'bm25' else 'session'}"
+        agent = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none&batch={'turn' if name == 'bm25' else 'session'}&unchecked=true"
         places = set(Random(name).sample(range(1, EVENTS), max(2, int(SHARE / 4 * EVENTS))))
         copies: list[Path] = []
 

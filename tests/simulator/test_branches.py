@@ -274,7 +274,7 @@ class Reading(Settling):
 def test_a_memory_that_could_change_when_it_is_searched_is_refused_unless_it_says_that_it_does_not(
     tmp_path: Path, seen: type[Seen]
 ) -> None:
-    named = "memory/python:tests.simulator.test_branches:{}?answerer=none"
+    named = "memory/python:tests.simulator.test_branches:{}?answerer=none&unchecked=true"
     planned = settings("silent").model_copy(update={"agent": named.format("Settling")})
     with pytest.raises(InputError, match=r"a memory with neither save and load nor `read_only_search = True`.*so that the 4 questions"):
         plan(planned, tmp_path)

@@ -224,26 +224,6 @@ def test_a_trace_that_cannot_be_read_is_told(cls: type[Plain], verdict: str, par
     assert re.search(re.escape(part), finding.what)
 
 
-class Everything:
-    """A memory that returns all it has, oldest first, whatever `k` is."""
-
-    def __init__(self) -> None:
-        self.kept: list[Any] = []
-
-    def add(self, turns: Any, at: Any) -> None:
-        self.kept += turns
-
-    def search(self, query: str, k: int, at: Any) -> list[str]:
-        return [turn.document for turn in self.kept]
-
-
-def test_a_memory_that_returns_more_than_it_is_asked_for_is_told_that_the_best_have_to_come_first() -> None:
-    found = findings(f"memory/python:{__name__}:Everything?answerer=none")["more than k"]
-    assert found.verdict == "note"
-    assert re.fullmatch(r"a search returned [1-9]\d* memories more than it was asked for, .* it has to return the best first", found.what)
-    assert "more than k" not in findings("memory/bm25?answerer=none")
-
-
 def test_a_lag_that_is_not_known_in_time_is_told_and_the_agent_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = MockClock()
 

@@ -1,0 +1,402 @@
+"""What a memory has to do for its figures to mean anything, each as a check with a name: `longspan check` makes them all, and a new run
+those `at_door`.
+
+A check tells memories of their own a few facts, a month apart, and searches for them in the words in which they were told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple, final
+
+import trio
+
+from longspan.agents.base import AgentError, Reply
+from longspan.agents.memory.memory import Memory, MemoryItem, Used
+from longspan.agents.memory.pending import Pending
+from longspan.agents.memory.turns import Turn
+from longspan.simulator.base.clock import DEFAULT_START
+from longspan.simulator.contract.findings import Check, Finding
+from longspan.simulator.files.folders import below, remove
+from longspan.simulator.preflight import lag
+
+__all__ = ["Conformance"]
+
+
+class _Fact(NamedTuple):
+    """A fact, and the word that tells it from all others."""
+
+    text: str
+    word: str
+
+
+FACTS: Final = (
+    _Fact("The lamp in the boathouse is painted vermilion.", "vermilion"),
+    _Fact("Ottilie keeps her spare key below the sundial.", "sundial"),
+    _Fact("The last ferry to the island leaves at nine.", "ferry"),
+    _Fact("My dentist is called Doctor Pemberton.", "pemberton"),
+    _Fact("The cat Marmalade is afraid of thunder.", "marmalade"),
+    _Fact("The word that opens the greenhouse is tamarisk.", "tamarisk"),
+)
+"""What a memory is told first."""
+
+OTHER: Final = _Fact("The tailor in the arcade mends a kimono.", "kimono")
+"""What another user tells."""
+
+SINCE: Final = _Fact("The baker on the corner sells pretzels.", "pretzels")
+"""What is told once a folder is gone."""
+
+TAKEN_BACK: Final = _Fact("The gardener has planted an artichoke.", "artichoke")
+"""What is told after a memory was saved."""
+
+UNSAID: Final = "Has anybody seen a zeppelin over the quarry?"
+UNSAID_WORD: Final = "zeppelin"
+"""A question about nothing that was told."""
+
+DIFFICULT: Final = {
+    "a turn of 2,000 words": _Fact("A harpsichord stands in the hall. " + "All is quiet on the pier. " * 330, "harpsichord"),
+    "braces, quotes and a backslash": _Fact('The note reads {"colour": "periwinkle\\"}, %s and <b>.', "periwinkle"),
+    "a turn of several lines": _Fact("Shopping:\n\n- chestnuts\n- a colander", "colander"),
+    "characters outside English": _Fact("Zoë’s café 🦀 in Łódź sells marzipan.", "marzipan"),
+}
+"""Turns that are hard to store, by what makes them so."""
+
+FEW: Final = 2
+"""How many memories are asked for to see whether no more are returned."""
+
+MANY: Final = 20
+"""How many memories are asked for to see whether something is found."""
+
+SHARE: Final = 0.8
+"""The share of a memory's words that occur in what was told if the memory was not derived from it."""
+
+STAMP: Final = re.compile(r"^\s*\[[^\]\n]*\d[^\]\n]*\]\s*")
+"""A date before a memory's text."""
+
+WORD: Final = re.compile(r"[^\W\d_]{3,}")
+
+ROLES: Final = {"user", "assistant", "human", "system", "noted"}
+"""Words that a turn's text may get besides what was said, and the reply."""
+
+
+@final
+class Conformance:
+    """The checks of the memory that `make` makes. At most two are open at the same time. `at_door`: a new run makes the first of them."""
+
+    def __init__(self, make: Callable[[], Memory], *, at_door: bool) -> None:
+        self._make = make
+        self._open: list[Memory] = []
+        self._turns: dict[int, list[Turn]] = {}
+        self._pending = Pending()
+        self._folder = TemporaryDirectory(prefix="longspan-")
+        self._one: Memory | None = None
+        self._other: Memory | None = None
+        self.checks: Sequence[Check] = (
+            Check("what was told", self._what_was_told, at_door),
+            Check("k", self._k, at_door),
+            Check("two users", self._two_users, at_door),
+            Check("sources", self._sources),
+            Check("dates", self._dates),
+            Check("searching", self._searching),
+            Check("copy", self._copy),
+            Check("rewind", self._rewind),
+            Check("errors in add", self._errors),
+            Check("forget", self._forget),
+            Check("two runs", self._two_runs),
+        )
+
+    def took(self) -> Reply:
+        told = self._pending.told(Used())
+        return Reply("", besides=told.usage, cost_usd=told.cost_usd or None)
+
+    async def close(self) -> None:
+        try:
+            for memory in list(self._open):
+                await self._closed(memory)
+        finally:
+            self._folder.cleanup()
+
+    # Memories that are told facts.
+
+    async def _new(self) -> Memory:
+        memory = self._make()
+        self._open.append(memory)
+        self._turns[id(memory)] = []
+        await memory.start()
+        return memory
+
+    async def _closed(self, memory: Memory) -> None:
+        self._open.remove(memory)
+        await memory.close()
+
+    async def _first(self) -> Memory:
+        """Return the memory that was told the first facts, and has settled."""
+        if self._one is None:
+            one = await self._new()
+            await self._tell(one, *FACTS)
+            self._one = one
+        return self._one
+
+    async def _second(self) -> Memory:
+        """Return the memory of another user."""
+        self._other = self._other or await self._new()
+        return self._other
+
+    async def _tell(self, memory: Memory, *facts: _Fact) -> None:
+        turns = self._turns[id(memory)]
+        for fact in facts:
+            number = len(turns) + 1
+            reply = "Noted." if number % 2 else ""
+            turns.append(Turn(f"check/{number}", fact.text, DEFAULT_START + timedelta(days=30 * number), reply))
+        added = turns[-len(facts) :]
+        await memory.add(added, added[-1].sent_at)
+        await memory.settle()
+        self._pending.spend(memory.used())
+
+    async def _search(self, memory: Memory, query: str, k: int = MANY) -> Sequence[MemoryItem]:
+        turns = self._turns[id(memory)]
+        at = (turns[-1].sent_at if turns else DEFAULT_START) + timedelta(hours=1)
+        found = await memory.search(query, k, at)
+        self._pending.spend(memory.used())
+        return found
+
+    async def _finds(self, memory: Memory, fact: _Fact) -> bool:
+        return _has(await self._search(memory, fact.text), fact.word)
+
+    async def _found(self, memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the text and the turns of all that a memory finds for the first facts."""
+        return [(item.text, tuple(item.turns)) for fact in FACTS for item in await self._search(memory, fact.text)]
+
+    # The checks.
+
+    async def _what_was_told(self) -> Finding:
+        name = "what was told"
+        memory = await self._first()
+        if not memory.keeps:
+            return Finding(name, "good", "it keeps nothing, as it says: the floor that others are measured against")
+        began = trio.current_time()
+        missing = [fact for fact in FACTS if not await self._finds(memory, fact)]
+        while missing and trio.current_time() - began < lag.MOST_SECONDS:
+            await trio.sleep(lag.STEP)
+            missing = [fact for fact in missing if not await self._finds(memory, fact)]
+        if not missing:
+            return Finding(name, "good", f"each of {len(FACTS)} facts is found in the words in which it was told")
+        if len(missing) == len(FACTS):
+            remedy = "has `add` failed without an error, or is another store searched?"
+            return Finding(name, "bad", f"none of {len(FACTS)} facts is found in the words in which it was told: {remedy}")
+        what = f"{len(missing)} of {len(FACTS)} facts are not found in the words in which they were told, such as {missing[0].text!r}"
+        return Finding(name, "note", what)
+
+    async def _k(self) -> Finding:
+        memory = await self._first()
+        if memory.whole:
+            return Finding("k", "good", "it shows all that it keeps, whatever is asked and however many memories are asked for, as it says")
+        found = await self._search(memory, "What do you know of " + ", ".join(f"the {fact.word}" for fact in FACTS) + "?", FEW)
+        if len(found) <= FEW:
+            return Finding("k", "good", "a search returns no more memories than it is asked for")
+        what = (
+            f"a search for {FEW} memories returned {len(found)}: it has to return the best {FEW}, or others are compared with more of them"
+        )
+        return Finding("k", "bad", what)
+
+    async def _sources(self) -> Finding | None:
+        name = "sources"
+        memory = await self._first()
+        turns = {turn.turn_id: turn for turn in self._turns[id(memory)]}
+        items = [item for fact in FACTS for item in await self._search(memory, fact.text)]
+        if not items:
+            return None
+        said = _words(" ".join(turn.text for turn in turns.values())) | ROLES
+        derived = sum(item.derived for item in items)
+        for item in items:
+            if strange := next((turn for turn in item.turns if turn not in turns), None):
+                return Finding(name, "bad", f"a memory says that it comes from {strange!r:.40}, which is no turn that was told")
+            if item.derived:
+                continue
+            own = _words(STAMP.sub("", item.text))
+            if len(own & said) < SHARE * len(own):
+                what = f"{item.text[:60]!r} is found, which nobody said: mark what is made of other text (`derived`), and return no more"
+                return Finding(name, "bad", what)
+            sources = _words(" ".join(turns[turn].text for turn in item.turns)) | ROLES
+            if item.turns and len(own & sources) < SHARE * len(own):
+                return Finding(name, "bad", f"{item.text[:60]!r} is said to come from {item.turns[0]}, which has other words")
+        if derived == len(items):
+            return Finding(name, "good", "what is found is marked as derived from what was told")
+        return Finding(name, "good", "what is found is text that was told" + (", or marked as derived from it" if derived else ""))
+
+    async def _dates(self) -> Finding | None:
+        name = "dates"
+        memory = await self._first()
+        turns = {turn.turn_id: turn for turn in self._turns[id(memory)]}
+        undated = 0
+        seen = False
+        for fact in FACTS:
+            for item in await self._search(memory, fact.text):
+                seen = True
+                dates = [turns[turn].sent_at for turn in item.turns if turn in turns]
+                if item.at is None:
+                    undated += 1
+                elif dates and not any(abs(item.at - date) < timedelta(days=1) for date in dates):
+                    what = f"what was said on {dates[-1]:%-d %B %Y} is found with the date {item.at:%-d %B %Y}: dates are those of `at`"
+                    return Finding(name, "bad", what)
+                elif not dates and not _within(item.at, list(turns.values())):
+                    what = f"a memory has the date {item.at:%-d %B %Y}, on which nothing was said: dates are those of `at`"
+                    return Finding(name, "bad", what)
+        if not seen:
+            return None
+        if undated:
+            return Finding(name, "note", f"{undated} memories found have no date: the answerer is not told when that was said")
+        return Finding(name, "good", "what is found has the date on which it was said")
+
+    async def _searching(self) -> Finding:
+        name = "searching"
+        memory = await self._first()
+        await self._search(memory, UNSAID)
+        if not _has(await self._search(memory, UNSAID), UNSAID_WORD):
+            return Finding(name, "good", "what is asked is not found as if it had been told")
+        if memory.read_only_search or not memory.has_snapshots:
+            why = "though it says that a search changes nothing" if memory.read_only_search else "and it cannot be loaded again"
+            return Finding(name, "bad", f"what is asked is stored and found by later searches, {why}")
+        return Finding(name, "note", "what is asked is stored and found by later searches: it is loaded again after each question")
+
+    async def _two_users(self) -> Finding:
+        name = "two users"
+        one, other = await self._first(), await self._second()
+        if known := [fact for fact in FACTS if await self._finds(other, fact)]:
+            return Finding(name, "bad", f"one user's memory finds what another said: {known[0].text!r}")
+        await self._tell(other, OTHER)
+        if await self._finds(one, OTHER):
+            return Finding(name, "bad", f"one user's memory finds what another said: {OTHER.text!r}")
+        return Finding(name, "good", "two users at the same time do not find what the other said")
+
+    async def _copy(self) -> Finding | None:
+        name = "copy"
+        one, other = await self._first(), await self._second()
+        if not one.has_snapshots:
+            return Finding(name, "note", "it has no save and load: after an interruption, all turns are added again")
+        saved, loaded = self._saved("saved"), Path(self._folder.name) / "loaded"
+        await one.save(saved)
+        shutil.copytree(saved, loaded)
+        await other.load(loaded)
+        self._turns[id(other)] = list(self._turns[id(one)])
+        if await self._found(one) != await self._found(other):
+            return Finding(name, "bad", "a copy that was loaded from what was saved finds something else")
+        kept = _digests(loaded)
+        await self._tell(other, OTHER)
+        if kept != _digests(loaded):
+            return Finding(name, "bad", "a copy goes on writing to the folder that it was loaded from: `load` has to copy the files")
+        remove(loaded)
+        if not await self._goes_on(other, OTHER):
+            return Finding(name, "bad", "a copy needs the folder that it was loaded from, which is deleted: `load` has to copy the files")
+        remove(saved)
+        if not await self._goes_on(one, FACTS[0]):
+            return Finding(name, "bad", "after `save`, it needs the folder that it saved to, which is moved: `save` has to copy the files")
+        return Finding(name, "good", "a copy that was loaded from what was saved finds the same")
+
+    async def _rewind(self) -> Finding | None:
+        name = "rewind"
+        memory = await self._first()
+        if not memory.has_snapshots:
+            return None
+        saved, turns = self._saved("rewound"), list(self._turns[id(memory)])
+        await memory.save(saved)
+        before = await self._found(memory)
+        await self._tell(memory, TAKEN_BACK)
+        await memory.load(saved)
+        self._turns[id(memory)] = turns
+        after = await self._found(memory)
+        if await self._finds(memory, TAKEN_BACK):
+            return Finding(name, "bad", "loaded again, it still finds what was told after it was saved: `load` has to drop the rest")
+        if before != after:
+            return Finding(name, "bad", "loaded again, it finds something else than when it was saved")
+        return Finding(name, "good", "loaded again, it finds what it found before, and nothing that was told since")
+
+    async def _errors(self) -> Finding:
+        name = "errors in add"
+        memory = await self._first()
+        for what, fact in DIFFICULT.items():
+            try:
+                await self._tell(memory, fact)
+            except AgentError as error:
+                return Finding(name, "bad", f"`add` of {what} fails, which ends a conversation: {error}")
+            if memory.keeps and not memory.whole and not await self._finds(memory, fact):
+                return Finding(name, "bad", f"`add` of {what} kept nothing of it and raised no error: errors must not be swallowed")
+        return Finding(name, "good", "turns that are hard to store are kept")
+
+    async def _forget(self) -> Finding:
+        name = "forget"
+        memory = await self._first()
+        if not memory.forgets:
+            return Finding(name, "note", "it has no forget: a request to forget something is stored like any other message")
+        fact, *others = FACTS
+        if not await self._finds(memory, fact):
+            return Finding(name, "note", "what it is to forget was not found before, so that nothing is known of it")
+        known = [other for other in others if await self._finds(memory, other)]
+        await memory.forget(fact.text, self._turns[id(memory)][-1].sent_at)
+        self._pending.spend(memory.used())
+        if await self._finds(memory, fact):
+            return Finding(name, "bad", f"what it was asked to forget is still found, itself or in what was made of it: {fact.text!r}")
+        lost = [other for other in known if not await self._finds(memory, other)]
+        if lost:
+            return Finding(name, "note", f"asked to forget one fact, it has forgotten others, such as {lost[0].text!r}")
+        return Finding(name, "good", "what it is asked to forget is gone, and nothing else")
+
+    async def _two_runs(self) -> Finding:
+        name = "two runs"
+        memory = await self._first()
+        await memory.reset()
+        self._turns[id(memory)] = []
+        for fact in FACTS:
+            if await self._finds(memory, fact):
+                return Finding(name, "bad", f"after `reset`, it finds what was told before: {fact.text!r}")
+        await self._tell(memory, *FACTS)
+        await self._closed(memory)
+        other = await self._new()
+        self._one = None
+        for fact in FACTS:
+            if await self._finds(other, fact):
+                return Finding(name, "bad", f"a new conversation finds what was told in one that is over: {fact.text!r}")
+        return Finding(name, "good", "a new conversation finds nothing of those before")
+
+    # Folders.
+
+    async def _goes_on(self, memory: Memory, known: _Fact) -> bool:
+        """Return whether a memory still works: it finds a fact that it knows, and one that it is told."""
+        try:
+            if not memory.keeps:
+                return True
+            if not await self._finds(memory, known):
+                return False
+            await self._tell(memory, SINCE)
+            return await self._finds(memory, SINCE)
+        except AgentError:
+            return False
+
+    def _saved(self, name: str) -> Path:
+        folder = Path(self._folder.name) / name
+        folder.mkdir()
+        return folder
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return a digest of each file below a folder, by path."""
+    files = [path for path in below(folder) if not path.is_dir()]
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _has(items: Sequence[MemoryItem], word: str) -> bool:
+    return any(word in item.text.lower() for item in items)
+
+
+def _words(text: str) -> set[str]:
+    return set(WORD.findall(text.lower()))
+
+
+def _within(date: datetime, turns: Sequence[Turn]) -> bool:
+    return turns[0].sent_at - timedelta(days=1) <= date <= turns[-1].sent_at + timedelta(days=1)

@@ -1,0 +1,136 @@
+"""What `longspan check` says of memories with a fault each, and what a new run does with them."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+
+import pytest
+import trio
+from tests.agents import faulty_memories
+
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import InputError, StoppedError
+from longspan.simulator.contract.findings import Finding
+from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.results.result import read_result
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import Outcome, play
+from longspan.simulator.subject.spending_limit import Amount
+from longspan.simulator.suite.agent_spec import AgentSpec
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
+
+NAMES = ("what was told", "k", "two users", "sources", "dates", "searching", "copy", "rewind", "errors in add", "forget", "two runs")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that is not found at once is waited for."""
+    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.0)
+    faulty_memories.Shared.everybody.clear()
+    faulty_memories.Remembers.left.clear()
+
+
+def named(memory: str, options: str = "") -> str:
+    return f"memory/python:tests.agents.faulty_memories:{memory}?answerer=none&batch=turn{options}"
+
+
+def found(spec: str) -> dict[str, Finding]:
+    async def collect() -> dict[str, Finding]:
+        return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec)) if finding.check in NAMES}
+
+    return trio.run(collect)
+
+
+def test_a_sound_memory_passes_every_check_in_their_order() -> None:
+    findings = found(named("Sound"))
+    assert tuple(findings) == NAMES
+    assert {name: finding for name, finding in findings.items() if finding.verdict != "good"} == {}
+
+
+@pytest.mark.parametrize(
+    ("memory", "name", "verdict", "part"),
+    [
+        ("IgnoresK", "k", "bad", "a search for 2 memories returned 6"),
+        ("Empty", "what was told", "bad", "none of 6 facts is found"),
+        ("Lossy", "what was told", "note", "3 of 6 facts are not found"),
+        ("Shared", "two users", "bad", "finds what another said: 'The lamp in the boathouse is painted vermilion.'"),
+        ("Invents", "sources", "bad", "'According to my records, nothing relevant was ever mentioned"),
+        ("Misattributes", "sources", "bad", "is said to come from check/1, which has other words"),
+        ("NamesNoTurn", "sources", "bad", "comes from '1', which is no turn that was told"),
+        ("Today", "dates", "bad", "is found with the date 1 January 2031"),
+        ("StoresQuestions", "searching", "bad", "though it says that a search changes nothing"),
+        ("SavesHalf", "copy", "bad", "finds something else"),
+        ("OnDisk", "copy", "bad", "goes on writing to the folder that it was loaded from"),
+        ("StaysWhereItSaved", "copy", "bad", "needs the folder that it saved to"),
+        ("LoadsMore", "rewind", "bad", "it still finds what was told after it was saved"),
+        ("Swallows", "errors in add", "bad", "braces, quotes and a backslash kept nothing of it and raised no error"),
+        ("ForgetsNothing", "forget", "bad", "is still found"),
+        ("KeepsNotes", "forget", "bad", "in what was made of it"),
+        ("Remembers", "two runs", "bad", "finds what was told in one that is over"),
+        ("ResetsNothing", "two runs", "bad", "after `reset`, it finds what was told before"),
+    ],
+)
+def test_each_fault_is_caught_by_the_check_that_names_it(memory: str, name: str, verdict: str, part: str) -> None:
+    findings = found(named(memory))
+    assert findings[name].verdict == verdict, findings
+    assert part in findings[name].what
+
+
+def test_what_is_not_told_of_an_ability_is_told_of_its_absence() -> None:
+    findings = found("memory/python:tests.agents.memories:Slow?answerer=none&batch=turn")
+    assert {name for name, finding in findings.items() if finding.verdict == "note"} == {"copy", "forget"}
+    assert "bad" not in {finding.verdict for finding in findings.values()}
+
+
+@pytest.mark.parametrize("kind", ["full", "none", "recent", "bm25", "chroma?embedder=hash"])
+def test_longspans_own_memories_pass_and_none_but_one_forgets(kind: str) -> None:
+    findings = found(f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none")
+    assert [name for name, finding in findings.items() if finding.verdict == "bad"] == []
+    assert [name for name, finding in findings.items() if finding.verdict == "note"] == ["forget"]
+    assert found("memory/bm25?answerer=none&forget=1")["forget"].verdict == "good"
+
+
+# New runs.
+
+
+def played(spec: str, out: Path) -> Outcome:
+    suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=spec), out)])
+    return outcome
+
+
+@pytest.mark.parametrize(("memory", "said"), [("IgnoresK", "k: a search"), ("Empty", "what was told: none"), ("Shared", "two users: one")])
+def test_a_new_run_is_not_begun_with_a_memory_that_fails_unless_its_user_insists_and_the_result_says_so(
+    memory: str, said: str, tmp_path: Path
+) -> None:
+    outcome = played(named(memory), tmp_path)
+    assert isinstance(outcome.error, InputError)
+    assert said in str(outcome.error)
+    assert "unchecked=true" in str(outcome.error)
+    assert list(tmp_path.iterdir()) == [], "nothing was played"
+    outcome = played(named(memory, "&unchecked=true"), tmp_path)
+    assert outcome.error is None
+    result = read_result(RunFolder(outcome.folder))
+    assert result.unchecked
+    assert "unchecked" in json.loads((outcome.folder / "result.json").read_text())
+
+
+def test_what_the_checks_cost_counts_against_the_limit(tmp_path: Path) -> None:
+    """Billing charges a tenth of a cent for each word that it is told; one word more than the checks take is left for the run."""
+    suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
+    spec = "memory/python:tests.agents.memories:Billing?answerer=none&batch=turn"
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)], limit=Amount(0.05, inf)))
+    assert isinstance(outcome.error, StoppedError)
+    assert "exceed the limit of $0.05" in str(outcome.error)
+    assert outcome.result is not None
+    assert outcome.result.turns == 0, "and is part of no turn"
+
+
+def test_a_sound_memory_is_played_and_what_else_fails_is_left_to_check(tmp_path: Path) -> None:
+    for memory in ("Sound", "Today"):
+        outcome = played(named(memory), tmp_path)
+        assert outcome.error is None
+        assert not read_result(RunFolder(outcome.folder)).unchecked
