@@ -32,6 +32,8 @@ ITEM: Final = 4
 """The most words of an item of a list."""
 FINAL: Final = "<final_answer>"
 """What stands before the option that is chosen, if anything does: PersonaMem's harness asks for it."""
+Whose = tuple[Sequence[str], Sequence[str]]
+"""Names of whom a question is about, and those of others."""
 STATEMENT: Final = 4
 """The words of the shortest statement."""
 
@@ -187,17 +189,17 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
+    whose = [(YOU, [f"your {person}" for person in words("people")])] if closed else []
     for key_of, canonical, what in _QUANTITIES:
         key = key_of(answer)
         if key:
-            return _quantity(key, *canonical(reply, answer, question.text), what, closed)
+            return _quantity(key, *canonical(reply, answer, question.text), what, closed, whose)
     answer = _ARTICLE.sub("", answer)
     if contains_phrase(question.text, answer) or (not closed and len(plain(reply).split()) > SHORT):
         return None
     said = Reading(reply)
     if any(contains_phrase(clause.text, f"no {answer}") for clause in said.clauses):
         return None
-    whose = [(YOU, [f"your {person}" for person in words("people")])] if closed else []
     settled = said.of(Values([answer, *others], forms=False), *whose).values
     if settled == [answer]:
         return None if not closed and _hedges(reply, answer) else Verdict(1, f"answers {some([answer])}")
@@ -220,7 +222,7 @@ def _lists(sentence: str, answer: str) -> bool:
     return len(short) > 2 and not _LIST.search(answer) and any(contains_phrase(part, answer) for part in short)
 
 
-def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool) -> Verdict | None:
+def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool, whose: Sequence[Whose]) -> Verdict | None:
     """Grade numbers or dates: `text` has all of them as the words in `found`."""
     if not closed:  # "two years ago" may be the same year, and years are no counts
         found = [each for each in found if bool(_YEAR.fullmatch(each)) == bool(_YEAR.fullmatch(key))]
@@ -228,7 +230,7 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
         return None
     if len(found) > MOST:
         return Verdict(0, f"names {len(found)} {what}")
-    settled = settled_words(text, found)
+    settled = Reading(text).of(Values(found, forms=False), *whose).values
     if settled == [key]:
         return Verdict(1, f"answers {_shown(key)}")
     if key in settled and _is_sum(key, [each for each in settled if each != key]):

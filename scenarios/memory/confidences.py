@@ -83,7 +83,8 @@ def settled(reply: str, fact: Confidence, told: Sequence[Confidence], *people: t
 
     `people`: names of the owner, and of others.
     """
-    subjects = [other for other in (*(each.subject for each in told), *_subjects(fact.kind)) if other != fact.subject]
+    named = {fact.subject, *(name for pair in people for names in pair for name in names)}
+    subjects = [other for other in (*(each.subject for each in told), *_subjects(fact.kind)) if other not in named]
     known = dict.fromkeys(each.value for each in told if each.kind == fact.kind)
     values = [*known, *_values(fact.kind)] if fact.kind != "code" else known
     if fact.kind == "code":

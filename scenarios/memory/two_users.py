@@ -186,10 +186,10 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequ
         people = [((asker, *YOU), (other,))] if question["kind"] == OWN else []
         values, quotes = settled(exchange.reply, fact, told, *people)
         mixed = [each.value for each in told if each != fact and each.subject == fact.subject]
-        values = values or settled(exchange.reply, fact, told).values  # it only tells the other's
-        saying = RIGHT if values == [fact.value] else MIXED if values and values == mixed else WRONG
+        others = values or settled(exchange.reply, fact, told).values
+        saying = RIGHT if values == [fact.value] else MIXED if others and others == mixed else WRONG
         also = f", which is {other}'s" if saying == MIXED else ""
-        score, note = float(saying == RIGHT), f"{fact.value} wanted, the reply gives {some(values) or 'nothing'}{also}{quoting(quotes)}"
+        score, note = float(saying == RIGHT), f"{fact.value} wanted, the reply gives {some(others) or 'nothing'}{also}{quoting(quotes)}"
     labels = {"kind": question["kind"], "said": saying}
     return Item(name=f"{asker} asks about {fact.subject} ({question['kind']})", score=score, labels=labels, note=note, turn=exchange.turn)
 

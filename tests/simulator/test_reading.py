@@ -22,7 +22,8 @@ ENTRIES = [(group, phrase, examples) for group, entries in LEXICON.groups.items(
 @pytest.mark.parametrize(("group", "phrases", "examples"), ENTRIES, ids=[f"{group}: {phrases}" for group, phrases, _ in ENTRIES])
 def test_each_entry_of_the_lexicon_is_shown_by_its_examples(group: str, phrases: str, examples: list[str]) -> None:
     for example in examples:
-        assert any(LEXICON.has(group, plain(laid_out(example))) or LEXICON.has(group, clause.text) for clause in clauses(laid_out(example)))
+        written = laid_out(example)
+        assert any(LEXICON.has(group, said) for said in (plain(example), plain(written), *(clause.text for clause in clauses(written))))
 
 
 CODES = Values(["7454", "5691", "4179"])
@@ -70,6 +71,49 @@ def test_an_offer_of_two_stays_a_hedge(reply: str) -> None:
 )
 def test_what_is_struck_out_or_corrected_is_not_said(reply: str) -> None:
     assert Reading(reply).settles(Values(["red", "blue"])).values == ["red"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "You might expect blue, yet it's red.",
+        "You liked blue, but you picked red.",
+        "Blue? Yeah, right. Red.",
+        "Either blue or red; I'd say red.",
+        "It was between blue and red, and you chose red.",
+        "Blue and red. Blue was dropped.",
+        "I found blue and red. The latter is newer.",
+        "It's red. Would you like me to change it back to blue?",
+        "Red. If you'd rather have blue, say the word.",
+        "Red. Should it ever go back to blue, tell me.",
+        "If it's blue, I'm a teapot. It's red.",
+        "Not blue, red.",
+        "Instead of blue, red.",
+        "Blue -- sorry, red.",
+        "Blue. Red, I meant.",
+        "blue\n*red",
+        "[at first] blue\n[now] red",
+        "<think>Blue? Or red?</think>Red",
+        "It was blue until today, it's red from now on.",
+        "If you'd asked me last week, I'd have said blue. Now it's red.",
+        "None other than red, and no longer blue.",
+    ],
+)
+def test_the_course_of_a_reply_decides_between_values(reply: str) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == ["red"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I'm not sure if it's red or blue.",
+        "If it's not red, it's blue.",
+        "It's red, but blue is fine, too.",
+        "Shall I go with red or with blue?",
+    ],
+)
+def test_the_course_of_a_reply_may_leave_two(reply: str) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == ["red", "blue"]
 
 
 @pytest.mark.parametrize("reply", ["It's a bean bag.", "not the beanbags", "~~beanbag~~", "b-e-a-n-b-a-g", "I was to forget the Bean-Bag."])

@@ -11,14 +11,25 @@ from longspan.simulator.grading.reading.splitting import undotted
 
 __all__ = ["laid_out"]
 
-_STRUCK: Final = re.compile(r"~~[^~\n]{1,400}~~|<(s|del|strike)>[^<\n]{1,400}</\1>", re.IGNORECASE)
+_STRUCK: Final = re.compile(
+    r"~~[^~\n]{1,400}~~|(?<!\S)~[^~\s][^~\n]{0,80}~(?!\S)|<(s|del|strike)>[^<\n]{1,400}</\1>|<!--[^>]{0,400}-->|(?:\w\u0336)+",
+    re.IGNORECASE,
+)
+_THOUGHT: Final = "</think>"
+"""What comes before it is not said."""
+_MENDED: Final = re.compile(r"(?<=\n)\*(?=\w[^*\n]{0,200}$)", re.MULTILINE)
+"""The star before what a line before should have been: "blue" and then "*red"."""
+_LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ][^\s\[(])", re.MULTILINE)
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`{1,3}|</?(?:b|i|em|strong|u|mark|code)>", re.IGNORECASE)
 _FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
-_CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e]\ufe0f?"
+_CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
 _CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
 _MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", re.MULTILINE)
 """A line whose marks stand before what they mark."""
 _CROSSED: Final = re.compile(rf"\s?{_CROSSES}\s?")
+_CHECKED: Final = re.compile(rf"\s?{_CHECKS}\s?")
+_AFFIRMED: Final = re.compile(LEXICON.pattern("affirmed").pattern, re.IGNORECASE)
+"""Words of a denial that deny nothing: "no doubt", "not only"."""
 _JSON: Final = re.compile(r"(:\s*)[\[{]")
 _APOSTROPHES: Final = str.maketrans("\u2019\u2018\u02bc\u00b4\u00a0\u202f\u2011", "''''  -")
 _CONTRACTED: Final = re.compile(
@@ -39,11 +50,12 @@ PRIME: Final = "\u2032"
 def laid_out(text: str) -> str:
     """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
     text = text.translate(_APOSTROPHES)
-    if "~~" in text or "</" in text:
-        text = _STRUCK.sub(" ", text)
+    text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
+    text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
+    text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
     text = _EMPHASIS.sub("", _FENCE.sub("", text))
-    text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CROSSED.sub("; not ", line[0]), text))
-    text = _ASKED_BACK.sub(r"\1\2 ", text)
+    text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
+    text = _AFFIRMED.sub(" ", _ASKED_BACK.sub(r"\1\2 ", text))
     text = _CONTRACTED.sub(_spelt_out, text)
     return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
 

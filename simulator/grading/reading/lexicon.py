@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Final, final
 
@@ -29,7 +30,7 @@ class Stance(IntEnum):
 
 
 _ORDER: Final = (Stance.DENIED, Stance.CURRENT, Stance.DATED, Stance.REPORTED)
-"""The first of these that has a word in a clause applies."""
+"""The first of these that has a word in a clause applies, but no word that is part of another's phrase ("today" in "until today")."""
 
 
 @final
@@ -52,28 +53,37 @@ class Lexicon:
         for entry in self.groups[group]:
             yield from entry.split(", ")
 
-    def pattern(self, *groups: str) -> re.Pattern[str]:
-        """Return the pattern of the phrases of some groups, in plain words."""
-        key = " ".join(groups)
-        if key not in self._patterns:
-            self._patterns[key] = re.compile(
-                rf"(?:\b|(?=\^))(?:{'|'.join(_compiled(each) for group in groups for each in self.phrases(group))})\b"
-            )
-        return self._patterns[key]
+    @cached_property
+    def _patterns(self) -> Mapping[str, re.Pattern[str]]:
+        return {group: re.compile(rf"\b(?:{'|'.join(map(_compiled, self.phrases(group)))})\b") for group in self.groups}
 
     @cached_property
-    def _patterns(self) -> dict[str, re.Pattern[str]]:
-        return {}
+    def _stances(self) -> re.Pattern[str]:
+        """Return the pattern of all phrases that show a stance, the longest first, in groups that begin with the number of their stance."""
+        phrases = [(each, stance.value) for stance in _ORDER for each in self.phrases(stance.name.lower())]
+        runs = groupby(sorted(phrases, key=lambda each: -len(each[0])), key=lambda each: each[1])
+        compiled = [(stance, "|".join(_compiled(each) for each, _ in run)) for stance, run in runs]
+        return re.compile(rf"\b(?:{'|'.join(f'(?P<s{stance}_{at}>{run})' for at, (stance, run) in enumerate(compiled))})\b")
+
+    def pattern(self, group: str) -> re.Pattern[str]:
+        """Return the pattern of the phrases of a group, in plain words."""
+        return self._patterns[group]
 
     def has(self, group: str, clause: str) -> bool:
         """Return whether a clause in plain words has a phrase of a group."""
-        return self.pattern(group).search(clause) is not None
+        return self._patterns[group].search(clause) is not None
+
+    def stances(self, clause: str) -> set[Stance]:
+        """Return the stances that a clause in plain words has words of."""
+        return {Stance(int((match.lastgroup or "")[1])) for match in self._stances.finditer(clause)}
 
     def stance(self, clause: str) -> Stance:
         """Return how a clause in plain words presents the things that it names."""
         if self.has("also", clause):
             return Stance.ASSERTED
-        return next((stance for stance in _ORDER if self.has(stance.name.lower(), clause)), Stance.ASSERTED)
+        found = self.stances(clause)
+        stance = next((stance for stance in _ORDER if stance in found), Stance.ASSERTED)
+        return Stance.CURRENT if stance in (Stance.ASSERTED, Stance.REPORTED) and self.has("concluded", clause) else stance
 
 
 def _compiled(phrase: str) -> str:

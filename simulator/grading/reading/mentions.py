@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.splitting import LINE, NONE, SENTENCE, Clause
+from longspan.simulator.grading.reading.splitting import COMMA, LINE, NONE, SENTENCE, Clause
 from longspan.simulator.grading.reading.values import Findable, Found
 
 __all__ = ["Mention", "mentions"]
@@ -26,7 +26,6 @@ _REACHED: Final = re.compile(
 _FILLING: Final = frozenset("a an the even maybe perhaps possibly".split())
 _OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
 """Words of a clause that makes a statement of its own instead of continuing an enumeration, beside those of a stance."""
-_STANCES: Final = ("denied", "current", "dated", "reported")
 _REASONS: Final = ("because", "since", "if", "unless")
 _CURRENTLY: Final = re.compile(r"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*$")
 _POINTS: Final = re.compile(r"^(?:that|this|where)\b")
@@ -34,8 +33,10 @@ _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
 _OUTDATED: Final = re.compile(
     r"^(?:no (?:longer|more)|not any ?more|old|older|former|formerly|past|previous|previously|earlier|replaced|outdated|obsolete)$"
 )
-_RETRACTS: Final = frozenset("no nope wait er erm uh".split())
-_MURMURS: Final = _RETRACTS | frozenset("oh ah hm hmm um well sorry but and actually nah rather".split())
+_RETRACTS: Final = frozenset("no nope not wait er erm uh".split())
+_PARDONS: Final = frozenset("sorry pardon excuse apologies".split())
+"""The same, in the middle of a sentence."""
+_MURMURS: Final = _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually nah rather me my dear ok okay right".split())
 """Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
 _ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
@@ -91,6 +92,8 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
             how, run, bare_since, begun = own, run + (not alternative), len(found), bare
         elif not enumerates:
             how, run, bare_since, begun = _how(previous), run + 1, len(found), True
+        elif _replaces(clause, following, found, run):
+            how, run, bare_since, begun = Stance.ASSERTED, run + 1, len(found), True
         if found and _ARROW.search(clause.gap) and how in (Stance.ASSERTED, Stance.REPORTED):
             how, run = Stance.CHANGED, run + 1
         enumerates, last = True, len(found)
@@ -100,18 +103,27 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
     return _corrected(clauses, found)
 
 
+def _replaces(clause: Clause, following: Clause, found: Sequence[Mention], run: int) -> bool:
+    """Return whether a bare name says what is so instead of the only one that is denied before it: "not red, blue"."""
+    if clause.gap.strip() != "," or found[-1].how != Stance.DENIED or (following.link == "joint" and following.part <= COMMA):
+        return False
+    return len(found) < 2 or found[-2].run != run
+
+
 def _is_alternative(clause: Clause) -> bool:
     return clause.gap.strip().casefold().endswith("or") or clause.text.startswith("or ")
 
 
 def _how(heading: Clause) -> Stance:
     """Return the stance of a clause for the bare names behind it. A reason is no heading: "since you can't have sorrel: Capella"."""
+    if LEXICON.has("corrected", heading.text):
+        return Stance.ASSERTED
     stance = LEXICON.stance(heading.text)
     return Stance.ASSERTED if stance == Stance.DENIED and heading.gap.strip().casefold() in _REASONS else stance
 
 
 def _states(clause: str) -> bool:
-    return bool(_OWN.search(clause)) or LEXICON.pattern(*_STANCES).search(clause) is not None
+    return bool(_OWN.search(clause)) or bool(LEXICON.stances(clause))
 
 
 def _named_in(clause: str, matches: Sequence[Found], how: Stance, run: int, at: int) -> list[Mention]:
@@ -170,15 +182,19 @@ def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]
     """Return mentions with those denied that a reply takes back before it names others: "blue - no, wait, red"."""
     if len(found) < 2:
         return found
-    at = max((at for at, clause in enumerate(clauses[: found[-1].clause + 1]) if _corrects(clause)), default=0)
+    last = found[-1].clause
+    at = max((at for at, clause in enumerate(clauses[: last + 1]) if _corrects(clause)), default=0)
+    if any(clause.part < SENTENCE and LEXICON.has("meant", clause.text) for clause in clauses[last + 1 : last + 2]):
+        at = last  # "red, I meant"
     after = [mention for mention in found if mention.clause >= at]
-    if not at or not after or min(mention.how for mention in after) > Stance.ASSERTED:
+    if not at or not after or min(mention.how for mention in after) > Stance.REPORTED:
         return found
     return [mention._replace(how=Stance.DENIED) if mention.clause < at else mention for mention in found]
 
 
 def _corrects(clause: Clause) -> bool:
     said = clause.text.split()
-    if _RETRACTS.intersection(said) and _MURMURS.issuperset(said):
+    taken = _RETRACTS | _PARDONS if NONE < clause.part < SENTENCE else _RETRACTS
+    if taken.intersection(said) and _MURMURS.issuperset(said):
         return (clause.part < LINE and ":" not in clause.gap) or said[0] != "no"
     return LEXICON.has("corrected", clause.text)

@@ -15,6 +15,7 @@ from longspan.simulator.grading.reading.mentions import Mention, mentions
 from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
 from longspan.simulator.grading.reading.subjects import subjects
 from longspan.simulator.grading.reading.values import Findable, Values
+from longspan.simulator.grading.reading.weighing import weighed
 
 __all__ = ["YOU", "Reading", "Settled", "parsed", "quoting", "settled_words"]
 
@@ -63,7 +64,7 @@ class Reading:
     def of(
         self,
         values: Findable,
-        *wholes: tuple[Iterable[str], Iterable[str]],
+        *wholes: tuple[Sequence[str], Sequence[str]],
         spelled: Mapping[str, str] | None = None,
         heeds: Callable[[int], bool] | None = None,
     ) -> Settled:
@@ -75,8 +76,9 @@ class Reading:
         """
         found = self.mentions(values)
         for own, others in wholes if found and not self._is_undecided(found) else ():
-            mine = frozenset(own)
-            said_of = subjects(self.clauses, found, Values([*mine, *others], spelled))
+            mine, names = frozenset(own), (*own, *others)
+            also = {spelling: name for spelling, name in (spelled or {}).items() if name in names}
+            said_of = subjects(self.clauses, found, Values(names, also))
             kept = zip(found, said_of, strict=True)
             found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
         if heeds is not None and not self._is_undecided(found):
@@ -119,6 +121,8 @@ class Reading:
     def _settled(self, found: Sequence[Mention], values: Findable) -> Settled:
         if self._is_undecided(found):
             found = [mention._replace(how=min(mention.how, Stance.ASSERTED)) for mention in found]
+        else:
+            found = weighed(self.clauses, found)
         best = min((mention.how for mention in found), default=Stance.DENIED)
         if best == Stance.DENIED or (best == Stance.DATED and self._is_unknown(found[-1].clause)):
             return Settled([], [])
@@ -133,7 +137,7 @@ class Reading:
 @lru_cache(maxsize=64)
 def parsed(text: str) -> Sequence[Clause]:
     """Return the clauses of a reply. The last ones are remembered, since several questions are asked of a reply."""
-    return tuple(clauses(laid_out(text)))
+    return clauses(laid_out(text))
 
 
 def settled_words(text: str, candidates: Iterable[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.matching import plain
@@ -22,9 +22,10 @@ _CUTS: Final = re.compile(
     r"\b(?:and|or|plus|also)\b)"  # between items of an enumeration
     r"|(?P<head>(?<!\d):|:(?!\d)|[\n*\u2022])"  # around titles and list items
     r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013]|<-|\s-+\s"
-    r"|\b(?:but|yet|however|although|though|while|whereas|because|since|if|unless|which)\b|\buntil\b(?=\s+(?:you|i|we|it)\b)"
+    r"|\b(?:(?<!anything )but|yet|however|although|though|(?<!\ba )while|whereas|because|since|(?<!\bas )if|unless|which)\b"
+    r"|\buntil\b(?=\s+(?:you|i|we|it)\b)"
     r"|(?<=\bany more) |(?<=\banymore) |(?<=\bany longer) |(?<=\w) (?=(?:no wait|wait no|scratch that|i mean|sorry i mean|just kidding)\b)"
-    r"|(?=(?P<negates>rather than|anything but|other than|not)\b)(?<!\w)",
+    r"|(?=(?P<negates>rather than|anything but|other than|not|niet|nicht|et non)\b)(?<!\w)",
     re.IGNORECASE,
 )
 _AUXILIARY: Final = re.compile(
@@ -41,7 +42,7 @@ class Clause(NamedTuple):
     """A clause in plain words.
 
     `link` joins it to the one before ("joint", "head" or ""), by the marks in `gap`. `raw` is the clause as it is written. `part` says how
-    strongly the gap parts the two, and `sentence` counts sentences.
+    strongly the gap parts the two, `sentence` counts sentences, and `asks` tells whether a question mark ends its sentence.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Clause(NamedTuple):
     raw: str
     part: int
     sentence: int
+    asks: bool = False
 
 
 def undotted(text: str) -> str:
@@ -65,8 +67,10 @@ def _joined(match: re.Match[str]) -> str:
     return f"{letter}{_SECOND[letter.lower()]}{'.' if ends and letter.lower() in 'ap' else ''}"
 
 
-def clauses(text: str) -> Iterator[Clause]:
-    """Yield the clauses of `text` that have words."""
+def clauses(text: str) -> Sequence[Clause]:
+    """Return the clauses of `text` that have words."""
+    found: list[Clause] = []
+    asking: set[int] = set()
     at, link, gap, part, sentence = 0, "", "", NONE, 0
     for cut in _CUTS.finditer(text):
         if cut["negates"] and _AUXILIARY.search(text, max(0, cut.start() - 10), cut.start()):
@@ -74,7 +78,7 @@ def clauses(text: str) -> Iterator[Clause]:
         raw = text[at : cut.start()]
         words = plain(raw)
         if words:
-            yield Clause(words, link, gap, raw.strip(), part, sentence)
+            found.append(Clause(words, link, gap, raw.strip(), part, sentence))
         kind = (cut.lastgroup or "") if cut[0] else ""
         strength = _strength(cut[0])
         if words:
@@ -82,10 +86,13 @@ def clauses(text: str) -> Iterator[Clause]:
         else:
             link = kind if link == kind or gap in (")", "]") else "joint" if link and kind else ""
             gap, part = (gap + cut[0])[-20:], max(part, strength)
+        if cut[0] == "?":
+            asking.add(found[-1].sentence if found else 0)
         sentence += strength >= SENTENCE
         at = cut.end()
     if words := plain(text[at:]):
-        yield Clause(words, link, gap, text[at:].strip(), part, sentence)
+        found.append(Clause(words, link, gap, text[at:].strip(), part, sentence))
+    return [clause._replace(asks=clause.sentence in asking) for clause in found] if asking else found
 
 
 def _strength(mark: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
@@ -22,8 +23,12 @@ class _Place(NamedTuple):
     start: int
 
 
-LIKENED: Final = ("like ", "same as ", "just as ")
+_LIKENED: Final = re.compile(r"\b(?<!not the )(?:like|same as|just as) (?:\w+ ){0,3}$")
 """Words before a subject that only serves to compare: "red, like your aunt's"."""
+_ADDRESSED: Final = re.compile(r" (?:re|mean|meant|asked|ask|said|say|told|wrote|want|mentioned|see|know)\b")
+"""Words after "you" that speak of the conversation, and of nothing that is the user's: "you mean your aunt's"."""
+LONGEST: Final = 60
+"""Characters looked at before a subject."""
 NEAR: Final = 3
 """Subjects looked at before and after a value, in other clauses."""
 WITHIN: Final = 8
@@ -41,7 +46,8 @@ def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Valu
         _Place(found.value, at, found.start)
         for at, clause in enumerate(clauses)
         for found in names.find(clause.text)
-        if not clause.text.endswith(LIKENED, 0, found.start)
+        if not _LIKENED.search(clause.text, max(0, found.start - LONGEST), found.start)
+        and not (found.value == "you" and _ADDRESSED.match(clause.text, found.end))
     ]
     at = [place.clause for place in places]
     pairs = sorted(

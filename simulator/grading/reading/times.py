@@ -12,7 +12,7 @@ from longspan.simulator.grading.reading.values import Found
 __all__ = ["Times"]
 
 _HOUR: Final = "|".join([r"[01]?\d", "2[0-4]", *SMALL[1:13]])
-_AT: Final = "|".join(rf"(?<=\b{word} )" for word in "at from to is by around about open opens opening".split())
+_AT: Final = "|".join(rf"(?<=\b{word} )(?<!\d {word} )" for word in "at from to is by around about open opens opening".split())
 """Words before a bare number that make it an hour."""
 _TIME: Final = re.compile(
     rf"\b(?:half past (?P<half>{_HOUR})"
@@ -33,7 +33,9 @@ class Times:
         return [
             Found(self._value(match), match.start(), match.end())
             for match in _TIME.finditer(text)
-            if match["at"] is not None or any(match[group] for group in ("half", "minutes", "thirty", "mark", "late")) or match[0] == text
+            if match["at"] is not None
+            or any(match[group] for group in ("half", "minutes", "thirty", "mark", "late"))
+            or (match[0] == text and (text.isdecimal() or self._value(match)))
         ]
 
     def _value(self, match: re.Match[str]) -> str:

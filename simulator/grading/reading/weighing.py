@@ -1,0 +1,116 @@
+"""Weighs what a reply says of several values against each other by its course: questions it answers, concessions, conditions, sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
+from longspan.simulator.grading.reading.mentions import Mention
+from longspan.simulator.grading.reading.splitting import TURN, Clause
+
+__all__ = ["weighed"]
+
+LOOKED_AT: Final = 300
+"""Characters of a clause that are looked at for words that apply to all of it."""
+POINTING: Final = 3
+"""Clauses after the last value that may point at one."""
+
+
+def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    """Return mentions as the course of the reply leaves them.
+
+    What is only supposed or offered is no more than reported ("if it is red", "shall I change it to red?"). Denied is what a reply asks
+    and then answers with something else ("Red? It's blue."), what it concedes ("you liked red, but you chose blue"), and what it denies
+    later ("Red and blue. Red was dropped."). A value that is named again, alone and last, is the one decided on ("Red or blue? I'd say
+    blue."), and so is that which the reply points at ("Red and blue. The latter is newer.").
+    """
+    supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
+    runs = {mention.run for mention in found if mention.clause in supposed}
+    found = [_supposed(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
+    if len({mention.value for mention in found}) > 1:
+        for denies in (_answers, _concedes, _drops, _decides, _refers):
+            found = denies(clauses, found)
+    return found
+
+
+def _supposes(clause: Clause) -> bool:
+    return _conditions(clause) or LEXICON.has("offered", clause.text[:LOOKED_AT])
+
+
+def _conditions(clause: Clause) -> bool:
+    return clause.gap.strip().casefold().endswith("if")
+
+
+def _supposed(mention: Mention, clause: Clause) -> Mention:
+    """Return a mention as less than a statement. What a condition denies is likely ("if it isn't red")."""
+    likely = mention.how == Stance.DENIED and _conditions(clause) and Stance.DENIED in LEXICON.stances(clause.text[:LOOKED_AT])
+    return mention._replace(how=Stance.ASSERTED if likely else max(mention.how, Stance.REPORTED))
+
+
+def _answers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    last = next((mention for mention in reversed(found) if mention.how <= Stance.ASSERTED and _states(clauses[mention.clause])), None)
+    if last is None:
+        return found
+    return _without(found, lambda each: each.clause < last.clause and each.value != last.value and clauses[each.clause].asks)
+
+
+def _states(clause: Clause) -> bool:
+    """Return whether a clause answers, instead of offering one more possibility."""
+    if clause.asks or clause.gap.strip(" ,").casefold().endswith(("or", "also")):
+        return False
+    return not any(LEXICON.has(group, clause.text[:LOOKED_AT]) for group in ("added", "unsure"))
+
+
+def _concedes(clauses: Sequence[Clause], found: Sequence[Mention]) -> list[Mention]:
+    kept = list(found)
+    for number, (before, mention) in enumerate(pairwise(found), 1):
+        turn = next((at for at in range(mention.clause, before.clause, -1) if _turns(clauses[at])), None)
+        clause = clauses[mention.clause]
+        if turn is None or clauses[turn].sentence != clause.sentence or mention.how > Stance.REPORTED or not _states(clause):
+            continue
+        since = clause.sentence - (clauses[turn].part > TURN)
+        for at in range(number - 1, -1, -1):
+            other = kept[at]
+            if clauses[other.clause].sentence < since:
+                break
+            if other.value != mention.value and max(mention.how, Stance.ASSERTED) <= other.how:
+                kept[at] = other._replace(how=Stance.DENIED)
+    return kept
+
+
+def _turns(clause: Clause) -> bool:
+    return clause.gap.strip(" ,;.").casefold().endswith(("but", "yet", "however"))
+
+
+def _drops(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    gone = {mention.value: clauses[mention.clause].sentence for mention in found}
+    last = {mention.value: mention.how for mention in found}
+    if min(last.values()) > Stance.REPORTED:
+        return found
+    return _without(found, lambda each: last[each.value] == Stance.DENIED and clauses[each.clause].sentence < gone[each.value])
+
+
+def _decides(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    last = found[-1]
+    among = {mention.value for mention in found if mention.run == last.run}
+    again = any(mention.value == last.value and mention.run != last.run for mention in found)
+    if not again or len(among) > 1 or last.how > Stance.REPORTED or not _states(clauses[last.clause]):
+        return found
+    return _without(found, lambda mention: mention.value != last.value and mention.how >= Stance.ASSERTED)
+
+
+def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    best = min(mention.how for mention in found)
+    tied = [mention for mention in found if mention.how == best]
+    after = [clause.text for clause in clauses[found[-1].clause + 1 : found[-1].clause + 1 + POINTING]]
+    after = [text for text in after if LEXICON.stance(text) not in (Stance.DENIED, Stance.DATED) and not LEXICON.has("left after", text)]
+    if best > Stance.REPORTED or any(LEXICON.has("unknown", text) for text in after):
+        return found
+    meant = next((tied[at] for group, at in (("latter", -1), ("former", 0)) if any(LEXICON.has(group, text) for text in after)), None)
+    return found if meant is None else _without(found, lambda mention: mention.value != meant.value)
+
+
+def _without(found: Sequence[Mention], denied: Callable[[Mention], bool]) -> list[Mention]:
+    return [mention._replace(how=Stance.DENIED) if denied(mention) else mention for mention in found]
