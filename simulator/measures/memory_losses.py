@@ -23,6 +23,8 @@ from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import TestResult
 
 __all__ = [
+    "FURTHEST_FIRST",
+    "LOST",
     "LOST_NOTE",
     "OUTCOMES",
     "Answers",
@@ -32,6 +34,7 @@ __all__ = [
     "Outcome",
     "Tells",
     "WhereLost",
+    "furthest",
     "lost_of",
     "outcome",
     "outcomes",
@@ -61,6 +64,9 @@ FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
     "not_stored",
 )
 """The outcomes, in order of how far the needle came, furthest first."""
+
+LOST: Final[frozenset[Outcome]] = frozenset({"not_stored", "not_retrieved", "forgotten", "not_shown"})
+"""The outcomes of needles that were not found."""
 
 OUTCOMES: Final = {
     "found_right": "found, answered right",
@@ -213,6 +219,12 @@ def outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
     """Return the outcome of each needle that a test's questions need."""
     scores = question_scores(test)
     return [(need, min((outcome(pair, scores[need.turn]) for pair in need.pairs), key=FURTHEST_FIRST.index)) for need in needs(test)]
+
+
+def furthest(need: Need, fate: Outcome, test: TestResult) -> Evidence:
+    """Return the needle of a need that has its outcome, `fate`: of several of which one is enough, the one that came furthest."""
+    score = question_scores(test)[need.turn]
+    return next(pair for pair in need.pairs if outcome(pair, score) == fate)
 
 
 def outcome(pair: Evidence, score: float | None) -> Outcome:

@@ -19,13 +19,15 @@ from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses
 from longspan.simulator.report.chart import chart
+from longspan.simulator.report.excerpts import script_list
 from longspan.simulator.report.folded import fold
 from longspan.simulator.report.memory import memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.prompts import add_prompts
 from longspan.simulator.report.reading import ConversationView, Reading, TestView, with_branches
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
-from longspan.simulator.report.timeline import MAX_LANES, grade_of, panels, played_in
+from longspan.simulator.report.timeline import fates, grade_of, panels, played_in
+from longspan.simulator.report.verdict import verdict
 from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import total_cost
 
@@ -33,8 +35,8 @@ __all__ = ["POLICY", "Report", "report_of", "write_report"]
 
 FILE_NAME: Final = "report.html"
 
-SCRIPTS: Final = ("markdown.js", "turns.js", "conversation.js", "timeline.js", "tests.js", "playback.js")
-STYLES: Final = ("base.css", "pictures.css", "run.css", "result.css")
+SCRIPTS: Final = ("markdown.js", "turns.js", "views.js", "conversation.js", "tests.js", "timeline.js", "story.js", "playing.js")
+STYLES: Final = ("base.css", "pictures.css", "head.css", "timeline.css", "run.css", "result.css")
 
 DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
 
@@ -78,8 +80,9 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
     return path
 
 
-def report_of(run: RunFolder, result: Result, reading: Reading | None = None, home: str | None = None) -> Iterator[str]:
-    """Yield the page in pieces. All files are read before the first piece. `home` is the address of the list of runs, if there is one.
+def report_of(run: RunFolder, result: Result, reading: Reading | None = None, home: str | None = None, run_path: str = "") -> Iterator[str]:
+    """Yield the page in pieces. All files are read before the first piece. `home` is the address of the list of runs, if there is one, and
+    `run_path` is the run's folder as commands name it: a page that opens from disk knows it by itself.
 
     Raises JournalError if a journal is damaged.
     """
@@ -91,11 +94,13 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     losses = MemoryLosses.of(result.tests, result.span)
     recalled = _recalled(run, result)
     kinds = by_kind(result.tests)
+    drawn = panels(shown, conversations)
     more = environment().get_template("more.html.j2")
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
         home=home,
         folder=run.path.resolve().name,
+        run_path=run_path,
         manifest=run.manifest,
         result=result,
         chance=result.chance,
@@ -125,8 +130,10 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         split=split,
         outcomes=OUTCOMES,
         memory_map=None if recalled else memory_map(asked, result.tests, conversations),
-        panels=panels(shown, conversations),
-        most_lanes=MAX_LANES,
+        panels=drawn,
+        lanes=script_list(panel.data() for panel in drawn),
+        fates=fates(drawn),
+        verdict=verdict(losses),
         conversations=conversations,
         branches=with_branches(conversations.values()),
         kept=_kept(conversations, shown),

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 from xml.sax.saxutils import escape
 
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.base.terminal import visible
-from longspan.simulator.measures.memory_losses import MemoryLosses
+from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, Outcome
 from longspan.simulator.report.figures import INK, Format, render
 from longspan.simulator.report.reading import Reading, TestView
 from longspan.simulator.report.styles import label
 from longspan.simulator.report.summary import score_interval
 from longspan.simulator.report.timeline import Grade, Lane, Tick, panels
+from longspan.simulator.report.verdict import verdict
 from longspan.simulator.results.graded_runs import Graded
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ SOFT: Final = "#555d66"
 TRACK: Final = "#e6e8ea"
 GOT: Final = "#2f74b5"
 CHANCE: Final = "#b3261e"
+ARC_STEPS: Final = 12
+
 GRADES: Final[dict[Grade, str]] = {"full": "#14548f", "part": "#8a5a00", "low": "#990f3d", "none": "#666e77"}
 
 DARK: Final = {
@@ -60,7 +63,30 @@ DARK: Final = {
 
 MEANINGS: Final[dict[Grade, str]] = {"full": "all points", "part": "more than chance", "low": "no more than chance", "none": "no score"}
 FILLS: Final[dict[Grade, Any]] = {"full": "full", "part": "left", "low": "none", "none": "none"}
-DASHES: Final[dict[Grade, Any]] = {"full": "solid", "part": (0, (5, 1.5)), "low": (0, (1.2, 1.2)), "none": "solid"}
+FATES: Final[dict[Outcome | Literal["instead"], str]] = {
+    "instead": GRADES["none"],
+    "unknown": GRADES["none"],
+    "forgotten": GRADES["none"],
+    "not_stored": GRADES["low"],
+    "not_retrieved": GRADES["part"],
+    "not_shown": GRADES["part"],
+    "found_undecided": GOT,
+    "found_wrong": GOT,
+    "found_right": GRADES["full"],
+}
+"""The colours of arcs and needles, as in the report."""
+
+NEEDLES: Final[dict[str, dict[str, Any]]] = {
+    "unknown": {"marker": "o", "markersize": 3, "markerfacecolor": PAPER},
+    "forgotten": {"marker": "^", "markersize": 4, "markerfacecolor": PAPER},
+    "not_stored": {"marker": "x", "markersize": 4, "markeredgewidth": 1.3},
+    "not_retrieved": {"marker": "o", "markersize": 4, "markerfacecolor": PAPER, "markeredgewidth": 1.3},
+    "not_shown": {"marker": "s", "markersize": 4, "markerfacecolor": PAPER, "markeredgewidth": 1.3},
+    "found_undecided": {"marker": "o", "markersize": 4, "markerfacecolor": PAPER},
+    "found_wrong": {"marker": "o", "markersize": 4.5, "fillstyle": "left", "markerfacecoloralt": PAPER},
+    "found_right": {"marker": "o", "markersize": 4.5},
+}
+"""The marks of needles, by fate."""
 
 
 @final
@@ -71,7 +97,7 @@ class Card:
 
     run: Graded
     interval: Interval | None
-    sentence: str | None
+    sentence: str
     lanes: Mapping[str, Sequence[Lane]]
     ticks: Sequence[Tick]
 
@@ -84,7 +110,7 @@ class Card:
         return cls(
             run,
             score_interval(run.manifest, result.tests),
-            MemoryLosses.of(result.tests, result.span).sentence,
+            verdict(MemoryLosses.of(result.tests, result.span)),
             {name: [lane for lane in lanes if lane.test.result.scenario == name] for name in result.scenarios},
             drawn[0].ticks if len(drawn) == 1 else [],
         )
@@ -95,8 +121,9 @@ class Card:
         if result.ungraded:
             return "–"
         if result.searched is not None:
-            return f"{result.searched.share:.2f}"
-        return f"{result.score:.2f}" if result.score is not None else " to ".join(f"{bound:.2f}" for bound in result.score_bounds)
+            return f"{result.searched.share:.0%}"
+        bounds = [result.score] if result.score is not None else result.score_bounds
+        return " to ".join(f"{bound / (result.max_score or 1):.0%}" for bound in bounds)
 
     @property
     def title(self) -> str:
@@ -136,7 +163,7 @@ def _fill(figure: Figure, card: Card) -> None:
     said = wrap(card.sentence, 84) if card.sentence else []
     lanes_at = 168 + 26 * len(lines) + 19 * len(said)
     places, groups, bottom = _places(card, lanes_at)
-    height = bottom + 76
+    height = bottom + 58 + 18 * _legend_lines(card)
     figure.set_size_inches(WIDTH / 72, height / 72)
     figure.set_facecolor(PAPER)
     axes = figure.add_axes((0, 0, 1, 1))
@@ -150,7 +177,7 @@ def _fill(figure: Figure, card: Card) -> None:
     for name, at in groups.items():
         mean = card.run.result.scenarios[name].score
         _write(axes, LEFT - 12, at, visible(name).replace("_", " ")[:24], 11.5, ha="right", va="center")
-        _write(axes, WIDTH - MARGIN, at, "–" if mean is None else f"{mean:.2f}", 11.5, ha="right", va="center")
+        _write(axes, WIDTH - MARGIN, at, "–" if mean is None else f"{mean:.0%}", 11.5, ha="right", va="center")
     _foot(axes, card, bottom)
 
 
@@ -164,21 +191,21 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     at = 84 + 26 * len(lines)
     _write(axes, MARGIN, at + 13, card.score, 40, weight="bold")
     named = f", {visible(result.measured)}" if result.measured != "score" else ""
-    beside = MARGIN + 26 * len(card.score) + 8
-    share = f"{low / full:.0%}" if result.score is not None else f"{low / full:.0%} to {high / full:.0%}"
+    beside = MARGIN + 29 * len(card.score) + 12
+    points = f"{low:.2f}" if result.score is not None else f"{low:.2f} to {high:.2f}"
     searched = result.searched
     if searched is not None:
-        of = f"recall@{searched.k}: {searched.share:.0%} of the evidence found, nobody answered"
+        of = f"of the evidence found among the first {searched.k} memories, nobody answered"
     else:
-        of = "interrupted, no test is graded" if result.ungraded else f"of {result.max_score}: {share} of full marks{named}"
+        of = "interrupted, no test is graded" if result.ungraded else f"{points} of {result.max_score} points{named}"
     _write(axes, beside, at - 7, of, 15)
     if searched is not None:
-        between = "" if searched.interval is None else "95% interval {:.2f} to {:.2f}".format(*searched.interval)
+        between = "" if searched.interval is None else "95% interval {:.0%} to {:.0%}".format(*searched.interval)
         _write(axes, beside, at + 13, between, 13, SOFT)
         _bar(axes, at + 34, [searched.share, searched.share], None, 1)
     else:
-        between = f"95% interval {' to '.join(card.interval.ends())} · " if card.interval is not None else ""
-        _write(axes, beside, at + 13, f"{between}guessing scores {result.chance:.2f}", 13, SOFT)
+        between = f"95% interval {card.interval.low / full:.0%} to {card.interval.high / full:.0%} · " if card.interval is not None else ""
+        _write(axes, beside, at + 13, f"{between}guessing scores {result.chance / full:.0%}", 13, SOFT)
         low, high = (0, 0) if result.ungraded else (low, high)
         _bar(axes, at + 34, [share / full for share in (low, high, result.chance)], card.interval, full)
     for number, line in enumerate(said):
@@ -216,15 +243,28 @@ def _draw_lanes(axes: Axes, places: Sequence[tuple[Lane, float]]) -> None:
 
     many = sum(len(lane.marks) for lane, _ in places) > MAX_VECTOR_MARKS
     axes.add_collection(LineCollection([[(LEFT, at), (RIGHT, at)] for _, at in places], colors=TRACK, linewidths=1))
-    for grade, colour in GRADES.items():
-        group = [(lane, at) for lane, at in places if lane.grade == grade]
-        spans = [[(x(piece.start), at), (x(piece.start + piece.width), at)] for lane, at in group for piece in lane.spans]
-        axes.add_collection(LineCollection(spans, colors=colour, linewidths=2, linestyles=DASHES[grade]))
-        for shape, look in (("needle", {"marker": "o", "markersize": 4}), ("question", _diamond(grade))):
-            marks = [(x(mark.at), at) for lane, at in group for mark in lane.marks if mark.shape == shape]
-            if marks:
-                across, down = zip(*marks, strict=True)
-                axes.plot(across, down, linestyle="", color=colour, rasterized=many, **look)
+    for fate, colour in FATES.items():
+        arcs = [
+            _arc(x(arc.start / lane.tokens), x(arc.end / lane.tokens), at, 1 if fate == "instead" else -1)
+            for lane, at in places
+            for arc in (*lane.arcs, *lane.instead)
+            if arc.fate == fate
+        ]
+        axes.add_collection(LineCollection(arcs, colors=colour, linewidths=1, linestyles=(0, (2, 1.5)) if fate == "instead" else "solid"))
+    looks = {("needle", fate): NEEDLES[fate] | {"color": colour} for fate, colour in FATES.items() if fate in NEEDLES}
+    looks |= {("question", grade): _diamond(grade) | {"color": colour} for grade, colour in GRADES.items()}
+    for (shape, drawn), look in looks.items():
+        marks = [(x(mark.at / lane.tokens), at) for lane, at in places for mark in lane.marks if (mark.shape, mark.look) == (shape, drawn)]
+        if marks:
+            across, down = zip(*marks, strict=True)
+            axes.plot(across, down, linestyle="", rasterized=many, **look)
+
+
+def _arc(start: float, end: float, at: float, side: int) -> list[tuple[float, float]]:
+    """Return an arc above a lane (`side` -1) or below it, the higher the further it reaches."""
+    height = side * (1.5 + 4 * abs(end - start) / (RIGHT - LEFT))
+    steps = [step / ARC_STEPS for step in range(ARC_STEPS + 1)]
+    return [(start + share * (end - start), at + height * 4 * share * (1 - share)) for share in steps]
 
 
 def _diamond(grade: Grade) -> dict[str, Any]:
@@ -239,21 +279,39 @@ def _foot(axes: Axes, card: Card, bottom: float) -> None:
     for tick in card.ticks:
         _write(axes, LEFT + (RIGHT - LEFT) * tick.at, bottom + 10, tick.label, 10.5, SOFT, ha="center", va="center")
     at = float(MARGIN)
-    present = {lane.grade for lanes in card.lanes.values() for lane in lanes}
-    for text, look in _legend(present):
-        axes.plot([at + 5], [bottom + 36], linestyle="", **look)
+    line = bottom + 36
+    for text, look in _legend(card):
+        if at + 15 + 6.1 * len(text) > WIDTH - MARGIN:
+            at, line = float(MARGIN), line + 18
+        axes.plot([at + 5], [line], linestyle="", **look)
         at += 15 if look else 0
-        _write(axes, at, bottom + 36, text, 11.5, SOFT, va="center")
+        _write(axes, at, line, text, 11.5, SOFT, va="center")
         at += 14 + 6.1 * len(text)
-    _write(axes, MARGIN, bottom + 62, card.commitment, 10.5, SOFT, va="center", family="monospace")
+    _write(axes, MARGIN, bottom + 26 + 18 * _legend_lines(card) + 18, card.commitment, 10.5, SOFT, va="center", family="monospace")
 
 
-def _legend(present: set[Grade]) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield "needle", {"marker": "o", "markersize": 4.5, "color": SOFT}
+def _legend(card: Card) -> Iterator[tuple[str, dict[str, Any]]]:
+    lanes = [lane for lanes in card.lanes.values() for lane in lanes]
+    fates = {arc.fate for lane in lanes for arc in lane.arcs}
+    for fate, label in OUTCOMES.items():
+        if fate in fates and fate in FATES:
+            yield label, NEEDLES[fate] | {"color": FATES[fate]}
+    if any(lane.instead for lane in lanes):
+        yield "retrieved instead", {"marker": "_", "markersize": 9, "color": FATES["instead"]}
     yield "question:", {}
     for grade, meaning in MEANINGS.items():
-        if grade in present:
+        if grade in {lane.grade for lane in lanes}:
             yield meaning, {"color": GRADES[grade]} | _diamond(grade)
+
+
+def _legend_lines(card: Card) -> int:
+    """Return how many lines the legend takes."""
+    at, lines = float(MARGIN), 1
+    for text, look in _legend(card):
+        if at + 15 + 6.1 * len(text) > WIDTH - MARGIN:
+            at, lines = float(MARGIN), lines + 1
+        at += (15 if look else 0) + 14 + 6.1 * len(text)
+    return lines
 
 
 def _write(axes: Axes, x: float, y: float, text: str, size: float, colour: str = INK, **look: Any) -> None:

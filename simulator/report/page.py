@@ -65,7 +65,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "figure": lambda value: "–" if value is None else f"{value:.2f}",
         "small": small,
         "signed": _signed,
-        "percent": lambda value: f"{value:.0%}",
+        "percent": lambda value: "–" if value is None else f"{value:.0%}",
         "share": lambda value: f"{100 * min(1.0, max(0.0, value)):.2f}%",
         "dollars": _dollars,
         "duration": _duration,

@@ -36,8 +36,8 @@ STAGES: Final[Mapping[Outcome, str]] = {
 class TurnView:
     """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights` describe the nights before it.
 
-    `prompt`: the prompts sent to models for it, if they were kept. `memory`: the contents of its trace (see `Recall`). `proves`: the tests
-    whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
+    `prompt`: the prompts sent to models for it, if they were kept. `memory`: the contents of its trace (see `Recall`). `recalled`: the turns
+    that the memories come from which its prompt showed again. `proves`: the tests whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
     """
 
     conversation: str
@@ -55,6 +55,7 @@ class TurnView:
     trace: Excerpt | None = None
     prompt: Excerpt | None = None
     memory: Mapping[str, Any] | None = None
+    recalled: Sequence[int] = ()
     proves: list[str] = field(default_factory=list)
 
     @classmethod
@@ -174,7 +175,7 @@ class ConversationView:
         if not isinstance(change, PlayedTurn):
             return
         turn = TurnView.of(self.id, change)
-        turn.memory = self.recall.of(change, transcript)
+        turn.memory, turn.recalled = self.recall.of(change, transcript)
         self.turns[turn.number - self.first :] = [turn]
         if (test := turn.message.test) is not None:
             turns = self.by_test[test]

@@ -1,27 +1,34 @@
-"""The timeline of a run: a lane for each test, over the tokens of its conversation, with its turns and its grade. If a history has too many
-questions for that, there is a lane for each grade."""
+"""The timeline of a run: a lane for each test, with its needles, its questions, and what became of each needle on the way to them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, final, get_args
+from typing import Any, Final, Literal, NamedTuple, final
 
+from longspan.simulator.analysis.distances import question_scores
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.journal import events
+from longspan.simulator.measures.memory_losses import FURTHEST_FIRST, LOST, Outcome, furthest, outcomes
 from longspan.simulator.report.reading import ConversationView, Stretch, TestView, TurnView, stretches
+from longspan.simulator.report.story import Story
 
-__all__ = ["MAX_LANES", "Lane", "Mark", "Panel", "Sum", "Tick", "grade_of", "panels", "played_in", "ticks"]
+__all__ = ["Arc", "Grade", "Lane", "Mark", "Panel", "Tick", "fates", "grade_of", "panels", "played_in", "ticks"]
 
-MAX_LANES: Final = 40
-"""The most lanes that a panel shows. If tests have conversations of their own, the remaining lanes are folded."""
+MAX_CROSSINGS: Final = 60
+"""The most jumps of the clock, and the most nights, that are drawn. A history with a date for every turn has more, and they would show
+nothing."""
 
-MAX_JUMPS: Final = 60
-"""The most jumps of the clock that are drawn. A history with a date for every turn has more, and they would show nothing."""
+MAX_INSTEAD: Final = 3
+"""The most turns that are shown as retrieved instead of what a question needed: the first ones."""
 
 Grade = Literal["full", "part", "low", "none"]
 """A test's grade: all points, more than chance, no more than chance, or no score."""
 
-GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
+WORST_FIRST: Final[tuple[Grade, ...]] = ("low", "part", "none", "full")
+"""The grades, in the order of the lanes."""
+
+Shape = Literal["needle", "question", "line"]
 
 
 def grade_of(score: float | None, chance: float) -> Grade:
@@ -30,74 +37,111 @@ def grade_of(score: float | None, chance: float) -> Grade:
     return "full" if score == 1 else "part" if score > chance else "low"
 
 
-class Piece(NamedTuple):
-    """A stretch of a lane: its start and its width, as shares of the conversation's tokens."""
+class Band(NamedTuple):
+    """A stretch of a conversation, in tokens from its beginning."""
 
-    start: float
-    width: float
+    start: int
+    end: int
 
 
 class Mark(NamedTuple):
-    """A turn of a test. `at` is where its message starts, as a share of the conversation's tokens."""
+    """A turn of a test. `at` is where its message starts, in tokens. `look`: the fate of a needle, empty if no question needs it; the grade
+    of a question."""
 
-    at: float
-    turn: TurnView
-    shape: Literal["needle", "question", "line"]
+    turn: int
+    at: int
+    shape: Shape
+    look: str
+
+
+class Arc(NamedTuple):
+    """From a turn to the question that needs it, or for which it was retrieved instead; `start` and `end` are where their messages start, in
+    tokens. `fate` is that of the needle, "instead" of what was retrieved instead."""
+
+    turn: int
+    question: int
+    start: int
+    end: int
+    fate: Outcome | Literal["instead"]
 
 
 class Tick(NamedTuple):
+    """A place on an axis, as a share of its length, and its label."""
+
     at: float
     label: str
 
 
+@final
 class Lane(NamedTuple):
     """One test, without its farewell, in a conversation of `tokens` tokens. A branch's tokens include its trunk's.
 
-    `marks`: its turns, and the needles that it needs from a history. `spans`: from the first of them to its last question. `watched`: the
-    turns that it watched. `filler` and `jumps` are empty unless the test has a conversation to itself.
+    `marks`: its turns, and the needles that it needs from a history. `arcs`: one for each needle that a question needs; of several needles
+    of which one is enough, the one that came furthest. `instead`: what was retrieved for questions that lack a needle. `watched`: the turns
+    that it watched. `filler` and `jumps` are empty unless the test has a conversation to itself.
     """
 
     test: TestView
     tokens: int
     grade: Grade
-    spans: list[Piece]
     marks: list[Mark]
-    watched: list[Piece]
-    filler: list[Piece]
-    jumps: list[float]
+    arcs: list[Arc]
+    instead: list[Arc]
+    watched: list[Band]
+    filler: list[Band]
+    jumps: list[int]
 
-
-@final
-class Sum(NamedTuple):
-    """The tests with the same grade that ask about a history: their number, and the needles that they need."""
-
-    grade: Grade
-    tests: int
-    marks: list[Mark]
+    def data(self) -> dict[str, Any]:
+        """Return the lane as JSON, for the page's script."""
+        result = self.test.result
+        values = {
+            "id": visible(result.id),
+            "group": visible(result.tags[0] if result.tags else result.scenario),
+            "conversation": result.conversation,
+            "tokens": self.tokens,
+            "grade": self.grade,
+            "score": result.score,
+            "status": None if result.score is not None else result.status.replace("_", " "),
+            "marks": self.marks,
+            "arcs": self.arcs,
+            "instead": self.instead,
+            "watched": self.watched,
+            "filler": self.filler,
+            "jumps": self.jumps,
+            "story": Story.of(self.test).data(),
+        }
+        return {key: value for key, value in values.items() if value is not None and value != []}
 
 
 @final
 class Panel(NamedTuple):
     """Lanes over the `tokens` of one `conversation` and its longest branch; `conversation` is None if each lane has a conversation of its
-    own.
-
-    `tests` is the number of tests shown, each in a lane or together with others of its grade in `sums`. `history` is the part of the
-    conversation that was told, if any.
-    """
+    own. `told` are turns of a history, `jumps` those of the clock, and nights."""
 
     conversation: ConversationView | None
     tokens: int
-    tests: int
     ticks: list[Tick]
-    filler: list[Piece]
-    history: list[Piece]
-    jumps: list[float]
+    filler: list[Band]
+    told: list[Band]
+    jumps: list[int]
     lanes: list[Lane]
-    sums: list[Sum]
+
+    def data(self) -> dict[str, Any]:
+        """Return the panel as JSON, for the page's script."""
+        return {
+            "conversation": self.conversation.id if self.conversation is not None else None,
+            "tokens": self.tokens,
+            "ticks": self.ticks,
+            "filler": self.filler,
+            "told": self.told,
+            "jumps": self.jumps,
+            "lanes": [lane.data() for lane in self.lanes],
+        }
 
 
 def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
-    """Return a panel for each conversation with several tests, its own or its branches', and one panel for all others."""
+    """Return a panel for each conversation with several tests, its own or its branches', and one panel for all others. Lanes are in the
+    order of their grades, worst first."""
     together: dict[str, list[TestView]] = {}
     for test in tests:
         if (conversation := conversations.get(test.result.conversation or "")) is not None:
@@ -105,6 +149,11 @@ def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationVi
     shared = [_shared(conversations[id], group, conversations) for id, group in together.items() if len(group) > 1]
     single = [group[0] for group in together.values() if len(group) == 1]
     return shared + ([_single(single, conversations)] if single else [])
+
+
+def fates(panels: Iterable[Panel]) -> Counter[Outcome]:
+    """Return how many arcs have each fate."""
+    return Counter(arc.fate for panel in panels for lane in panel.lanes for arc in lane.arcs if arc.fate != "instead")
 
 
 def played_in(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
@@ -119,92 +168,105 @@ def played_in(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[s
 
 
 def _shared(conversation: ConversationView, tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
-    """Return the panel of a conversation. If a history has too many questions for a lane each, they are summed up by grade."""
     played = [conversations[str(test.result.conversation)] for test in tests]
     total = max(1, conversation.tokens, *(each.tokens for each in played))
     told = [turn.number for turn in conversation.turns if turn.told]
-    summed = len(tests) > MAX_LANES and all(test.result.certified is None for test in tests)
     return Panel(
-        conversation,
-        total,
-        len(tests),
-        ticks(total),
-        _filler(conversation, total),
-        [_covered(conversation, stretch, total) for stretch in stretches(told)],
-        _jumps(conversation, total),
-        [] if summed else [_lane(test, each, total) for test, each in zip(tests, played, strict=True)],
-        _sums(tests, total) if summed else [],
+        conversation=conversation,
+        tokens=total,
+        ticks=ticks(total),
+        filler=_filler(conversation),
+        told=[_covered(conversation, stretch) for stretch in stretches(told)],
+        jumps=_jumps(conversation),
+        lanes=_sorted(_lane(test, each, total) for test, each in zip(tests, played, strict=True)),
     )
-
-
-def _sums(tests: Sequence[TestView], total: int) -> list[Sum]:
-    found = []
-    for grade in GRADES:
-        group = [test for test in tests if grade_of(test.result.score, test.result.chance) == grade]
-        needles = {turn.number: turn for test in group for turn in test.turns if turn.number in test.evidence}
-        marks = [Mark(needles[number].message.start / total, needles[number], "needle") for number in sorted(needles)]
-        if group:
-            found.append(Sum(grade, len(group), marks))
-    return found
 
 
 def _single(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
     lanes = []
     for test in tests:
         conversation = conversations[str(test.result.conversation)]
-        total = max(1, conversation.tokens)
-        lane = _lane(test, conversation, total)
-        lanes.append(lane._replace(filler=_filler(conversation, total), jumps=_jumps(conversation, total)))
-    return Panel(None, 0, len(tests), [], [], [], [], lanes, [])
+        lane = _lane(test, conversation, max(1, conversation.tokens))
+        lanes.append(lane._replace(filler=_filler(conversation), jumps=_jumps(conversation)))
+    return Panel(None, 0, [], [], [], [], _sorted(lanes))
+
+
+def _sorted(lanes: Iterable[Lane]) -> list[Lane]:
+    return sorted(lanes, key=lambda lane: (WORST_FIRST.index(lane.grade), lane.test.result.score or 0))
 
 
 def _lane(test: TestView, conversation: ConversationView, total: int) -> Lane:
     own = [turn for turn in conversation.by_test[test.result.id] if turn.message.kind not in events.LEAVING]
-    questions = [turn for turn in own if turn.message.kind == "question"]
     needed = [turn for turn in test.turns if turn.number in test.evidence and turn.message.test != test.result.id]
-    spans = []
-    if own:
-        last = (questions or own)[-1].message
-        spans = [_piece((needed or own)[0].message.start, last.start + last.tokens, total)]
+    arcs = list(_arcs(test, conversation))
+    scores = question_scores(test.result)
+    worst: dict[int, Outcome] = {}
+    for arc in arcs:
+        if arc.fate != "instead":
+            worst[arc.turn] = max(worst.get(arc.turn, arc.fate), arc.fate, key=FURTHEST_FIRST.index)
+
+    def mark(turn: TurnView) -> Mark:
+        shape = _shape(turn)
+        look: str = worst.get(turn.number, "")
+        if shape == "question":
+            look = grade_of(scores.get(turn.number, test.result.score), test.result.chance)
+        return Mark(turn.number, turn.message.start, shape, look)
+
     return Lane(
         test=test,
         tokens=total,
         grade=grade_of(test.result.score, test.result.chance),
-        spans=spans,
-        marks=[Mark(turn.message.start / total, turn, _shape(turn)) for turn in (*needed, *own)],
-        watched=[_covered(conversation, stretch, total) for stretch in test.watched],
+        marks=[mark(turn) for turn in (*needed, *own)],
+        arcs=arcs,
+        instead=list(_instead(arcs, conversation)),
+        watched=[_covered(conversation, stretch) for stretch in test.watched],
         filler=[],
         jumps=[],
     )
 
 
-def _shape(turn: TurnView) -> Literal["needle", "question", "line"]:
+def _arcs(test: TestView, conversation: ConversationView) -> Iterable[Arc]:
+    for need, fate in outcomes(test.result):
+        pair = furthest(need, fate, test.result)
+        needle, question = conversation.turn(pair.needle_turn), conversation.turn(need.turn)
+        if needle is not None and question is not None:
+            yield Arc(needle.number, question.number, needle.message.start, question.message.start, fate)
+
+
+def _instead(arcs: Sequence[Arc], conversation: ConversationView) -> Iterable[Arc]:
+    """Yield what was retrieved for questions that lack a needle, and that no question of the test needs."""
+    needed = {arc.turn for arc in arcs}
+    for number in sorted({arc.question for arc in arcs if arc.fate in LOST}):
+        question = conversation.turn(number)
+        recalled = [turn for turn in question.recalled if turn not in needed] if question is not None else []
+        for source in map(conversation.turn, recalled[:MAX_INSTEAD]):
+            if question is not None and source is not None:
+                yield Arc(source.number, number, source.message.start, question.message.start, "instead")
+
+
+def _shape(turn: TurnView) -> Shape:
     if turn.message.kind == "question":
         return "question"
     return "needle" if turn.message.needle else "line"
 
 
-def _filler(conversation: ConversationView, total: int) -> list[Piece]:
+def _filler(conversation: ConversationView) -> list[Band]:
     numbers = (turn.number for turn in conversation.turns if turn.message.kind == "filler")
-    return [_covered(conversation, stretch, total) for stretch in stretches(numbers)]
+    return [_covered(conversation, stretch) for stretch in stretches(numbers)]
 
 
-def _jumps(conversation: ConversationView, total: int) -> list[float]:
-    found = [turn.message.start / total for turn in conversation.turns if turn.jumps or turn.nights]
-    return found if len(found) <= MAX_JUMPS else []
+def _jumps(conversation: ConversationView) -> list[int]:
+    found = [turn.message.start for turn in conversation.turns if turn.jumps or turn.nights]
+    return found if len(found) <= MAX_CROSSINGS else []
 
 
-def _covered(conversation: ConversationView, stretch: Stretch, total: int) -> Piece:
-    """Return the part of the tokens that a stretch of turns covers, with their replies. Turns missing from a damaged journal cover
-    nothing."""
+def _covered(conversation: ConversationView, stretch: Stretch) -> Band:
+    """Return the tokens that a stretch of turns covers, with their replies. Turns missing from a damaged journal cover nothing."""
     first, after = conversation.turn(stretch.first), conversation.turn(stretch.last + 1)
     if first is None:
-        return Piece(0, 0)
-    return _piece(first.message.start, after.message.start if after is not None else conversation.tokens, total)
-
-
-def _piece(start: int, end: int, total: int) -> Piece:
-    return Piece(start / total, max(0, end - start) / total)
+        return Band(0, 0)
+    start = first.message.start
+    return Band(start, max(start, after.message.start if after is not None else conversation.tokens))
 
 
 def ticks(total: int) -> list[Tick]:

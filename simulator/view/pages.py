@@ -129,7 +129,7 @@ class Pages:
     async def report(self, request: Request) -> Response:
         """Return a run's report, rendered from its journals and results, because its report.html is untrusted."""
         graded = self._runs.graded(_name(request))
-        render = partial(_render_report, graded.folder, graded.result)
+        render = partial(_render_report, graded.folder, graded.result, typed(self._runs.root / _name(request)))
         rendered = await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
         return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + NO_FRAMES})
 
@@ -251,10 +251,10 @@ def _untrusted(problem: str) -> Iterator[None]:
         raise InputError(f"{problem}: {one_line(error)}") from error
 
 
-def _render_report(run: RunFolder, result: Any) -> bytes:
-    """Render a report. Raises InputError if that fails: the files are untrusted."""
+def _render_report(run: RunFolder, result: Any, run_path: str) -> bytes:
+    """Render a report of the run that commands call `run_path`. Raises InputError if that fails: the files are untrusted."""
     with _untrusted(f"{run.path.name}: cannot make a report from its files"):
-        return "".join(report_of(run, result, home="/")).encode()
+        return "".join(report_of(run, result, home="/", run_path=run_path)).encode()
 
 
 def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:

@@ -166,6 +166,14 @@ def data_of(page: Page, conversation: str = "main") -> dict[str, Any]:
     return data
 
 
+def lanes_of(page: Page) -> list[dict[str, Any]]:
+    """The JSON of the timeline's panels in the report."""
+    script = page.root.one("div", id="lanes").one("script")
+    text = zlib.decompress(b64decode(script.text), -15).decode() if script.has("class_", "deflated") else script.text
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
+
+
 def reply_of(page: Page, turn: int = 1, conversation: str = "main") -> Any:
     """A reply in that JSON: a text, or the start, the end and the length of one."""
     return data_of(page, conversation)["turns"][turn]["reply"]

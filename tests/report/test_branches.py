@@ -20,7 +20,7 @@ from longspan.simulator.report import report_of, write_report
 from longspan.simulator.results.graded_runs import load
 from longspan.simulator.results.result import read_result
 from tests.browser import PHONE, Open
-from tests.report.pages import Element, Page, data_of, journal, played_diaries, report
+from tests.report.pages import Element, Page, data_of, journal, lanes_of, played_diaries, report
 from tests.threads import in_thread
 
 ENTRIES = 12
@@ -50,11 +50,6 @@ def commanded(capsys: pytest.CaptureFixture[str], *arguments: object, code: int 
     return "".join(capsys.readouterr())
 
 
-def lanes(page: Page, conversation: str) -> list[Element]:
-    (panel,) = (panel for panel in page.root.all("div", class_="panel") if panel.all("h3")[0].text == conversation)
-    return panel.one("ol", class_="lanes").all("li")
-
-
 def test_branches_are_listed_below_their_trunk_with_their_own_turns_and_tokens(diaries: Path) -> None:
     page = report(diaries)
     sections = page.root.all("section", class_="conversation")
@@ -80,21 +75,32 @@ def test_links_to_a_needle_lead_to_the_trunk(diaries: Path) -> None:
 
 def test_a_branchs_lane_shows_its_needles_in_the_trunk(diaries: Path) -> None:
     """A panel for each history. Its tokens are the trunk's and its longest branch's together."""
-    told, *tests = lanes(report(diaries), "diary-d2")
+    (panel,) = (panel for panel in lanes_of(report(diaries)) if panel["conversation"] == "diary-d2")
     told_tokens = journal(diaries, "diary-d2")[-1]["tokens"]
     total = max(journal(diaries, f"diary-d2-q{day}")[-1]["tokens"] for day in range(0, ENTRIES, 3))
-    assert told.one("rect").attributes["width"] == f"{100 * told_tokens / total:.2f}%"
+    assert (panel["tokens"], panel["told"]) == (total, [[0, told_tokens]])
     needle = next(entry for entry in journal(diaries, "diary-d2") if entry.get("turn") == 6)
-    marks = tests[2].all("a")[1:]
-    assert [mark.attributes["href"] for mark in marks] == ["#t-diary-d2-6", f"#t-diary-d2-q6-{ENTRIES}"]
-    assert marks[0].one("use").attributes["x"] == tests[2].one("line").attributes["x1"] == f"{100 * needle['start'] / total:.2f}%"
+    (lane,) = (lane for lane in panel["lanes"] if lane["id"] == "diary-d2-q6")
+    assert [mark[:3] for mark in lane["marks"]] == [[6, needle["start"], "needle"], [ENTRIES, told_tokens, "question"]]
+    assert [arc[:2] for arc in lane["arcs"]] == [[6, ENTRIES]]
 
 
-def test_more_questions_than_have_a_lane_each_are_summed_up_by_grade(many: Path) -> None:
+def test_of_more_questions_than_have_a_lane_each_there_is_a_row_for_each_kind_which_opens(visit: Open, many: Path) -> None:
     page = report(many)
-    told, failed = page.root.one("ol", class_="lanes").all("li")
-    assert "told" in told.words
-    assert (failed.one("span", class_="value").words, len(failed.all("a"))) == ("50", 50)
+    tab = visit(many / "report.html").page
+    kinds = tab.locator(".kind")
+    expect(kinds.locator(".name")).to_have_text(["first (1)", "later (49)"])
+    expect(kinds.locator(".value")).to_have_text(["0/1", "0/49"])
+    assert kinds.locator("use.needle").count() == 50
+    expect(tab.locator(".lane")).to_have_count(0)
+    kinds.nth(1).locator("button").click()
+    expect(tab.locator(".lane")).to_have_count(49)
+    tab.locator(".lane").nth(3).locator(".value").click()
+    expect(tab.locator("#story .why")).to_contain_text("Needed turn ")
+    kinds.nth(1).locator("button").click()
+    expect(tab.locator(".lane:visible")).to_have_count(0)
+    linked = visit(f"{(many / 'report.html').as_uri()}#lane-diary-d1-q60").page
+    expect(linked.locator("#lane-diary-d1-q60.chosen")).to_be_in_viewport()
     assert len(page.root.all("section", class_="conversation")) == 1
     assert "in the 51 journals under conversations" in page.root.one("p", id="no-script").words
 
@@ -106,8 +112,8 @@ def test_kinds_have_a_table_and_what_does_not_count_is_marked(diaries: Path, cap
         for row in page.root.one("table", **{"aria-labelledby": "kinds"}).all("tr")
     ]
     assert rows[0] == ["Kind", "Score", "", "Chance", "Tests", "Evidence found in 1"], "the notebook reads one"
-    assert rows[1] == ["first", "1.00", "", "0.00", "2", "1.00"]
-    assert rows[2] == ["later 2 not in the score", "1.00", "", "0.00", "6", "1.00"]
+    assert rows[1] == ["first", "100%", "", "0%", "2", "100%"]
+    assert rows[2] == ["later 2 not in the score", "100%", "", "0%", "6", "100%"]
     marks = {day: page.root.one("tbody", id=f"test-diary-d1-q{day}").one("small", class_="tags").words for day in (0, 3, 6)}
     assert marks == {0: "first", 3: "later, not in the score", 6: "later"}
     assert "2 tests are graded and shown, but not in the score." in page.root.one("main").words
@@ -178,15 +184,15 @@ def test_turns_are_found_by_their_number_in_a_branch_or_its_trunk(visit: Open, d
     tools.get_by_role("searchbox").fill("What colour is boat9")
     expect(tab.locator("#hits")).to_have_text("hit 1 of 2")
     expect(tab.locator(".branches mark.current")).to_be_in_viewport()
-    tab.locator("#playback").scroll_into_view_if_needed()
     tab.get_by_label("Branch at its end").select_option("diary-d1-q9")
     expect(tab.locator("#play-where")).to_have_text(re.compile(f"^Turn {ENTRIES} of {ENTRIES}, .*; 1 test open$"))
     tab.get_by_role("button", name="Previous turn").click()
     expect(tab.locator("#play-turn dd").first).to_contain_text(f"Page {ENTRIES - 1}")
-    lane = tab.locator(".panel").nth(1).locator(".lanes li").nth(2)
-    lane.locator("svg a use").first.hover()
-    expect(tab.locator("#preview dd").first).to_contain_text("Page 3")
+    tab.locator("#lane-diary-d2-q3 .value").click()
+    expect(tab.locator("#story .parts")).to_contain_text("Page 3")
+    tab.locator(".tabs a").nth(1).click()
     tab.locator("#test-kind").select_option("first")
+    tab.locator("#only-all").check()
     expect(tab.locator("tbody.test:visible")).to_have_count(2)
     expect(tab.locator("#test-place")).to_have_text("2 of 8 tests")
     tab.locator("#test-kind").select_option("all kinds")
@@ -220,11 +226,10 @@ def test_many_branches_fit_a_phone(visit: Open, many: Path) -> None:
     run = RunFolder(many)
     seen = visit(write_report(run, grade_run(run)), viewport=PHONE, has_touch=True, is_mobile=True)
     tab = seen.page
-    tab.locator("#tools").scroll_into_view_if_needed()
+    tab.locator("#all-turns > summary").click()
     tab.locator("#tools select[name=kind]").select_option("question")
     expect(tab.locator(".branches summary")).to_have_count(50)
     tab.locator(".branches summary").nth(20).tap()
     expect(tab.locator(".branches .turn dd").first).to_contain_text("What colour is boat60?")
-    tab.locator(".lanes").first.scroll_into_view_if_needed()
     seen.picture("report-branches-phone")
     assert seen.faults() == []

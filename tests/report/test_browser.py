@@ -38,7 +38,15 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tab(visit: Open, mixed: Path) -> Tab:
-    return visit(mixed).page
+    tab = visit(mixed).page
+    tab.locator("#all-turns > summary").click()
+    return tab
+
+
+def failures(tab: Tab) -> None:
+    """Go to the table of tests, and show all of them."""
+    tab.locator(".tabs a").nth(1).click()
+    tab.locator("#only-all").check()
 
 
 def spoken(report: Path, kind: str) -> list[int]:
@@ -53,6 +61,7 @@ def turns(tab: Tab) -> list[int]:
 
 
 SCROLL = """async () => {
+    document.getElementById("all-turns").open = true;
     document.getElementById("tools").scrollIntoView();
     await new Promise(requestAnimationFrame);
     let [most, y] = [0, document.querySelector(".turns").getBoundingClientRect().top + scrollY];
@@ -82,30 +91,35 @@ def test_a_run_of_more_than_a_million_tokens_opens_and_scrolls_with_little_more_
     assert played[0] > 50 * played[1], "of the report, scripts and styles are the same"
     assert min(opened[long]) < size / 2 * min(opened[mixed])
     assert elements[long] < 5 * elements[mixed]
-    assert seen.page.evaluate("document.getElementById('tests').parentElement.offsetHeight") < 6 * 800
+    assert seen.page.evaluate("document.documentElement.offsetHeight") < 3 * 900, "the conversation is folded at first"
     count = int((seen.page.locator("#matches").text_content() or "").removesuffix(" turns").replace(",", ""))
     assert 0 < seen.page.evaluate(SCROLL) < count / 2
 
 
 def test_it_opens_without_a_fault(visit: Open, mixed: Path) -> None:
     seen = visit(mixed)
-    expect(seen.page.get_by_role("heading", level=1)).to_have_text("ltm at 2,000 tokens")
+    expect(seen.page.get_by_role("heading", level=1)).to_contain_text("notebook ltm at 2,000 tokens")
     expect(seen.page.locator("#matches")).to_have_text(re.compile(r"^\d+ turns$"))
-    seen.page.locator(".lanes li").nth(1).locator("svg a use").first.hover()
-    seen.picture("report", whole=True)
-    assert seen.faults() == []
+    expect(seen.page.locator("#story .why")).not_to_be_empty()
+    for number, view in enumerate(("conversation", "failures", "statistics")):
+        seen.page.locator(".tabs a").nth(number).click()
+        expect(seen.page.locator(".view:visible")).to_have_id(view)
+        expect(seen.page.locator(".tabs [aria-current]")).to_have_count(1)
+        seen.picture(f"report-{view}", whole=True)
+        assert seen.faults() == [], view
+    seen.page.go_back()
+    expect(seen.page.locator(".view:visible")).to_have_id("failures")
 
 
 def test_it_fits_a_phone(visit: Open, mixed: Path) -> None:
     seen = visit(mixed, viewport=PHONE, has_touch=True, is_mobile=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     seen.picture("report-phone", whole=True)
-    mark = seen.page.locator(".lanes li").nth(2).locator("svg a").first
-    mark.scroll_into_view_if_needed()
-    mark.locator("use").tap()
-    expect(seen.page.locator("#preview dd").first).not_to_be_empty()
-    assert "#t-" not in seen.page.url, "a tap shows the turn and stays"
-    seen.page.locator("#preview a").first.tap()
+    lane = seen.page.locator(".lane").last
+    lane.locator(".drawing").tap()
+    expect(lane.locator("#story .why")).to_be_visible()
+    assert "#t-" not in seen.page.url, "a tap tells the story and stays"
+    lane.locator("#story .parts a").first.tap()
     expect(seen.page.locator(".turn.target")).to_be_in_viewport()
     seen.picture("report-phone-turn")
     assert seen.faults() == []
@@ -115,16 +129,18 @@ def test_it_prints_the_result_the_scenarios_and_what_failed_and_the_conversation
     seen = visit(mixed)
     short = len(seen.page.pdf())
     seen.page.emulate_media(media="print")
-    for hidden in ("#tools", "nav", "#preview", "#player", "#conversations", ".choice", "#tests-tools"):
+    for hidden in ("#tools", "nav", "#play-at", "#play", "#conversations", ".choice", "#tests-tools"):
         expect(seen.page.locator(hidden)).to_be_hidden()
     tests = grade_run(RunFolder(mixed.parent)).tests
     failed = [test.score != 1 for test in tests]
     assert True in failed
     assert False in failed
     assert [seen.page.locator(f"#test-{test.id} .questions").is_visible() for test in tests] == failed
-    assert all(seen.page.locator(".reason").evaluate_all("reasons => reasons.map((reason) => reason.checkVisibility())"))
+    visible = seen.page.locator(".reason").evaluate_all("reasons => reasons.map((reason) => reason.checkVisibility())")
+    assert sum(visible) == sum(failed)
     seen.picture("report-print", whole=True)
     seen.page.emulate_media(media="screen")
+    seen.page.locator("#all-turns > summary").click()
     seen.page.get_by_label("Print the conversation").check()
     assert len(seen.page.pdf()) > short
     assert turns(seen.page) == [entry["turn"] for entry in journal(mixed.parent) if entry["type"] == "message"]
@@ -135,9 +151,10 @@ def test_without_scripts_the_essentials_are_there(visit: Open, mixed: Path) -> N
     result = grade_run(RunFolder(mixed.parent))
     for test in result.tests:
         expect(seen.page.locator(f"#test-{test.id}")).to_contain_text(" ".join(test.reason.split()))
-    for scripted in ("#tools", "#tests-tools", "#player"):
+    for scripted in ("#tools", "#tests-tools", "#timeline"):
         expect(seen.page.locator(scripted)).to_be_hidden()
     expect(seen.page.locator("#no-script")).to_contain_text("conversations/main/journal.jsonl")
+    seen.page.locator("#only-all").check()
     seen.page.locator("#test-colours-1 summary").first.click()
     expect(seen.page.locator("#test-colours-1 .questions")).to_be_visible()
     seen.page.locator("#only-low").check()
@@ -201,8 +218,9 @@ def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab
         assert tab.url.endswith(f"#{id}")
     tab.keyboard.press("p")
     assert tab.url.endswith(f"#{order[-1]}")
+    tab.locator(".tabs a").first.click()
     tab.get_by_label("Search").press("n")
-    tab.get_by_label("Search").press("Shift+Tab")
+    tab.go_back()
     assert tab.url.endswith(f"#{order[-1]}")
     tab.get_by_label("by key").uncheck()
     tab.keyboard.press("n")
@@ -212,6 +230,7 @@ def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab
 
 
 def test_a_test_shows_all_that_was_said_when_it_is_asked_for(tab: Tab, mixed: Path) -> None:
+    failures(tab)
     test = tab.locator("#test-jokes-1")
     test.locator(".grounds").click()
     test.get_by_text("All that was said").click()
@@ -226,12 +245,12 @@ def test_the_conversation_is_played_back(visit: Open, mixed: Path) -> None:
     tab, read = seen.page, data(mixed)
     turns = read["turns"]
     slider = tab.get_by_role("slider")
-    slider.scroll_into_view_if_needed()
+    slider.press("Home")
     expect(tab.locator("#play-where")).to_contain_text(f"Turn 0 of {len(turns) - 1}")
     expect(tab.get_by_label("Speed")).to_have_value("0.5")
     recalled = next(turn for turn in turns if turn.get("memory", {}).get("read"))
     slider.focus()
-    tab.evaluate("document.getElementById('play-at').valueAsNumber = " + str(recalled["number"] - 1))
+    slider.fill(str(turns[recalled["number"] - 1]["at"]))
     slider.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Turn {recalled['number']} of "))
     expect(tab.locator("#play-turn dd").first).to_have_text(recalled["text"], use_inner_text=True)
@@ -241,6 +260,8 @@ def test_the_conversation_is_played_back(visit: Open, mixed: Path) -> None:
     expect(tab.locator("#play-stored p").first).to_contain_text(f"{stored} memories")
     now = [test["id"] for test in read["tests"] if test["first"] <= recalled["number"] <= test["last"]]
     expect(tab.locator("#play-tests a")).to_have_text(now)
+    tab.get_by_text("The agent's memory then").click()
+    expect(tab.locator("#play-stored p").first).to_be_visible()
     tab.get_by_label("Speed").select_option("10")
     tab.locator("#play-kind").select_option("questions")
     tab.get_by_role("button", name="Play", exact=True).click()
@@ -292,6 +313,7 @@ def test_replies_are_shown_as_rendered_markdown_on_request(visit: Open, woven: P
     expect(reply).to_contain_text("2 * 3 * 4 snake_case_name **open")
     assert reply.locator("a, img, script, b").count() == 0
     seen.picture("report-markdown")
+    failures(seen.page)
     seen.page.locator("#test-colours-1 .grounds").click()
     expect(seen.page.locator("#test-colours-1 dd.reply strong").first).to_have_text("hard")
     seen.page.locator("#tests-tools").get_by_label("Markdown").uncheck()
@@ -372,6 +394,7 @@ def test_going_to_a_turn_ignores_filters(tab: Tab, mixed: Path) -> None:
 
 
 def test_links_lead_from_a_test_to_its_turns_and_back(tab: Tab) -> None:
+    failures(tab)
     test = tab.locator("#test-shopping-1")
     test.locator("summary").first.click()
     link = test.locator("dl.facts a").first
@@ -389,45 +412,14 @@ def test_links_lead_from_a_test_to_its_turns_and_back(tab: Tab) -> None:
     expect(tab.locator("#t-main-0")).to_be_in_viewport()
 
 
-def test_hovering_over_the_timeline_shows_the_turn_there(tab: Tab, mixed: Path) -> None:
-    mark = tab.get_by_role("link", name=re.compile("^question, turn")).first
-    number = re.search(r"\d+$", mark.get_attribute("href") or "")
-    assert number
-    text = next(e["text"] for e in journal(mixed.parent) if e["type"] == "message" and e["turn"] == int(number[0]))
-    mark.locator("use").hover()
-    expect(tab.locator("#preview a").first).to_have_text(f"#{number[0]}")
-    expect(tab.locator("#preview dd").first).to_have_text(" ".join(text.split()))
-    filler = tab.locator(".lanes li").first.locator("svg")
-    box = filler.bounding_box()
-    assert box
-    at = tab.evaluate("Number.parseFloat(document.querySelectorAll('.lanes li')[0].querySelectorAll('rect')[3].getAttribute('x')) / 100")
-    filler.hover(position={"x": at * box["width"] + 2, "y": 10})
-    expect(tab.locator("#preview .label").first).to_have_text("filler")
-    mark.locator("use").click()
-    expect(tab.locator(f"#t-main-{number[0]}")).to_be_in_viewport()
-
-
-def test_the_timeline_is_used_with_the_keyboard(tab: Tab) -> None:
-    tab.locator(".lanes svg a[tabindex='0']").focus()
-    preview = tab.locator("#preview a").first
-    first = preview.inner_text()
-    tab.keyboard.press("ArrowRight")
-    expect(preview).not_to_have_text(first)
-    tab.keyboard.press("ArrowDown")
-    expect(tab.locator(".lanes li").nth(2).locator("a:focus")).to_have_count(1)
-    tab.keyboard.press("Home")
-    number = preview.inner_text().lstrip("#")
-    tab.keyboard.press("Enter")
-    expect(tab.locator(f"#t-main-{number}")).to_be_in_viewport()
-    assert tab.locator(".lanes svg a[tabindex='0']").count() == 1, "the timeline is a single tab stop"
-
-
 def test_one_of_several_conversations_can_be_selected(visit: Open, isolated: Path) -> None:
     write_report(RunFolder(isolated), grade_run(RunFolder(isolated)))
     seen = visit(isolated / "report.html")
     expect(seen.page.locator("section.conversation")).to_have_count(2)
+    seen.page.locator("#all-turns > summary").click()
     seen.page.locator("select[name=conversation]").select_option("colours-2")
     expect(seen.page.locator("section.conversation:not([hidden]) h3")).to_have_text(["colours-2"])
+    failures(seen.page)
     seen.page.locator("#test-colours-1 .grounds").click()
     seen.page.locator("#test-colours-1 dl.facts a").first.click()
     expect(seen.page.locator("#c-colours-1")).to_be_visible()

@@ -40,12 +40,12 @@ def texts(svg: str) -> list[str]:
 def test_it_shows_agent_score_interval_lanes_and_commitment(run: Path) -> None:
     svg, ((graded,), _) = card(run), load([run])
     written = texts(svg)
-    assert written[:3] == ["longspan · ltm at 2,000 tokens", "notebook", f"{graded.result.score:.2f}"]
+    assert written[:3] == ["longspan · ltm at 2,000 tokens", "notebook", f"{(graded.result.score or 0) / 3:.0%}"]
     assert any(text.startswith("95% interval ") for text in written)
-    assert any(text.startswith("Of ") and "needles" in text for text in written)
+    assert any("of " in text and "needles" in text for text in written)
     assert {"colours", "jokes", "locations"} <= set(written)
     assert written[-1] == f"commitment {graded.manifest.commitment}"
-    assert parsed(svg).findtext("{http://www.w3.org/2000/svg}title") == f"notebook: {written[2]} of 3 in ltm at 2,000 tokens; {written[-1]}"
+    assert parsed(svg).findtext("{http://www.w3.org/2000/svg}title") == f"notebook: {graded.result.score:.2f} of 3 in ltm at 2,000 tokens; {written[-1]}"
     assert svg == card(run), "the same run gives the same bytes"
 
 
@@ -75,5 +75,6 @@ def test_a_run_without_turns_and_with_any_name_can_be_drawn(tmp_path: Path) -> N
         folder = made_run(tmp_path, agent, lambda scenario, number: None, imported={"kind": "x", "file": "y", "sha256": "0" * 64})
         svg = card(folder)
         parsed(svg)
-        assert "0.00 to 11.00" in texts(svg)
+        assert "0% to 100%" in texts(svg)
+        assert "0.00 to 11.00 of 11 points" in texts(svg)
         assert texts(svg)[-1] == "an imported conversation, without a commitment"

@@ -44,7 +44,7 @@ def test_it_is_read_and_searched_all_the_same(
 
 def opened(tab: Tab) -> str:
     """The table of tests with all rows open, as the browser has it."""
-    tab.locator("tbody.test summary").first.wait_for()
+    tab.locator("tbody.test summary").first.wait_for(state="attached")
     tab.evaluate("() => { for (const opener of document.querySelectorAll('details.opener')) opener.open = true; }")
     expect(tab.locator("tbody.test > tr.more")).to_have_count(tab.locator("tbody.test").count())
     html: str = tab.locator("table.tests").evaluate("table => table.outerHTML")
@@ -67,6 +67,8 @@ def test_rows_of_very_many_tests_fold_the_same_as_data(
     seen = visit(path)
     tab = seen.page
     expect(tab.locator("#no-rows")).to_be_hidden()
+    tab.locator(".tabs a").nth(1).click()
+    tab.locator("#only-all").check()
     row = tab.locator("#test-colours-1")
     row.locator("summary").first.focus()
     tab.keyboard.press("Enter")

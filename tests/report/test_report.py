@@ -27,9 +27,9 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     result = grade_run(RunFolder(woven))
     summary = page.root.one("section", **{"aria-labelledby": "result"})
     chance = sum(scenario.chance for scenario in result.scenarios.values())
-    assert summary.one("p", class_="score").words == "2.00 of 2"
-    assert summary.one("p", class_="share").words == "100% of full marks"
-    assert f"would score about {chance:.2f}; this is {2 - chance:.2f} above that" in summary.words
+    assert page.root.one("p", class_="score").words == "100%"
+    assert page.root.one("p", class_="share").words.startswith(f"2.00 of 2 points · guessing {chance / 2:.0%}")
+    assert f"would score about {chance / 2:.0%} ({chance:.2f} points); this is {1 - chance / 2:.0%} above that" in summary.words
     figures = figures_of(page)
     assert figures["Tokens"] == f"{result.tokens:,} in {result.turns:,} turns"
     assert figures["Filler tokens"].startswith(f"{result.filler_tokens:,} ")
@@ -62,7 +62,9 @@ def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> Non
     _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
     expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
     assert expected is not None
-    assert f"95% interval: {expected.low:.2f} to {expected.high:.2f}, from the spread of its tests" in page.root.one("main").words
+    points = f"({expected.low:.2f} to {expected.high:.2f} points)"
+    text = f"95% interval: {expected.low / 2:.0%} to {expected.high / 2:.0%} {points}, from the spread of its tests"
+    assert text in page.root.one("main").words
 
 
 def test_cost_and_time_are_those_of_the_results_and_the_journal(woven: Path, tmp_path: Path) -> None:
@@ -100,11 +102,12 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
         name: interval([Observed(test.scenario, "main", 1, 1) for test in result.tests if name in ("Sum", test.scenario)])
         for name in evidence
     }
-    ends = {name: "–".join(found.ends()) for name, found in between.items() if found is not None}
+    full = {"colours": 1, "Sum": 2}
+    ends = {name: f"{found.low / full[name]:.0%}–{found.high / full[name]:.0%}" for name, found in between.items() if found is not None}
     distances = {name: [found.in_tokens, found.of_span] for name, found in evidence.items()}
-    assert rows["colours"] == ["1.00 100%", ends["colours"], f"{colours.chance:.2f}", "2", *distances["colours"]]
+    assert rows["colours"] == ["100% 1.00", ends["colours"], f"{colours.chance:.0%}", "2", *distances["colours"]]
     chance = sum(scenario.chance for scenario in result.scenarios.values())
-    assert rows["Sum"] == ["2.00 100%", ends["Sum"], f"{chance:.2f}", "4", *distances["Sum"]]
+    assert rows["Sum"] == ["100% 2.00", ends["Sum"], f"{chance / 2:.0%}", "4", *distances["Sum"]]
     about = "The favourite colour is stated 3 times, never the same one twice in a row, and then asked for."
     assert table.one("tbody").all("td", class_="what")[0].words == about
     bar = table.one("tbody").all("tr")[0].one("svg", class_="bar")
@@ -117,11 +120,11 @@ def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: 
     skills = {skill for test in tests for skill in test.skills}
     distances = {"0 to 1,000 tokens", "1,000 to 4,000 tokens"}
     *tables, planted = page.root.all("table", class_="groups")
-    assert [cell.words for cell in planted.one("tbody").one("tr").all("td", class_="n")][:3] == ["0", "2", "1.00"]
+    assert [cell.words for cell in planted.one("tbody").one("tr").all("td", class_="n")][:3] == ["0", "2", "100%"]
     for table, names in zip(tables, (skills, distances), strict=True):
         rows = {row.one("th").words: [cell.words for cell in row.all("td", class_="n")] for row in table.one("tbody").all("tr")}
         assert set(rows) == names
-        assert {(score, std) for score, std, *_ in rows.values()} == {("1.00", "0.00")}
+        assert {(score, std) for score, std, *_ in rows.values()} == {("100%", "0%")}
         assert sum(int(number) for *_, number in rows.values()) == 4
     prospective = next(test for test in tests if test.scenario == "prospective_memory")
     assert len(prospective.evidence) == 1
@@ -146,7 +149,7 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
     opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
     (question_asked,) = asked(result)
-    assert cells(test) == ["colours-2#", "●1.00", " ".join(result.reason.split()), f"{question_asked.tokens:,}", ""]
+    assert cells(test) == ["colours-2#", "●100%", " ".join(result.reason.split()), f"{question_asked.tokens:,}", ""]
     assert test.one("p", class_="reason").text == result.reason
     facts = facts_of(test)
     assert facts["Status"] == "scored"
@@ -305,8 +308,8 @@ def test_a_persons_correction_is_shown_with_the_graders_score(woven: Path) -> No
         return manifest, result.model_copy(update={"tests": tests})
 
     test = report(woven, change).root.one("tbody", id="test-colours-1")
-    assert cells(test)[:2] == ["colours-1#", "◐0.50"]
-    assert test.one("p", class_="notice").words == "Corrected by Ada from a score of 1.00: it <hedged>"
+    assert cells(test)[:2] == ["colours-1#", "◐50%"]
+    assert test.one("p", class_="notice").words == "Corrected by Ada from a score of 100%: it <hedged>"
 
 
 def test_awards_verdicts_and_clock_jumps_are_shown(woven: Path, tmp_path: Path) -> None:
@@ -346,11 +349,10 @@ def test_an_interrupted_conversation_is_shown_as_far_as_it_went(woven: Path, tmp
     assert page.root.one("p", class_="score").words == "No score"
     assert page.root.one("p", class_="share").words == "no test is graded"
     assert figures_of(page)["Without a score"] == "4 4 agent error"
-    assert not page.root.one("section", **{"aria-labelledby": "result"}).all("svg", class_="bar"), "a full pale bar says nothing"
+    assert not page.root.one("div", class_="top").all("svg", class_="bar"), "a full pale bar says nothing"
     assert page.root.one("table", class_="scenarios").one("tbody").all("td", class_="n")[0].words == "–"
     interrupted, failed = page.root.all("div", class_="notice")
-    assert interrupted.words.startswith("Interrupted. 4 tests of 4 had not ended.")
-    assert interrupted.words.endswith(f"longspan resume with the run's folder, {folder.name}, continues where it stopped.")
+    assert interrupted.words == f"Interrupted. 4 tests of 4 had not ended. Continue it with longspan resume {folder.name}"
     assert failed.one("li").words == "turn 4: the <agent> failed"
     assert not page.root.all("section", **{"aria-labelledby": "memory"}), "no question was decided"
     assert len(data_of(page)["turns"]) == 5

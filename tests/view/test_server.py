@@ -14,6 +14,7 @@ import pytest
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.base.terminal import typed
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
 from longspan.simulator.view.guard import HEADERS
@@ -197,9 +198,9 @@ def test_a_report_equals_the_written_one(server: Server, made: Path) -> None:
     run = RunFolder(made / ORACLE)
     answer = server.get(f"/runs/{ORACLE}/report")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    back = b'<li><a href="/">All runs</a></li>'
-    assert answer.body.count(back) == 1
-    assert answer.body.replace(back, b"") == write_report(run, grade_run(run)).read_bytes()
+    added = [b'<a href="/">All runs</a>', f' data-run="{typed(made / ORACLE)}"'.encode()]
+    assert [answer.body.count(each) for each in added] == [1, 1]
+    assert answer.body.replace(added[0], b"").replace(added[1], b"") == write_report(run, grade_run(run)).read_bytes()
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,7 @@ const Conversations = (() => {
   const all = sections.map(({ conversation }) => conversation);
   const known = new Map(sections.flatMap(({ conversation, branches }) => [conversation, ...branches]).map((one) => [one.id, one]));
   const anchored = new Map([...known.values()].map((one) => [Turns.anchor(one.id), one]));
+  const everything = document.getElementById("all-turns"); // what holds the turns, folded at first
   const tools = document.getElementById("tools");
   const matches = document.getElementById("matches");
   const hits = document.getElementById("hits");
@@ -167,7 +168,7 @@ const Conversations = (() => {
 
   /** Open what is folded. */
   function unfold(fold) {
-    fold.open = true;
+    everything.open = true;
     fold.unfold();
   }
 
@@ -261,6 +262,8 @@ const Conversations = (() => {
     await from?.open();
     if (!from?.turn(number)) return null;
     const conversation = from.holder(number);
+    Views.show(everything);
+    everything.open = true;
     if (!listed) await show();
     const holds = (entry) => entry.conversation === conversation && entry.holds(number);
     const place = () => {
@@ -268,8 +271,8 @@ const Conversations = (() => {
         const at = batches.get(list).findIndex(holds);
         if (at < 0) continue;
         fill(list);
-        const fold = list.children[at].querySelector("details.branch");
-        if (fold) unfold(fold);
+        const branch = list.children[at].querySelector("details.branch");
+        if (branch) unfold(branch);
         return list;
       }
       return null;
@@ -284,8 +287,8 @@ const Conversations = (() => {
     const turn = element();
     for (const other of document.querySelectorAll(".turn.target")) other.classList.remove("target");
     turn.classList.add("target");
-    const fold = turn.querySelector("details.filler");
-    if (fold) unfold(fold);
+    const filler = turn.querySelector("details.filler");
+    if (filler) unfold(filler);
     if (focus) turn.focus({ preventScroll: true });
     turn.scrollIntoView();
     return turn;

@@ -63,6 +63,8 @@
   /** Open a test and go to it. */
   function goTo(test) {
     current = test;
+    Views.show(test);
+    if (!test.checkVisibility()) document.getElementById("only-all").checked = true;
     test.hidden = false;
     open(test);
     openerOf(test).querySelector("summary").focus({ preventScroll: true });
@@ -76,6 +78,7 @@
 
   /** Go to the test that failed after, or before, the one that was gone to or has the focus. */
   function step(by) {
+    Views.show(table);
     const failed = [...table.querySelectorAll("tbody.test:not(.full)")].filter((test) => test.checkVisibility());
     if (!failed.length) {
       place.textContent = "No test failed.";

@@ -1,118 +1,199 @@
 "use strict";
-// The timeline: the pointer and the arrow keys show the turn at a place.
+// The timeline: lanes of tests with their needles, and arcs to the questions that need them. It is the slider by which a conversation is
+// played, and a lane tells why its test has its score. Untrusted text only ever becomes text nodes.
 
-{
-  const NEAR = 8; // pixels around a mark within which the pointer selects it
-  const MAX_CHARS = 300; // of a text in the preview
+const Timeline = (() => {
+  const MOST_LANES = 40; // that a panel shows one by one; of more, there is a row for each kind, which opens
+  const BATCH = 100; // lanes that a kind shows at once
+  const SIGNS = { full: "●", part: "◐", low: "○", none: "–", open: "…" };
+  const MIDDLE = 10; // of a lane's height of 20
+  const SVG = document.querySelector("svg.shapes").namespaceURI; // what the page draws with, it has already
 
-  const preview = document.getElementById("preview");
-  const conversationOf = (lane) => Conversations.get(lane.dataset.conversation);
-
-  const short = (text) => {
-    if (text === undefined) return undefined;
-    const { head } = Turns.parts(text);
-    return head.length > MAX_CHARS ? `${head.slice(0, MAX_CHARS)} …` : head;
+  const svg = (tag, attributes, ...children) => {
+    const element = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children.flat());
+    return element;
   };
+  const percent = (share) => `${(100 * share).toFixed(2)}%`;
+  const score = (value) => (value === undefined || value === null ? "–" : `${Math.round(100 * value)}%`);
+  const anchor = (id) => `lane-${Turns.anchor(id)}`;
 
-  function show(conversation, turn) {
-    const line = Turns.about(conversation, turn);
-    preview.classList.add("filled");
-    preview.replaceChildren(line, Turns.exchange({ text: short(turn.text), reply: short(turn.reply), told: turn.told }));
+  const bands = (pieces, total, name, top, height) => (pieces ?? []).map(([start, end]) =>
+    svg("rect", { class: name, x: percent(start / total), width: percent(Math.max(0, end - start) / total), y: top, height }));
+  const crossings = (places, total) => (places ?? []).map((at) =>
+    svg("line", { class: "jumped", x1: percent(at / total), x2: percent(at / total), y1: "0", y2: "100%" }));
+
+  /** An arc above the lane's line (`side` -1) or below it, the higher the further it reaches. */
+  function arc([turn, question, start, end, fate], total, side) {
+    const [from, to] = [1000 * start / total, 1000 * end / total];
+    const height = 7 + 12 * Math.sqrt(Math.abs(to - from) / 1000);
+    return svg("path", {
+      class: `arc ${fate === "instead" ? "instead" : `fate-${fate}`}`,
+      d: `M${from.toFixed(1)} ${MIDDLE}Q${((from + to) / 2).toFixed(1)} ${(MIDDLE + side * height).toFixed(1)} ${to.toFixed(1)} ${MIDDLE}`,
+      "data-turn": turn,
+      "data-question": question,
+    });
   }
 
-  /** The turn that contains token `at` of its conversation. */
-  function turnAt(turns, at) {
-    let low = 0;
-    let high = turns.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (turns[middle].at <= at) low = middle + 1;
-      else high = middle;
+  function mark([turn, at, shape, look], total) {
+    const drawn = shape === "question" ? "question" : look || "line";
+    const group = shape === "question" ? look : `fate-${look || "none"}`;
+    return svg("use", { class: `${shape} ${group}`, href: `#mark-${drawn}`, x: percent(at / total), y: "50%", "data-turn": turn });
+  }
+
+  /** What a lane shows of its test. */
+  function drawing(lane) {
+    const total = lane.tokens;
+    const places = lane.marks?.map(([, at]) => at) ?? [];
+    const line = places.length ? [svg("line", { class: "span", x1: percent(Math.min(...places) / total), x2: percent(Math.max(...places) / total), y1: "50%", y2: "50%" })] : [];
+    return [
+      ...bands(lane.filler, total, "filled", "25%", "50%"),
+      ...crossings(lane.jumps, total),
+      ...line,
+      ...bands(lane.watched, total, "watching", "90%", "8%"),
+      svg("svg", { viewBox: "0 0 1000 20", preserveAspectRatio: "none", width: "100%", height: "100%" },
+        (lane.instead ?? []).map((each) => arc(each, total, 1)), (lane.arcs ?? []).map((each) => arc(each, total, -1))),
+      ...(lane.marks ?? []).map((each) => mark(each, total)),
+    ];
+  }
+
+  /** A row of a panel: a name or a button, a drawing, and a figure. */
+  const row = (attributes, name, picture, value) => Turns.make("li", attributes, name,
+    svg("svg", { class: "drawing", "aria-hidden": "true" }, picture), Turns.make("span", { class: "value" }, value));
+
+  function named(lane) {
+    const dash = lane.id.lastIndexOf("-");
+    const [stem, number] = dash > 0 ? [lane.id.slice(0, dash), lane.id.slice(dash)] : [lane.id, ""];
+    const told = lane.score === undefined ? lane.status ?? "" : score(lane.score);
+    return Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false", "aria-label": `${lane.id}, ${told}` },
+      Turns.make("span", { class: `sign ${lane.grade}` }, SIGNS[lane.grade]), Turns.make("span", { class: "stem" }, stem), Turns.make("span", {}, number));
+  }
+
+  /** A lane of a panel, which tells about its test when it is opened. */
+  class Lane {
+    constructor(data, panel) {
+      Object.assign(this, { data, panel });
+      this.element = row({ class: `lane ${data.grade}`, id: anchor(data.id) }, named(data), drawing(data), score(data.score));
+      this.button = this.element.querySelector("button");
     }
-    return turns[Math.max(0, low - 1)];
+
+    /** Draw it again, with new data. */
+    redraw(data) {
+      this.data = data;
+      this.element.className = `lane ${data.grade}`;
+      this.element.querySelector(".drawing").replaceChildren(...drawing(data));
+      this.element.querySelector(".value").textContent = score(data.score);
+      this.element.querySelector(".sign").textContent = SIGNS[data.grade];
+    }
   }
 
-  const placeOf = (mark) => Number.parseFloat(mark.querySelector("use").getAttribute("x")) / 100;
-  const numberOf = (mark) => Number(/\d+$/.exec(mark.getAttribute("href"))[0]);
-  const marksOf = (lane) => [...lane.querySelectorAll("svg a")];
+  /** A kind of test: its needles, how many of its tests are right, and its lanes, which are drawn when it is opened. */
+  class Kind {
+    constructor(name, lanes, panel) {
+      Object.assign(this, { name, all: lanes, panel, drawn: 0 });
+      const worst = new Map();
+      for (const lane of lanes) for (const each of lane.marks ?? []) if (each[2] === "needle" && each[3]) worst.set(each[0], [...each, lane.tokens]);
+      const right = lanes.filter(({ grade }) => grade === "full").length;
+      const button = Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false" },
+        Turns.make("span", { class: "stem" }, name), Turns.make("span", {}, ` (${Turns.number(lanes.length)})`));
+      this.element = row({ class: "kind" }, button, [...worst.values()].map((each) => mark(each, each[4])), `${right}/${lanes.length}`);
+      this.button = button;
+      this.more = Turns.make("li", { class: "more-lanes" }, Turns.make("button", { type: "button" }, "Show more"));
+      this.more.firstChild.addEventListener("click", () => this.draw(BATCH));
+    }
 
-  for (const plot of document.querySelectorAll(".plot")) {
-    const lanes = plot.querySelector(".lanes");
-    const ruler = plot.querySelector(".ruler");
-    const cursor = ruler.querySelector(".cursor");
-    const rows = [...lanes.children].filter((lane) => marksOf(lane).length);
+    get open() {
+      return this.button.getAttribute("aria-expanded") === "true";
+    }
 
-    const point = (place) => {
-      cursor.setAttribute("x1", `${100 * place}%`);
-      cursor.setAttribute("x2", `${100 * place}%`);
-      cursor.setAttribute("visibility", "visible");
-    };
+    toggle() {
+      const open = !this.open;
+      this.button.setAttribute("aria-expanded", String(open));
+      if (open && !this.drawn) this.draw(BATCH);
+      for (const lane of this.lanes) lane.element.hidden = !open;
+      this.more.hidden = !open || this.drawn >= this.all.length;
+    }
 
-    /** The turn at the pointer: that of a nearby mark in its lane, or else the one at that token. */
-    const turnAtPointer = async (event) => {
-      const lane = event.target.closest?.("li");
-      const conversation = lane && conversationOf(lane);
-      const box = ruler.getBoundingClientRect();
-      const place = (event.clientX - box.left) / box.width;
-      if (!conversation || place < -0.01 || place > 1.01) return null;
-      await conversation.open();
-      const distance = (mark) => Math.abs(placeOf(mark) - place) * box.width;
-      const near = marksOf(lane).reduce((best, mark) => (best && distance(best) <= distance(mark) ? best : mark), null);
-      const turn = near && distance(near) <= NEAR ? conversation.turn(numberOf(near)) : turnAt(conversation.whole, place * Number(lane.dataset.tokens));
-      return turn && { conversation, turn, place };
-    };
+    lanes = [];
 
-    lanes.addEventListener("pointermove", async (event) => {
-      const target = await turnAtPointer(event);
-      if (!target) return;
-      point(target.place);
-      show(target.conversation, target.turn);
-    });
-    lanes.addEventListener("pointerleave", () => cursor.setAttribute("visibility", "hidden"));
-    lanes.addEventListener("click", async (event) => {
-      if (event.target.closest("a.name") || event.detail === 0) return; // the name is a link; Enter on a mark follows its link
-      event.preventDefault();
-      const target = await turnAtPointer(event);
-      if (!target) return;
-      if (event.pointerType === "mouse") location.hash = Turns.address(target.conversation, target.turn.number);
-      else show(target.conversation, target.turn);
-    });
-
-    const enter = (mark) => {
-      for (const other of lanes.querySelectorAll("a[tabindex='0']")) other.setAttribute("tabindex", "-1");
-      mark.setAttribute("tabindex", "0");
-      return mark;
-    };
-    lanes.addEventListener("focusin", async (event) => {
-      const mark = event.target.closest("svg a");
-      if (!mark) return;
-      const conversation = conversationOf(mark.closest("li"));
-      enter(mark);
-      point(placeOf(mark));
-      await conversation.open();
-      show(conversation, conversation.turn(numberOf(mark)));
-    });
-    lanes.addEventListener("keydown", (event) => {
-      const mark = event.target.closest("svg a");
-      if (!mark) return;
-      const lane = mark.closest("li");
-      const row = rows.indexOf(lane);
-      const marks = marksOf(lane);
-      const nearest = (to) => to && marksOf(to).reduce((best, other) =>
-        (Math.abs(placeOf(other) - placeOf(mark)) < Math.abs(placeOf(best) - placeOf(mark)) ? other : best));
-      const next = {
-        ArrowRight: () => marks[marks.indexOf(mark) + 1],
-        ArrowLeft: () => marks[marks.indexOf(mark) - 1],
-        ArrowDown: () => nearest(rows[row + 1]),
-        ArrowUp: () => nearest(rows[row - 1]),
-        Home: () => marks[0],
-        End: () => marks.at(-1),
-      }[event.key]?.();
-      if (!next) return;
-      event.preventDefault();
-      next.focus();
-    });
-    if (rows.length) enter(marksOf(rows[0])[0]);
+    draw(count) {
+      const added = this.all.slice(this.drawn, this.drawn + count).map((data) => this.panel.lane(data));
+      (this.lanes.at(-1)?.element ?? this.element).after(...added.map(({ element }) => element), this.more);
+      this.lanes.push(...added);
+      this.drawn += added.length;
+      this.more.hidden = this.drawn >= this.all.length;
+      this.more.firstChild.textContent = `Show ${Turns.number(Math.min(BATCH, this.all.length - this.drawn))} more of ${Turns.number(this.all.length)}`;
+    }
   }
-  preview.hidden = false;
-}
+
+  /** The lanes of a conversation, or of conversations with one test each. */
+  class Panel {
+    #lanes = new Map(); // by test
+    #heads = new Map(); // by the element of a row
+
+    constructor(data, several) {
+      this.data = data;
+      this.list = Turns.make("ol", { class: "lanes" });
+      this.ruler = svg("svg", { class: "ruler", "aria-hidden": "true" });
+      const titled = several ? [Turns.make("h3", {}, data.conversation ?? "Conversations with one test")] : [];
+      this.element = Turns.make("div", { class: "panel" }, ...titled, Turns.make("div", { class: "plot" }, this.ruler, this.list));
+      this.measure();
+      const named = (name, pieces) => row({ class: "bands" }, Turns.make("span", { class: "name" }, name), bands(pieces, data.tokens, name === "told" ? "told" : "filled", "20%", "60%"), "");
+      if (data.told?.length) this.list.append(named("told", data.told));
+      if (data.filler?.length) this.list.append(named("filler", data.filler));
+      if (data.lanes.length <= MOST_LANES) this.list.append(...data.lanes.map((each) => this.lane(each).element));
+      else this.#fold(data.lanes);
+    }
+
+    /** Draw what crosses all lanes: the ticks of the ruler, and jumps of the clock. */
+    measure() {
+      const { tokens, ticks, jumps } = this.data;
+      const lines = (ticks ?? []).flatMap(([at, label]) => [
+        svg("line", { class: "grid", x1: percent(at), x2: percent(at), y1: "18", y2: "100%" }), svg("text", { x: percent(at), y: "13" }, label)]);
+      this.playhead = svg("line", { class: "playhead", y1: "16", y2: "100%", visibility: "hidden" });
+      this.ruler.replaceChildren(...lines, ...crossings(jumps, tokens), this.playhead);
+    }
+
+    #fold(lanes) {
+      const kinds = new Map();
+      for (const lane of lanes) kinds.set(lane.group, [...(kinds.get(lane.group) ?? []), lane]);
+      this.kinds = [...kinds].map(([name, group]) => new Kind(name, group, this));
+      for (const kind of this.kinds) this.#heads.set(kind.element, kind);
+      this.list.append(...this.kinds.map(({ element }) => element));
+    }
+
+    /** The lane of a test, made if there is none yet. */
+    lane(data) {
+      const lane = this.#lanes.get(data.id) ?? new Lane(data, this);
+      this.#lanes.set(data.id, lane);
+      this.#heads.set(lane.element, lane);
+      return lane;
+    }
+
+    /** The lane of a test, by its anchor. Its kind is opened as far as is needed. */
+    find(id) {
+      for (const kind of this.kinds ?? []) {
+        const at = kind.all.findIndex((lane) => anchor(lane.id) === id);
+        if (at < 0) continue;
+        if (!kind.open) kind.toggle();
+        if (kind.drawn <= at) kind.draw(at + 1 - kind.drawn);
+      }
+      return [...this.#lanes.values()].find(({ element }) => element.id === id);
+    }
+
+    /** What a row shows, a lane or a kind; undefined for bands. */
+    at(element) {
+      return this.#heads.get(element);
+    }
+
+    /** Point at a token of a conversation, or at none. */
+    point(at) {
+      this.playhead.setAttribute("visibility", at === null || !this.data.tokens ? "hidden" : "visible");
+      if (at === null || !this.data.tokens) return;
+      for (const name of ["x1", "x2"]) this.playhead.setAttribute(name, percent(at / this.data.tokens));
+    }
+  }
+
+  return { Panel, score, svg };
+})();
