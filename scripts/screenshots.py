@@ -50,7 +50,7 @@ __all__ = ["FOLDER", "PICTURES", "WINDOW", "Studio"]
 
 FOLDER: Final = Path(__file__).parents[1] / "docs/pictures"
 
-WINDOW: Final = (1080, 720)
+WINDOW: Final = (1200, 760)
 
 TRIES: Final = 4
 """How often a picture is asked for, at most."""
@@ -145,33 +145,26 @@ def card(studio: Studio) -> bytes:
 
 def report(studio: Studio) -> bytes:
     with studio.page(studio.run("notebook") / "report.html") as page:
+        page.locator("#story .parts").wait_for()
         return studio.shot(page)
 
 
 def memory(studio: Studio) -> bytes:
-    with studio.page(studio.run("notebook") / "report.html") as page:
-        return studio.shot(page, "memory")
+    with studio.page(f"{(studio.run('notebook') / 'report.html').as_uri()}#memory") as page:
+        return studio.shot(page)
 
 
 def timeline(studio: Studio) -> bytes:
     with studio.page(studio.run("notebook") / "report.html") as page:
-        page.locator(".lanes svg a").nth(3).hover()
-        return studio.shot(page, "timeline")
+        page.get_by_role("slider").fill("21000")
+        page.locator("#moment summary").click()
+        return studio.shot(page)
 
 
 def tests(studio: Studio) -> bytes:
-    with studio.page(studio.run("notebook") / "report.html") as page:
-        page.locator("#only-low").check()
+    with studio.page(f"{(studio.run('notebook') / 'report.html').as_uri()}#failures") as page:
         page.locator("#test-colours-1 summary").first.click()
-        return studio.shot(page, "tests")
-
-
-def playback(studio: Studio) -> bytes:
-    with studio.page(studio.run("notebook") / "report.html") as page:
-        page.locator("#play-kind").select_option("tests")
-        page.get_by_label("Place in the conversation").fill("40")
-        page.get_by_label("Place in the conversation").blur()
-        return studio.shot(page, "playback")
+        return studio.shot(page)
 
 
 # ---- several runs
@@ -246,7 +239,7 @@ PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     PICTURE.name: lambda studio: picture(measure(studio.folder)),
     **{
         f"{made.__name__}.png": made
-        for made in (report, memory, timeline, tests, playback, compare, runs, live, side_by_side, annotate, arena)
+        for made in (report, memory, timeline, tests, compare, runs, live, side_by_side, annotate, arena)
     },
 }
 """What makes each picture, by its file."""

@@ -76,7 +76,7 @@ FATES: Final[dict[Outcome | Literal["instead"], str]] = {
 }
 """The colours of arcs and needles, as in the report."""
 
-NEEDLES: Final[dict[str, dict[str, Any]]] = {
+NEEDLES: Final[dict[Outcome, dict[str, Any]]] = {
     "unknown": {"marker": "o", "markersize": 3, "markerfacecolor": PAPER},
     "forgotten": {"marker": "^", "markersize": 4, "markerfacecolor": PAPER},
     "not_stored": {"marker": "x", "markersize": 4, "markeredgewidth": 1.3},
@@ -251,8 +251,8 @@ def _draw_lanes(axes: Axes, places: Sequence[tuple[Lane, float]]) -> None:
             if arc.fate == fate
         ]
         axes.add_collection(LineCollection(arcs, colors=colour, linewidths=1, linestyles=(0, (2, 1.5)) if fate == "instead" else "solid"))
-    looks = {("needle", fate): NEEDLES[fate] | {"color": colour} for fate, colour in FATES.items() if fate in NEEDLES}
-    looks |= {("question", grade): _diamond(grade) | {"color": colour} for grade, colour in GRADES.items()}
+    looks: dict[tuple[str, str], dict[str, Any]] = {("needle", fate): look | {"color": FATES[fate]} for fate, look in NEEDLES.items()}
+    looks.update({("question", grade): _diamond(grade) | {"color": colour} for grade, colour in GRADES.items()})
     for (shape, drawn), look in looks.items():
         marks = [(x(mark.at / lane.tokens), at) for lane, at in places for mark in lane.marks if (mark.shape, mark.look) == (shape, drawn)]
         if marks:
@@ -293,9 +293,9 @@ def _foot(axes: Axes, card: Card, bottom: float) -> None:
 def _legend(card: Card) -> Iterator[tuple[str, dict[str, Any]]]:
     lanes = [lane for lanes in card.lanes.values() for lane in lanes]
     fates = {arc.fate for lane in lanes for arc in lane.arcs}
-    for fate, label in OUTCOMES.items():
-        if fate in fates and fate in FATES:
-            yield label, NEEDLES[fate] | {"color": FATES[fate]}
+    for fate, look in NEEDLES.items():
+        if fate in fates:
+            yield OUTCOMES[fate], look | {"color": FATES[fate]}
     if any(lane.instead for lane in lanes):
         yield "retrieved instead", {"marker": "_", "markersize": 9, "color": FATES["instead"]}
     yield "question:", {}

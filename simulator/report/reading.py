@@ -36,8 +36,9 @@ STAGES: Final[Mapping[Outcome, str]] = {
 class TurnView:
     """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights` describe the nights before it.
 
-    `prompt`: the prompts sent to models for it, if they were kept. `memory`: the contents of its trace (see `Recall`). `recalled`: the turns
-    that the memories come from which its prompt showed again. `proves`: the tests whose grade it proves. `seconds` and `dollars`: latency and cost of the reply, None if unknown.
+    `prompt`: the prompts sent to models for it, if they were kept. `memory`: the contents of its trace (see `Recall`). `recalled`: the
+    turns that the memories come from which its prompt showed again. `proves`: the tests whose grade it proves. `seconds` and `dollars`:
+    latency and cost of the reply, None if unknown.
     """
 
     conversation: str

@@ -110,8 +110,9 @@ def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], score: float | 
         parts.append(f"Found {_named(turns, found)}")
     elif own:
         parts.append(f"Needed {_named(turns, [turn for turn, _ in own])}; the agent does not tell what became of it")
-    parts.append(_answer(turns, score))
-    return "; ".join(parts)[0].upper() + "; ".join(parts)[1:] + "."
+    yet = bool(found) and not lost and score != 1
+    said = "; ".join(parts)
+    return f"{said}{', and yet ' if yet else '; ' if said else ''}{_answer(turns, score)}."
 
 
 def _answer(turns: _Turns, score: float | None) -> str:

@@ -55,8 +55,8 @@ class Mark(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """From a turn to the question that needs it, or for which it was retrieved instead; `start` and `end` are where their messages start, in
-    tokens. `fate` is that of the needle, "instead" of what was retrieved instead."""
+    """From a turn to the question that needs it, or for which it was retrieved instead. `start` and `end`: where their messages start, in
+    tokens. `fate`: that of the needle, or "instead"."""
 
     turn: int
     question: int

@@ -160,7 +160,8 @@ def test_exports_have_each_turn_once_and_name_the_trunk(diaries: Path, tmp_path:
 
 def test_turns_are_found_by_their_number_in_a_branch_or_its_trunk(visit: Open, diaries: Path) -> None:
     """By links, by the field for turns, by search and filters, and by playing a branch back after its trunk."""
-    seen = visit(f"{(diaries / 'report.html').as_uri()}#t-diary-d2-q6-{ENTRIES}")
+    run = RunFolder(diaries)
+    seen = visit(f"{write_report(run, grade_run(run)).as_uri()}#t-diary-d2-q6-{ENTRIES}")
     tab = seen.page
     target = tab.locator(".turn.target")
     expect(target).to_have_attribute("id", f"t-diary-d2-q6-{ENTRIES}")

@@ -139,7 +139,7 @@ def test_it_prints_the_result_the_scenarios_and_what_failed_and_the_conversation
     visible = seen.page.locator(".reason").evaluate_all("reasons => reasons.map((reason) => reason.checkVisibility())")
     assert sum(visible) == sum(failed)
     seen.picture("report-print", whole=True)
-    seen.page.emulate_media(media="screen")
+    seen.page.emulate_media(media="null")
     seen.page.locator("#all-turns > summary").click()
     seen.page.get_by_label("Print the conversation").check()
     assert len(seen.page.pdf()) > short

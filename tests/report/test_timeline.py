@@ -39,7 +39,9 @@ def test_each_test_has_a_lane_with_its_turns_at_their_tokens(woven: Path, page: 
         own = [entry for entry in entries if entry["type"] == "message" and entry.get("test") == test.id and entry["kind"] != "farewell"]
         shown = lane(page, test.id)
         kinds = ["question" if entry["kind"] == "question" else "needle" if entry["needle"] else "line" for entry in own]
-        assert [mark[:3] for mark in shown["marks"]] == [[entry["turn"], entry["start"], kind] for entry, kind in zip(own, kinds, strict=True)]
+        assert [mark[:3] for mark in shown["marks"]] == [
+            [entry["turn"], entry["start"], kind] for entry, kind in zip(own, kinds, strict=True)
+        ]
         assert {mark[3] for mark in shown["marks"] if mark[2] == "question"} == {"full"}
         assert (shown["grade"], shown["score"], shown["group"]) == ("full", 1.0, test.scenario)
 
@@ -112,9 +114,7 @@ def retrieved_instead(folder: Path) -> set[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize(
-    "agent", ["notebook", "silent", "python:tests.report.forgetful:Hollow", "python:tests.report.forgetful:Recent"]
-)
+@pytest.mark.parametrize("agent", ["notebook", "silent", "python:tests.report.forgetful:Hollow", "python:tests.report.forgetful:Recent"])
 def test_its_sums_are_those_of_the_journal(visit: Open, tmp_path: Path, agent: str) -> None:
     """Of the arcs by scenario and fate, of the legend, and of what a browser draws."""
     folder = played(tmp_path, *SCENARIOS, agent=agent, tests=1)
@@ -148,7 +148,9 @@ def test_its_sums_are_those_of_the_journal(visit: Open, tmp_path: Path, agent: s
         for needle in entry.get("needs") or []
     ]
     assert sorted(ends) == sorted(needs)
-    box = tab.locator(".lanes .arc").first.evaluate("arc => { const { width, height } = arc.getBoundingClientRect(); return [width, height]; }")
+    box = tab.locator(".lanes .arc").first.evaluate(
+        "arc => { const { width, height } = arc.getBoundingClientRect(); return [width, height]; }"
+    )
     assert min(box) > 0, "an arc has a width and a height"
 
 
@@ -236,7 +238,7 @@ def test_dragging_over_the_lanes_plays_the_conversation(visit: Open, mixed: Path
 
 def test_hostile_texts_are_only_text_in_a_story(visit: Open, lossy: Path, tmp_path: Path) -> None:
     question = next(lane for panel in lanes_of(report(lossy)) for lane in panel["lanes"] if lane.get("instead"))["story"]["question"]
-    text = "<img src=x onerror=\"document.title='owned'\"></script>\x1b[31m\u202eevil"
+    text = "\x1b[31m\u202eevil <img src=x onerror=\"document.title='owned'\"></script>"
     folder = altered(lossy, tmp_path, replying(text, question))
     report(folder)
     seen = visit(folder / "report.html", viewport=PHONE)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.cli import main
 from longspan.simulator.base.terminal import typed
+from longspan.simulator.cli import main
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
 from longspan.simulator.view.guard import HEADERS

@@ -168,7 +168,7 @@ const Conversations = (() => {
 
   /** Open what is folded. */
   function unfold(fold) {
-    everything.open = true;
+    fold.open = true;
     fold.unfold();
   }
 

@@ -297,6 +297,7 @@
     const few = (one, other) => one.data.arcs.length - other.data.arcs.length;
     const telling = lanes.filter(({ data }) => data.instead && data.grade === "low").sort(few)[0] ?? lanes.find(({ data }) => data.grade !== "full"); // what was retrieved tells most
     if (telling && !location.hash) choose(telling);
+    if (Conversations.all.length) offer(Conversations.all[0]);
     follow(location.hash);
   }
 
