@@ -237,10 +237,7 @@ PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     "card.svg": card,
     "reach.svg": reach,
     PICTURE.name: lambda studio: picture(measure(studio.folder)),
-    **{
-        f"{made.__name__}.png": made
-        for made in (report, memory, timeline, tests, compare, runs, live, side_by_side, annotate, arena)
-    },
+    **{f"{made.__name__}.png": made for made in (report, memory, timeline, tests, compare, runs, live, side_by_side, annotate, arena)},
 }
 """What makes each picture, by its file."""
 

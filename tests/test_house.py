@@ -205,6 +205,9 @@ OWN_RENDERERS = {
     "report/memory": {"memory_losses"},
     "report/reading": {"memory_losses"},
     "report/side_by_side": {"memory_losses"},
+    "report/story": {"memory_losses"},
+    "report/timeline": {"memory_losses"},
+    "report/verdict": {"memory_losses"},
     "running/runner": {"ingestion"},  # checks that nothing was billed twice
 }
 """Modules that draw what no document holds, and the measures whose types they know."""

@@ -27,7 +27,7 @@ from longspan.simulator.report.prompts import add_prompts
 from longspan.simulator.report.reading import ConversationView, Reading, TestView, with_branches
 from longspan.simulator.report.summary import failures, score_interval, times, without_score
 from longspan.simulator.report.timeline import fates, grade_of, panels, played_in
-from longspan.simulator.report.verdict import verdict
+from longspan.simulator.report.verdict import standing, verdict
 from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import total_cost
 
@@ -134,6 +134,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
         lanes=script_list(panel.data() for panel in drawn),
         fates=fates(drawn),
         verdict=verdict(losses),
+        standing=standing(result),
         conversations=conversations,
         branches=with_branches(conversations.values()),
         kept=_kept(conversations, shown),

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles
+from longspan.simulator.results.result import Result, Verdict
 
-__all__ = ["verdict"]
+__all__ = ["standing", "verdict"]
 
-MOST = 0.9
+MOST: Final = 0.9
 """From this share on, needles are said to be kept or found."""
 
-LITTLE = 0.5
+LITTLE: Final = 0.5
 """Below this share, little is found, or little of what is found is answered right."""
+
+
+STANDINGS: Final[Mapping[Verdict, str]] = {
+    "memory": "better than guessing",
+    "guessing": "not shown to be better than guessing",
+    "cannot do": "the tasks fail even without distance",
+    "can do": "the tasks can be done without distance",
+    "too few": "too few tests to tell it from guessing",
+}
+
+
+def standing(result: Result) -> str:
+    """Return in a few words how a score compares with guessing; empty if nothing is known."""
+    return "" if result.meaning is None else STANDINGS.get(result.meaning.verdict, "")
 
 
 def verdict(losses: MemoryLosses) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "Status",
     "StuckResult",
     "TestResult",
+    "Verdict",
     "read_result",
     "recall_of",
     "rounded",

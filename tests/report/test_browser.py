@@ -220,6 +220,7 @@ def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab
     assert tab.url.endswith(f"#{order[-1]}")
     tab.locator(".tabs a").first.click()
     tab.get_by_label("Search").press("n")
+    expect(tab.locator("#hits")).to_have_text(re.compile("hit 1 of "))
     tab.go_back()
     assert tab.url.endswith(f"#{order[-1]}")
     tab.get_by_label("by key").uncheck()

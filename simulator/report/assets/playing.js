@@ -297,7 +297,11 @@
     const few = (one, other) => one.data.arcs.length - other.data.arcs.length;
     const telling = lanes.filter(({ data }) => data.instead && data.grade === "low").sort(few)[0] ?? lanes.find(({ data }) => data.grade !== "full"); // what was retrieved tells most
     if (telling && !location.hash) choose(telling);
-    if (Conversations.all.length) offer(Conversations.all[0]);
+    const [root] = Conversations.all;
+    if (root) {
+      offer(root);
+      slider.max = panels.find(({ data }) => data.conversation === root.id)?.data.tokens ?? lanes.find(({ data }) => data.conversation === root.id)?.data.tokens ?? 100;
+    }
     follow(location.hash);
   }
 

@@ -1,0 +1,37 @@
+"""The sentence at the top of a report."""
+
+from __future__ import annotations
+
+import pytest
+
+from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles, Tells
+from longspan.simulator.report.verdict import verdict
+
+
+@pytest.mark.parametrize(
+    ("tells", "needles", "sentence"),
+    [
+        ("memory", Needles(not_stored=5, not_retrieved=100, found_wrong=30, found_right=26),
+         "Forgets little, finds little: 100 of 161 needles were stored and not retrieved."),
+        ("memory", Needles(not_stored=60, found_right=40), "Keeps little: 60 of 100 needles were never stored."),
+        ("memory", Needles(found_wrong=7, found_right=2),
+         "Forgets little, finds nearly all, answers little of it right: 7 of 9 needles were found, and their questions "
+         "not answered right."),
+        ("memory", Needles(found_right=9), "Loses nothing: all 9 needles were found, and their questions answered right."),
+        ("memory", Needles(unknown=9), ""),
+        ("prompt", Needles(not_shown=8, found_right=2), "Sees little of what it needs: 8 of 10 needles were not in the prompt."),
+    ],
+)  # fmt: skip
+def test_it_says_where_most_is_lost(tells: Tells, needles: Needles, sentence: str) -> None:
+    losses = MemoryLosses.of([], 0)
+    object.__setattr__(losses, "needles", needles)
+    object.__setattr__(losses, "tells", tells)
+    assert verdict(losses) == sentence
+
+
+def test_of_an_agent_that_tells_nothing_it_counts_the_answers() -> None:
+    losses = MemoryLosses.of([], 0)
+    object.__setattr__(losses, "answers", Answers(1, 2, 3, 4))
+    assert verdict(losses) == "Tells nothing of its memory: 1 of 6 questions answered in full, 2 in part."
+    object.__setattr__(losses, "answers", Answers(undecided=4))
+    assert verdict(losses) == ""
