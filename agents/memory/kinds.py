@@ -17,12 +17,11 @@ from longspan.agents.memory.reader import WORDS, Reader
 from longspan.agents.models.core import OnRefusal, core_danger, core_environment, make_core
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import MEMORIES, installed
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.suite.plugins import load, own_class
 
 __all__ = [
-    "MEMORIES",
     "MemoryOptions",
     "answerer_danger",
     "answerer_environment",
@@ -32,9 +31,6 @@ __all__ = [
     "memory_danger",
     "memory_defaults",
 ]
-
-MEMORIES: Final = "longspan.memories"
-"""The entry-point group of memories: each is a class derived from `Memory`, whose arguments are its target and its options."""
 
 PREFIX: Final = "answerer."
 """The beginning of the names of the answerer's own options."""

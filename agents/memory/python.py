@@ -27,6 +27,7 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
+from longspan.agents.memory.held import Held
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
@@ -39,13 +40,13 @@ from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.suite.plugins import find_class
 
-__all__ = ["PythonMemory"]
+__all__ = ["InProcessMemory", "PythonMemory"]
 
 Kind = TypeVar("Kind", AddAnswer, SearchAnswer)
 
 
 @final
-class PythonMemory(Memory):
+class PythonMemory(Held):
     """A user's class, in this Python or in another environment's."""
 
     takes_target = True
@@ -59,81 +60,20 @@ class PythonMemory(Memory):
         settings = options if isinstance(options, PythonOptions) else PythonOptions()
         name = f"memory/python:{target}"
         program = settings.program(name, target, "memory")
-        self.memory: Memory = (
-            _InProcessMemory(target, settings.arguments, settings) if program is None else RemoteMemory(program, settings, target)
+        self.memory = (
+            InProcessMemory(name, target, settings.arguments, settings) if program is None else RemoteMemory(program, settings, target)
         )
-
-    @property
-    def has_snapshots(self) -> bool:
-        """Whether the class can both save and load."""
-        return self.memory.has_snapshots
-
-    @property
-    def read_only_search(self) -> bool:
-        """Whether the class declares it, by an attribute `read_only_search = True`."""
-        return self.memory.read_only_search
-
-    @property
-    def models(self) -> Any:
-        """The model, if its price is given."""
-        return self.memory.models
-
-    def used(self) -> Used:
-        return self.memory.used()
-
-    async def start(self) -> None:
-        await self.memory.start()
-
-    async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
-        return await self.memory.add(turns, at)
-
-    async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
-        return await self.memory.search(query, k, at)
-
-    @property
-    def consolidates(self) -> bool:
-        """Whether the class has a method `consolidate`."""
-        return self.memory.consolidates
-
-    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
-        return await self.memory.consolidate(at)
-
-    @property
-    def forgets(self) -> bool:
-        """Whether the class has a method `forget`."""
-        return self.memory.forgets
-
-    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
-        return await self.memory.forget(text, at)
-
-    async def settle(self) -> None:
-        await self.memory.settle()
-
-    async def size(self) -> int | None:
-        return await self.memory.size()
-
-    async def reset(self) -> None:
-        await self.memory.reset()
-
-    async def save(self, folder: Path) -> None:
-        await self.memory.save(folder)
-
-    async def load(self, folder: Path) -> None:
-        await self.memory.load(folder)
-
-    async def close(self) -> None:
-        await self.memory.close()
 
 
 @final
-class _InProcessMemory(Memory):
-    """The class in this Python."""
+class InProcessMemory(Memory):
+    """The class in this Python. `name` identifies it in errors."""
 
     takes_target = True
 
-    def __init__(self, target: str, arguments: Mapping[str, Any], settings: RemoteOptions) -> None:
+    def __init__(self, name: str, target: str, arguments: Mapping[str, Any], settings: RemoteOptions) -> None:
         super().__init__(target, settings)
-        self._name = f"memory/python:{target}"
+        self._name = name
         self._class = find_class(target)
         self._arguments = arguments
         check_arguments(self._class, arguments, target)
@@ -142,9 +82,9 @@ class _InProcessMemory(Memory):
         self._object = self._process.run_now("its constructor", self._make)
         self._is_new = True
         self._spent = Spent(settings.rates)
-        for name, remedy in NEEDED["memory"].items():
-            if not self._has(name):
-                raise InputError(f"{self._name} has no method {name}: add {remedy}")
+        for method, remedy in NEEDED["memory"].items():
+            if not self._has(method):
+                raise InputError(f"{self._name} has no method {method}: add {remedy}")
 
     @property
     def has_snapshots(self) -> bool:

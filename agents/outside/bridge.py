@@ -2,6 +2,7 @@
 
     PATH bridge.py module:Class '{"option": "value"}' agent
 
+An adapter of longspan's own is named by its file, `/path/adapter.py:Class`, and its option `models`, an address, becomes `Models`.
 It imports only the standard library and the user's module. It speaks longspan's protocol on standard input and output, and hides
 both from the class: what the class prints goes to standard error, and its standard input is empty. Async methods run in one asyncio
 loop, which also runs between calls, and stands still while plain code is called.
@@ -13,6 +14,7 @@ import asyncio
 import dataclasses
 import faulthandler
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -24,6 +26,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
 
 
 class Message(NamedTuple):
@@ -46,6 +50,41 @@ class Turn(NamedTuple):
     def document(self) -> str:
         """The turn as one text."""
         return f"user: {self.text}\nassistant: {self.reply}" if self.reply else self.text
+
+
+class Models:
+    """The model and the embedder that longspan lends to a memory system, at an address that speaks OpenAI's API."""
+
+    key = "lent"
+    """The API key that clients ask for."""
+    name = "lent"
+    """The name of the model, and of the embedder."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._dimensions = 0
+
+    @property
+    def dimensions(self) -> int:
+        """The length of the embedder's vectors."""
+        self._dimensions = self._dimensions or len(self.embed(["length"])[0])
+        return self._dimensions
+
+    def embed(self, texts: Any) -> Any:
+        """Return a vector for each of `texts`, of length 1."""
+        texts = list(texts)
+        found = self.ask("embeddings", {"model": self.name, "input": texts})["data"] if texts else []
+        return [each["embedding"] for each in sorted(found, key=lambda each: int(each["index"]))]
+
+    def ask(self, route: str, body: Any) -> Any:
+        """Return the answer to a request."""
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"}
+        request = Request(f"{self.url}/{route}", json.dumps(body).encode(), headers)  # noqa: S310 - the address is longspan's own
+        try:
+            with build_opener(ProxyHandler({})).open(request) as answer:
+                return json.loads(answer.read())
+        except HTTPError as error:
+            raise RuntimeError(f"{route}: {error.read().decode(errors='replace')[:300]}") from None
 
 
 NEEDED = {
@@ -104,11 +143,16 @@ class Bridge:
         return {}
 
     def make(self) -> Any:
-        module, _, path = self.target.partition(":")
-        cls: Any = importlib.import_module(module)
+        module, _, path = self.target.rpartition(":")
+        arguments: dict[str, Any] = dict(self.arguments)
+        if module.endswith(".py"):
+            cls: Any = from_file(module)
+            arguments["models"] = Models(self.arguments["models"])
+        else:
+            cls = importlib.import_module(module)
         for name in path.split("."):
             cls = getattr(cls, name)
-        instance = cls(**self.arguments)
+        instance = cls(**arguments)
         for name, remedy in NEEDED[self.role].items():
             if not callable(getattr(instance, name, None)):
                 raise TypeError(f"it has no method {name}: add {remedy}")
@@ -161,6 +205,15 @@ class Bridge:
             self.run(end_of(left))
             self.run(self.loop.shutdown_asyncgens())
             self.loop.close()
+
+
+def from_file(path: str) -> Any:
+    """Import a file under a name of its own, so that it may be called like the package that it imports."""
+    spec: Any = importlib.util.spec_from_file_location("longspan_adapter", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from longspan.simulator.contract.agent import observes, repeatable
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.suite.plugins import find_class, module_and_class
 
-__all__ = ["PythonAgent", "PythonOptions", "check_arguments"]
+__all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "check_arguments"]
 
 BRIDGE: Final = Path(__file__).parent / "bridge.py"
 
@@ -68,9 +68,10 @@ class PythonOptions(RemoteOptions):
         Raises InputError if there is no such Python, or if the clock of this one would have to be set.
         """
         if self.interpreter is not None:
-            command = _bridge_command(target, self.interpreter, self.arguments, role)
+            module_and_class(target)
+            command = bridge_command(target, self.interpreter, self.arguments, role)
             clock = FakeClock() if self.faketime else None
-            return ProgramAgent(target, self, name, command, clock) if clock is not None else _KeptProgram(target, self, name, command)
+            return ProgramAgent(target, self, name, command, clock) if clock is not None else KeptProgram(target, self, name, command)
         if self.faketime:
             raise InputError(f"{name}: faketime=true sets the clock of a process of its own: add interpreter=python")
         return None
@@ -168,7 +169,7 @@ class PythonAgent(BaseAgent):
 
 
 @final
-class _KeptProgram(ProgramAgent):
+class KeptProgram(ProgramAgent):
     """The class in another Python, whose process outlives the loading of a snapshot, so that modules need not be imported again."""
 
     async def renew(self) -> None:
@@ -178,9 +179,8 @@ class _KeptProgram(ProgramAgent):
             await super().renew()
 
 
-def _bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], role: str) -> list[str]:
+def bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], role: str) -> list[str]:
     """Return the command that runs a class in another Python, as an agent or a memory. Raises InputError if there is no such Python."""
-    module_and_class(target)
     program = shutil.which(interpreter)
     if program is None:
         raise InputError(

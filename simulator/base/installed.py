@@ -9,13 +9,16 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["AGENTS", "SCENARIOS", "installed", "suites"]
+__all__ = ["AGENTS", "MEMORIES", "SCENARIOS", "installed", "suites"]
 
 SCENARIOS: Final = "longspan.scenarios"
 """The entry-point group where distributions register scenario classes by name."""
 
 AGENTS: Final = "longspan.agents"
 """The entry-point group where distributions register kinds of agent: a name and a class."""
+
+MEMORIES: Final = "longspan.memories"
+"""The entry-point group where distributions register memories: a name and a class, whose arguments are its target and its options."""
 
 SUITES: Final = Path(__file__).parents[1] / "suites"
 

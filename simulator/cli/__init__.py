@@ -151,8 +151,8 @@ def _unwrapped(text: str) -> str:
 for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
         app.command(_name, cls=_Command, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
-listed = typer.Typer(help="List scenarios, agents, suites or runs.", no_args_is_help=True)
-for _command in (listing.scenarios, listing.agents, listing.suites, listing.runs):
+listed = typer.Typer(help="List scenarios, agents, memories, suites or runs.", no_args_is_help=True)
+for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs):
     listed.command(cls=_Command)(_command)
 app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 

@@ -1,4 +1,4 @@
-"""longspan list: list scenarios, agents, suites or runs."""
+"""longspan list: list scenarios, agents, memories, suites or runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longspan.simulator.results.result import Result
     from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["agents", "runs", "scenarios", "suites"]
+__all__ = ["agents", "memories", "runs", "scenarios", "suites"]
 
 KindArgument = Annotated[
     str | None, typer.Argument(help="A kind, such as openai, to see its options.", metavar="KIND", autocompletion=completion.agents)
@@ -65,6 +65,26 @@ def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
             doc = [str(error)]
         rows.append({"agent": kind, "description": doc[0] if doc else ""})
     _print("agents", rows, json_)
+
+
+def memories(json_: JsonOption = False) -> None:
+    """List the memories by name: what each keeps and finds, and whether the package that it needs is installed here."""
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.installed import MEMORIES, installed
+    from longspan.simulator.suite.plugins import load
+
+    rows: list[dict[str, Any]] = []
+    for name in installed(MEMORIES):
+        try:
+            cls = load(MEMORIES, "memory", name)
+        except InputError as error:
+            rows.append({"memory": name, "needs": "", "installed": "", "description": str(error)})
+            continue
+        doc = (cls.__doc__ or "").strip().splitlines()
+        version = cls.installed() if callable(getattr(cls, "installed", None)) else None
+        needs = str(getattr(cls, "package", ""))
+        rows.append({"memory": name, "needs": needs, "installed": version or ("no" if needs else ""), "description": doc[0] if doc else ""})
+    _print("memories", rows, json_)
 
 
 def _options(kind: str, cls: Any, json_: bool) -> None:

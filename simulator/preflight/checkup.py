@@ -276,12 +276,12 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 def _found(reply: Reply) -> Any:
-    """Return the memories that an agent found for a reply, if its trace lists them, else the reply."""
+    """Return the memories that an agent found for a reply, if its trace lists them, else the reply. Two copies may name them anew."""
     try:
         read = Trace.model_validate(reply.trace or {}).read
     except ValidationError:
         read = []
-    return [(memory.id, memory.turns, memory.text) for memory in read] or reply.text
+    return [(memory.turns, memory.text) if memory.text else memory.id for memory in read] or reply.text
 
 
 async def _digests(agent: Agent) -> dict[str, str]:

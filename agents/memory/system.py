@@ -1,0 +1,202 @@
+"""Memory systems by name: `memory/haystack?answerer=...&interpreter=haystack-env/bin/python`.
+
+Each has an adapter, a file in `systems/` that needs the system's package and nothing of longspan, so that it runs in this Python or in
+another environment's. The adapter is a class `Adapter` like any memory of a user's (see `python.py`); its first argument is `models`
+(`Models` in agents/outside/bridge.py), the model and the embedder that longspan lends. To add one, write the file and a class here, and
+register the class in the entry-point group `longspan.memories`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Final, final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from longspan.agents.base import AgentOptions, InputError
+from longspan.agents.memory.held import Held
+from longspan.agents.memory.lent import EMBEDDER, MODEL, LentModels
+from longspan.agents.memory.ltm.embedders import installed_embedder, make_embedder
+from longspan.agents.memory.memory import Used
+from longspan.agents.memory.outside import RemoteMemory
+from longspan.agents.memory.python import InProcessMemory
+from longspan.agents.models.core import make_core
+from longspan.agents.outside.bridge import Models
+from longspan.agents.outside.python import KeptProgram, bridge_command, check_arguments
+from longspan.agents.outside.remote import RemoteOptions
+from longspan.simulator.base.fields import option_names
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.suite.plugins import find_class
+
+__all__ = ["SystemMemory", "SystemOptions"]
+
+ADAPTERS: Final = Path(__file__).parent / "systems"
+"""The folder of adapters."""
+
+
+class SystemOptions(RemoteOptions):
+    """Options that are not declared here are the adapter's own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    interpreter: str | None = None
+    """The Python of another environment, which has the system's package. Default: longspan's own."""
+    model: str = ""
+    """The model that is lent to a system that needs one, as KIND/MODEL, such as `openai/gpt-4o-mini` or `local`."""
+    model_options: Mapping[str, str] = Field(default={}, alias="model.NAME")
+    """The lent model's option NAME, such as `model.base_url`."""
+    embedder: str = "minilm"
+    """The embedder that is lent to a system that needs one. Default: `local`, if it is installed."""
+    embedder_url: str | None = None
+    """The address of the embedder openai/MODEL."""
+
+
+class SystemMemory(Held):
+    """A memory system of other people's. A subclass names its adapter."""
+
+    tells_turns = False
+    name: ClassVar[str]
+    """What names it."""
+    module: ClassVar[str]
+    """The module that has to be installed."""
+    package: ClassVar[str]
+    """The distribution that has it."""
+    infers: ClassVar[bool] = False
+    """Whether it can do without a model, and uses one that is lent unless `infer=false`."""
+
+    class Options(SystemOptions):
+        """The system's options."""
+
+    @classmethod
+    def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
+        """The embedder that is installed, unless another is named."""
+        return {} if "embedder" in options.model_fields_set else installed_embedder()
+
+    @property
+    def file(self) -> str:
+        """The name of its adapter's module."""
+        return self.name.replace("-", "_")
+
+    @classmethod
+    def installed(cls) -> str | None:
+        """Return the version of its package in this environment, None if it is not installed."""
+        try:
+            return version(cls.package)
+        except PackageNotFoundError:
+            return None
+
+    def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
+        super().__init__(target, options)
+        settings = options if isinstance(options, SystemOptions) else SystemOptions()
+        spec = f"memory/{self.name}"
+        adapter = find_class(f"longspan.agents.memory.systems.{self.file}:Adapter")
+        own: dict[str, Any] = dict(settings.model_extra or {})
+        check_arguments(adapter, {"models": None, **own}, self.name)
+        if settings.interpreter is None and find_spec(self.module) is None:
+            raise InputError(
+                f"{spec} needs the package {self.package}: pip install {self.package}, here or in an environment of its own, which "
+                f"interpreter=ENVIRONMENT/bin/python names"
+            )
+        core = make_core(spec, settings.model, settings.model_options, option_names(SystemOptions)) if settings.model else None
+        if settings.model and core is None:
+            raise InputError(
+                f"{spec}: model= takes KIND/MODEL, such as model=openai/gpt-4o-mini or model=local; got {settings.model!r:.60}"
+            )
+        embedder = make_embedder(settings.embedder, settings.embedder_url)
+        self._lent = LentModels(core, embedder)
+        self._models: dict[str, str | Rates] = {} if core is None else {MODEL: core.priced_as}
+        if embedder.model is not None:
+            self._models[EMBEDDER] = embedder.model
+        if core is not None and self.infers:
+            own = {"infer": "true", **own}
+        url = self._lent.url
+        if settings.interpreter is None:
+            target = f"longspan.agents.memory.systems.{self.file}:Adapter"
+            self.memory = InProcessMemory(spec, target, {"models": Models(url), **own}, settings)
+        else:
+            named = f"{ADAPTERS / self.file}.py:Adapter"
+            command = bridge_command(named, settings.interpreter, {"models": url, **own}, "memory")
+            self.memory = RemoteMemory(KeptProgram(spec, settings, spec, command), settings, spec)
+
+    @property
+    def models(self) -> Mapping[str, str | Rates] | None:
+        """The models that are lent to it. What a system calls besides is not known."""
+        return self._models
+
+    def used(self) -> Used:
+        """Return what was lent, and what the adapter tells of others."""
+        lent, told = self._lent.take(), self.memory.used()
+        return Used({**told.usage, **lent.usage}, told.cost_usd)
+
+    async def close(self) -> None:
+        try:
+            await self.memory.close()
+        finally:
+            self._lent.close()
+
+
+@final
+class LangGraph(SystemMemory):
+    """LangGraph's InMemoryStore: turns by their vectors."""
+
+    name, module, package = "langgraph", "langgraph", "langgraph"
+
+
+@final
+class LangChain(SystemMemory):
+    """LangChain's InMemoryVectorStore: turns by their vectors."""
+
+    name, module, package = "langchain", "langchain_core", "langchain-core"
+
+
+@final
+class Haystack(SystemMemory):
+    """Haystack's InMemoryDocumentStore: turns by BM25."""
+
+    name, module, package = "haystack", "haystack", "haystack-ai"
+
+
+@final
+class LlamaIndex(SystemMemory):
+    """LlamaIndex's VectorMemoryBlock: turns by their vectors."""
+
+    name, module, package = "llamaindex", "llama_index", "llama-index-core"
+
+
+@final
+class LangMem(SystemMemory):
+    """LangMem's tools over LangGraph's store: turns by their vectors, or with a model what its manager makes of them."""
+
+    name, module, package, infers = "langmem", "langmem", "langmem", True
+
+
+@final
+class Txtai(SystemMemory):
+    """txtai's embeddings database: turns by their vectors."""
+
+    name, module, package = "txtai", "txtai", "txtai"
+
+
+@final
+class SemanticKernel(SystemMemory):
+    """Semantic Kernel's SemanticTextMemory: turns by their vectors."""
+
+    name, module, package = "semantic-kernel", "semantic_kernel", "semantic-kernel"
+
+
+@final
+class AutoGen(SystemMemory):
+    """AutoGen's ListMemory: everything, whatever is asked."""
+
+    name, module, package = "autogen", "autogen_core", "autogen-core"
+    whole = tells_turns = True
+
+
+@final
+class Mem0(SystemMemory):
+    """mem0 over a local Qdrant: turns by their vectors, or with a model the facts that it extracts."""
+
+    name, module, package, infers = "mem0", "mem0", "mem0ai", True

@@ -1,0 +1,36 @@
+"""AutoGen's list of memories: `add` for each turn, and `query`, which returns the whole list, whatever is asked."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+
+class Adapter:
+    """Keeps each turn in a `ListMemory`."""
+
+    read_only_search = True
+
+    def __init__(self, models: Any) -> None:
+        from autogen_core.memory import ListMemory, MemoryContent, MemoryMimeType
+
+        self.memory: Any = ListMemory()
+        self.content: Any = lambda text, told: MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=told)
+
+    async def add(self, turns: Any, at: datetime) -> None:
+        for turn in turns:
+            await self.memory.add(self.content(turn.document, {"turn": turn.turn_id, "at": turn.sent_at.isoformat()}))
+
+    async def search(self, query: str, k: int, at: datetime) -> list[dict[str, Any]]:
+        found = (await self.memory.query(query)).results
+        return [{"text": each.content, "turns": [each.metadata["turn"]], "at": each.metadata["at"]} for each in found]
+
+    def save(self, folder: Path) -> None:
+        told = [[each.content, each.metadata] for each in self.memory.content]
+        (folder / "list.json").write_text(json.dumps(told), "utf-8")
+
+    async def load(self, folder: Path) -> None:
+        for text, told in json.loads((folder / "list.json").read_text("utf-8")):
+            await self.memory.add(self.content(text, told))
