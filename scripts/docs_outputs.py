@@ -33,6 +33,7 @@ GUIDES: Final = (
     "local-models.md",
     "memory-agents.md",
     "memory.md",
+    "memory-systems.md",
     "journal.md",
     "running.md",
     "conversation.md",

@@ -1,4 +1,4 @@
-"""Try memory systems, each in an environment of its own, and write the table of docs/memory-systems.md.
+"""Try memory systems, each in an environment of its own, and write their table in docs/memory.md.
 
     python -m scripts.memory_systems --locomo locomo10.json --environments DIR --runs DIR [NAME ...]
 
@@ -30,7 +30,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, begun
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "memory-systems.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "memory.md"
 BEGIN, END = "<!-- table: scripts/memory_systems.py -->", "<!-- end of table -->"
 
 ENTITIES: Final = '{"entities": [{"name": "{turn}", "entityType": "turn", "observations": ["{text}"]}]}'

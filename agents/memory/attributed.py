@@ -44,6 +44,7 @@ class Attributed(Memory):
     def __init__(self, inner: Memory) -> None:
         super().__init__(inner.target)
         self.inner = inner
+        self.lender = inner.lender
         self._clear()
 
     def _clear(self) -> None:

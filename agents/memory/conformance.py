@@ -67,6 +67,9 @@ DIFFICULT: Final = {
 }
 """Turns that are hard to store, by what makes them so."""
 
+UNSTORED: Final = _Fact("The usher keeps a ledger of umbrellas.", "umbrellas")
+"""What is told while the memory's model fails."""
+
 FEW: Final = 2
 """How many memories are asked for to see whether no more are returned."""
 
@@ -327,6 +330,15 @@ class Conformance:
                 return Finding(name, "bad", f"`add` of {what} fails, which ends a conversation: {error}")
             if memory.keeps and not memory.whole and not await self._finds(memory, fact):
                 return Finding(name, "bad", f"`add` of {what} kept nothing of it and raised no error: errors must not be swallowed")
+        if memory.lender is not None:
+            asked = memory.lender.asked
+            with memory.lender.broken():
+                try:
+                    await self._tell(memory, UNSTORED)
+                except AgentError:
+                    return Finding(name, "good", "turns that are hard to store are kept, and a model or an embedder that fails is an error")
+            if memory.lender.asked > asked:
+                return Finding(name, "bad", "`add` raised no error though the model or the embedder that it asked failed")
         return Finding(name, "good", "turns that are hard to store are kept")
 
     async def _forget(self) -> Finding:

@@ -7,7 +7,8 @@ counted here, whatever they say of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any, Final, TypeVar, final
@@ -44,7 +45,8 @@ class LentModels:
     def __init__(self, core: Core | None, embedder: Embedder) -> None:
         self._core, self._embedder = core, embedder
         self._used: dict[str, list[Usage]] = {}
-        self._calls = 0
+        self.asked = 0
+        self._broken = False
         self._lock = Lock()
         self._ready, self._over = Event(), Event()
         self._server: ThreadingHTTPServer | None = None
@@ -59,6 +61,15 @@ class LentModels:
             Thread(target=trio.run, args=(self._home,), name="longspan: lent models' home", daemon=True).start()
             self._ready.wait()
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    @contextmanager
+    def broken(self) -> Iterator[None]:
+        """Fail whatever is asked for meanwhile."""
+        self._broken = True
+        try:
+            yield
+        finally:
+            self._broken = False
 
     def take(self) -> Used:
         """Return what has been used since this was last asked, by role. A free embedder takes nothing."""
@@ -130,6 +141,9 @@ class LentModels:
 
     def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a request. Raises AgentError, and ValueError and the like for one that cannot be read."""
+        self.asked += 1
+        if self._broken:
+            raise AgentError("this fails on purpose, to see whether the memory tells that it could not store something")
         if path.endswith("/embeddings"):
             return self._embeddings(body)
         if path.endswith("/chat/completions"):
@@ -181,9 +195,8 @@ class LentModels:
         said: dict[str, Any] = {"role": "assistant", "content": completion.text or None} | ({"tool_calls": calls} if calls else {})
         usage = completion.usage
         counts = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
-        self._calls += 1
         return {
-            "id": f"lent-{self._calls}",
+            "id": f"lent-{self.asked}",
             "object": "chat.completion",
             "created": 0,
             "model": core.name,

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, final
 
 from longspan.agents.base import AgentOptions, Danger, InputError, Usage
 from longspan.agents.memory.turns import Turn
 from longspan.simulator.contract.agent import saved_size
 from longspan.simulator.subject.ledger import Rates
 
-__all__ = ["Memory", "MemoryItem", "Used"]
+__all__ = ["Lender", "Memory", "MemoryItem", "Used"]
 
 
 @final
@@ -44,6 +45,19 @@ class MemoryItem:
     id: str | None = None
     at: datetime | None = None
     derived: bool = False
+
+
+class Lender(Protocol):
+    """What lends a memory its model and its embedder."""
+
+    @property
+    def asked(self) -> int:
+        """How often it was asked for something."""
+        ...
+
+    def broken(self) -> AbstractContextManager[None]:
+        """Fail whatever is asked for meanwhile."""
+        ...
 
 
 class Used(NamedTuple):
@@ -68,6 +82,9 @@ class Memory(ABC):
 
     at_door: ClassVar[bool] = True
     """Whether a new run checks it first (see `conformance`). longspan's own need no check."""
+
+    lender: Lender | None = None
+    """What lends it a model and an embedder, if longspan does."""
 
     tells_turns: ClassVar[bool] = True
     """Whether the memories found always have their `turns`. If not, missing ones are guessed by the words."""

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from longspan.agents.base import AgentOptions, InputError
 from longspan.agents.memory.held import Held
 from longspan.agents.memory.lent import EMBEDDER, MODEL, LentModels
-from longspan.agents.memory.ltm.embedders import installed_embedder, make_embedder
+from longspan.agents.memory.ltm.embedders import HashEmbedder, installed_embedder, make_embedder
 from longspan.agents.memory.memory import Used
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.python import InProcessMemory
@@ -64,6 +64,8 @@ class SystemMemory(Held):
     """The module that has to be installed."""
     package: ClassVar[str]
     """The distribution that has it."""
+    embeds: ClassVar[bool] = True
+    """Whether it asks for an embedder."""
     infers: ClassVar[bool] = False
     """Whether it can do without a model, and uses one that is lent unless `infer=false`."""
 
@@ -72,8 +74,8 @@ class SystemMemory(Held):
 
     @classmethod
     def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
-        """The embedder that is installed, unless another is named."""
-        return {} if "embedder" in options.model_fields_set else installed_embedder()
+        """The embedder that is installed, unless another is named or none is needed."""
+        return {} if "embedder" in options.model_fields_set or not cls.embeds else installed_embedder()
 
     @property
     def file(self) -> str:
@@ -105,14 +107,14 @@ class SystemMemory(Held):
             raise InputError(
                 f"{spec}: model= takes KIND/MODEL, such as model=openai/gpt-4o-mini or model=local; got {settings.model!r:.60}"
             )
-        embedder = make_embedder(settings.embedder, settings.embedder_url)
-        self._lent = LentModels(core, embedder)
+        embedder = make_embedder(settings.embedder, settings.embedder_url) if self.embeds else HashEmbedder()
+        self.lender: LentModels = LentModels(core, embedder)
         self._models: dict[str, str | Rates] = {} if core is None else {MODEL: core.priced_as}
         if embedder.model is not None:
             self._models[EMBEDDER] = embedder.model
         if core is not None and self.infers:
             own = {"infer": "true", **own}
-        url = self._lent.url
+        url = self.lender.url
         if settings.interpreter is None:
             target = f"longspan.agents.memory.systems.{self.file}:Adapter"
             self.memory = InProcessMemory(spec, target, {"models": Models(url), **own}, settings)
@@ -128,14 +130,14 @@ class SystemMemory(Held):
 
     def used(self) -> Used:
         """Return what was lent, and what the adapter tells of others."""
-        lent, told = self._lent.take(), self.memory.used()
+        lent, told = self.lender.take(), self.memory.used()
         return Used({**told.usage, **lent.usage}, told.cost_usd)
 
     async def close(self) -> None:
         try:
             await self.memory.close()
         finally:
-            self._lent.close()
+            self.lender.close()
 
 
 @final
@@ -156,7 +158,7 @@ class LangChain(SystemMemory):
 class Haystack(SystemMemory):
     """Haystack's InMemoryDocumentStore: turns by BM25."""
 
-    name, module, package = "haystack", "haystack", "haystack-ai"
+    name, module, package, embeds = "haystack", "haystack", "haystack-ai", False
 
 
 @final
@@ -191,7 +193,7 @@ class SemanticKernel(SystemMemory):
 class AutoGen(SystemMemory):
     """AutoGen's ListMemory: everything, whatever is asked."""
 
-    name, module, package = "autogen", "autogen_core", "autogen-core"
+    name, module, package, embeds = "autogen", "autogen_core", "autogen-core", False
     whole = tells_turns = True
 
 

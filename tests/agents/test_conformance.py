@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import datetime
 from math import inf
 from pathlib import Path
 
@@ -10,8 +12,16 @@ import pytest
 import trio
 from tests.agents import faulty_memories
 
+from longspan.agents.memory.bm25 import Bm25
+from longspan.agents.memory.conformance import Conformance
+from longspan.agents.memory.held import Held
+from longspan.agents.memory.lent import LentModels
+from longspan.agents.memory.ltm.embedders import HashEmbedder
+from longspan.agents.memory.memory import MemoryItem
+from longspan.agents.memory.turns import Turn
+from longspan.agents.outside.bridge import Models
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.errors import InputError, StoppedError
+from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.findings import Finding
 from longspan.simulator.preflight.checkup import checkup
 from longspan.simulator.results.result import read_result
@@ -77,6 +87,40 @@ def test_each_fault_is_caught_by_the_check_that_names_it(memory: str, name: str,
     findings = found(named(memory))
     assert findings[name].verdict == verdict, findings
     assert part in findings[name].what
+
+
+class Careless(Held):
+    """Keeps turns whether or not they could be embedded, in an index that nobody misses."""
+
+    def __init__(self, careless: bool) -> None:
+        super().__init__()
+        self.lender: LentModels = LentModels(None, HashEmbedder())
+        self.memory, self.careless = Bm25(), careless
+
+    async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
+        try:
+            await trio.to_thread.run_sync(Models(self.lender.url).embed, [turn.text for turn in turns])
+        except RuntimeError as error:
+            if not self.careless:
+                raise AgentError(str(error)) from error
+        return await super().add(turns, at)
+
+    async def close(self) -> None:
+        self.lender.close()
+
+
+@pytest.mark.parametrize(("careless", "verdict", "part"), [(True, "bad", "it asked failed"), (False, "good", "that fails is an error")])
+def test_a_model_that_fails_in_add_has_to_be_an_error(careless: bool, verdict: str, part: str) -> None:
+    async def finding() -> Finding:
+        checks = Conformance(lambda: Careless(careless), at_door=True)
+        try:
+            found = [await check.find() for check in checks.checks]
+            return next(each for each in found if each is not None and each.check == "errors in add")
+        finally:
+            await checks.close()
+
+    found = trio.run(finding)
+    assert (found.verdict, part in found.what) == (verdict, True)
 
 
 def test_what_is_not_told_of_an_ability_is_told_of_its_absence() -> None:

@@ -24,6 +24,7 @@ class Adapter:
         from llama_index.core.llms import ChatMessage
         from llama_index.core.memory import VectorMemoryBlock
         from llama_index.core.vector_stores import SimpleVectorStore, VectorStoreQueryResult
+        from pydantic import Field
 
         class Lent(BaseEmbedding):
             """The embedder that is lent."""
@@ -42,7 +43,7 @@ class Adapter:
             """The vector store that comes with LlamaIndex, which gives back the texts as well, as the block asks of a store."""
 
             stores_text: bool = True
-            nodes: Any = None
+            nodes: Any = Field(default_factory=dict)
 
             def add(self, nodes: Any, **more: Any) -> Any:
                 for node in nodes:
@@ -55,7 +56,7 @@ class Adapter:
 
         self.message = ChatMessage
         self.block: Any = VectorMemoryBlock(
-            vector_store=WithTexts(nodes={}),
+            vector_store=WithTexts(),
             embed_model=Lent(),
             retrieval_context_window=1,
             format_template="{{ text }}",
