@@ -1,6 +1,6 @@
 """Try memory systems, each in an environment of its own, and write their table in docs/memory.md.
 
-    python -m scripts.memory_systems --locomo locomo10.json --environments DIR --runs DIR [NAME ...]
+    python -m scripts.memory_systems locomo10.json FOLDER [NAME ...]
 
 For each system: makes its environment, unless it is there, has `longspan check` try it, and plays LoCoMo's first conversation without an
 answerer. Environments, checks and runs that are finished are kept, so the command may be given again after an interruption.
@@ -80,6 +80,9 @@ SYSTEMS: Final = (
 OURS: Final = {"langgraph": "langgraph", "langchain": "langchain-core"}
 """The packages of systems that run in longspan's own environment."""
 
+EMBEDDER: Final = "local"
+"""The embedder that they have, all the same."""
+
 LENT: Final = ("langgraph", "langchain", "llamaindex", "langmem", "txtai", "semantic-kernel", "mem0", "chroma")
 """The memories that are given an embedder."""
 
@@ -87,25 +90,24 @@ LENT: Final = ("langgraph", "langchain", "llamaindex", "langmem", "txtai", "sema
 def main() -> None:
     """Try what is named, or all, and write the table of all that have been played."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--locomo", type=Path, required=True, help="locomo10.json, or the same compressed")
-    parser.add_argument("--environments", type=Path, required=True, help="the folder for the systems' environments")
-    parser.add_argument("--runs", type=Path, required=True, help="the folder for runs")
-    parser.add_argument("--embedder", default="local", help="the embedder that is lent")
+    parser.add_argument("locomo", type=Path, help="locomo10.json, or the same compressed")
+    parser.add_argument("folder", type=Path, help="the folder for environments and runs")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the systems to try")
     given = parser.parse_args()
-    given.runs.mkdir(parents=True, exist_ok=True)
-    data = given.runs / "locomo-first.json"
+    environments, runs = (given.folder.resolve() / name for name in ("environments", "runs"))
+    runs.mkdir(parents=True, exist_ok=True)
+    data = runs / "locomo-first.json"
     if not data.exists():
         opened = gzip.open if given.locomo.suffix == ".gz" else open
         with opened(given.locomo, "rt", encoding="utf-8") as file:
             data.write_text(json.dumps(json.load(file)[:1]), "utf-8")
     for system in SYSTEMS:
         if not given.names or system.name in given.names:
-            _try(system, given.environments.resolve(), given.runs, data, given.embedder)
-    _write(list(_rows(given.runs)))
+            _try(system, environments, runs, data)
+    _write(list(_rows(runs)))
 
 
-def _try(system: System, environments: Path, runs: Path, data: Path, embedder: str) -> None:
+def _try(system: System, environments: Path, runs: Path, data: Path) -> None:
     """Make the environment, check the memory and play it, as far as that has not been done."""
     kept = runs / f"{system.name}.json"
     known: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
@@ -114,7 +116,7 @@ def _try(system: System, environments: Path, runs: Path, data: Path, embedder: s
         if system.packages:
             _install(system, folder)
         spec = f"memory/{system.spec.format(env=folder)}"
-        spec += f"{'&' if '?' in spec else '?'}answerer=none" + (f"&embedder={embedder}" if system.name in LENT else "")
+        spec += f"{'&' if '?' in spec else '?'}answerer=none" + (f"&embedder={EMBEDDER}" if system.name in LENT else "")
         known["version"] = _version(system, folder)
         if "bad" not in known:
             known["bad"] = trio.run(_bad, spec)
