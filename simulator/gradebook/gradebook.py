@@ -171,6 +171,11 @@ class Gradebook:
                 tests.setdefault(f"{fault.reason}: {UNTOLD[method]}", []).append(test)
         return [f"{ids[0]}{f' and {len(ids) - 1:,} more' if len(ids) > 1 else ''}: {said}" for said, ids in tests.items()]
 
+    def so_far(self, conversation: str, test: str) -> TestResult | None:
+        """Return the result of a planned test as far as it was played, by rules alone; None if the conversation has no such test."""
+        plans = [plan for id, plan in self.manifest.graded if (id, plan.id) == (conversation, test)]
+        return self._outcome(plans[0], conversation, "unfinished", None, MappingProxyType({})) if plans else None
+
     def result(self, run: RunFolder) -> Result:
         """Return the run's results, with its judge's answers and people's corrections.
 

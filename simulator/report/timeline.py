@@ -13,7 +13,7 @@ from longspan.simulator.measures.memory_losses import FURTHEST_FIRST, LOST, Outc
 from longspan.simulator.report.reading import ConversationView, Stretch, TestView, TurnView, stretches
 from longspan.simulator.report.story import Story
 
-__all__ = ["Arc", "Grade", "Lane", "Mark", "Panel", "Tick", "fates", "grade_of", "panels", "played_in", "ticks"]
+__all__ = ["Arc", "Grade", "Lane", "Mark", "Panel", "Tick", "fates", "grade_of", "lane_of", "panels", "played_in", "ticks"]
 
 MAX_CROSSINGS: Final = 60
 """The most jumps of the clock, and the most nights, that are drawn. A history with a date for every turn has more, and they would show
@@ -131,7 +131,6 @@ class Panel(NamedTuple):
         return {
             "conversation": self.conversation.id if self.conversation is not None else None,
             "tokens": self.tokens,
-            "ticks": self.ticks,
             "filler": self.filler,
             "told": self.told,
             "jumps": self.jumps,
@@ -178,7 +177,7 @@ def _shared(conversation: ConversationView, tests: Sequence[TestView], conversat
         filler=_filler(conversation),
         told=[_covered(conversation, stretch) for stretch in stretches(told)],
         jumps=_jumps(conversation),
-        lanes=_sorted(_lane(test, each, total) for test, each in zip(tests, played, strict=True)),
+        lanes=_sorted(lane_of(test, each, total) for test, each in zip(tests, played, strict=True)),
     )
 
 
@@ -186,7 +185,7 @@ def _single(tests: Sequence[TestView], conversations: Mapping[str, ConversationV
     lanes = []
     for test in tests:
         conversation = conversations[str(test.result.conversation)]
-        lane = _lane(test, conversation, max(1, conversation.tokens))
+        lane = lane_of(test, conversation, max(1, conversation.tokens))
         lanes.append(lane._replace(filler=_filler(conversation), jumps=_jumps(conversation)))
     return Panel(None, 0, [], [], [], [], _sorted(lanes))
 
@@ -195,7 +194,8 @@ def _sorted(lanes: Iterable[Lane]) -> list[Lane]:
     return sorted(lanes, key=lambda lane: (WORST_FIRST.index(lane.grade), lane.test.result.score or 0))
 
 
-def _lane(test: TestView, conversation: ConversationView, total: int) -> Lane:
+def lane_of(test: TestView, conversation: ConversationView, total: int) -> Lane:
+    """Return the lane of a test in its conversation, which takes `total` tokens of the axis."""
     own = [turn for turn in conversation.by_test[test.result.id] if turn.message.kind not in events.LEAVING]
     needed = [turn for turn in test.turns if turn.number in test.evidence and turn.message.test != test.result.id]
     arcs = list(_arcs(test, conversation))

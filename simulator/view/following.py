@@ -16,13 +16,14 @@ from longspan.simulator.base.errors import LongspanError, one_line
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.files.locks import is_locked
 from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.gradebook.run_status import EndedTest, RunProgress, RunStatus
+from longspan.simulator.gradebook.run_status import RunProgress, RunStatus
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
-from longspan.simulator.report.reading import TurnView
-from longspan.simulator.report.timeline import grade_of
+from longspan.simulator.report.reading import Reading, TestView, TurnView
+from longspan.simulator.report.timeline import lane_of
+from longspan.simulator.results.result import TestResult
 from longspan.simulator.suite.plugins import installed_scenarios
 from longspan.simulator.view.run_list import has_results
 
@@ -47,8 +48,9 @@ class LiveEvent(NamedTuple):
 class LiveRun:
     """A run that clients follow.
 
-    `tests`: events about tests that opened or ended. `turn_count`: the number of events about turns; the last `MAX_TURNS` of them are kept.
-    `status`: the run's figures so far, as JSON. `damage`: the reason why the run cannot be followed any further.
+    `tests`: events about the lanes of tests, as in a report's timeline: when a test opens or ends, and after each of its turns.
+    `turn_count`: the number of events about turns; the last `MAX_TURNS` of them are kept. `status`: the run's figures so far, as JSON.
+    `damage`: the reason why the run cannot be followed any further.
     """
 
     def __init__(self, run: RunFolder) -> None:
@@ -59,6 +61,7 @@ class LiveRun:
         self._run = run
         self._turns: deque[LiveEvent] = deque(maxlen=MAX_TURNS)
         self._changed = trio.Event()
+        self._reading = Reading(run)
         self._places: dict[str, dict[str, Any]] = {}  # by conversation, the fields that the events of its turns share
         self._pending: dict[str, PlayedTurn] = {}  # by conversation, the message that has no reply yet
         self._announced: set[str] = set()  # conversations whose pending message has already had its event
@@ -103,7 +106,11 @@ class LiveRun:
                         branch = {"trunk": trunk, "first": gradebook.transcripts[id].before} if trunk is not None else {}
                         self._places[id] = {"conversation": id} | branch
                     await worker.on_change(id, change)
-                    self._add(id, change, status.add(id, change))
+                    status.add(id, change)
+                    self._add(id, change)
+                    self._reading.heard(id, gradebook.transcripts[id], change)
+                    if (test := _test_of(change)) is not None and (result := gradebook.so_far(id, test)) is not None:
+                        self._add_lane(id, result)
                 if events and gradebook.transcripts[id].closed:
                     ended.add(id)
                 await trio.lowlevel.checkpoint()
@@ -116,19 +123,23 @@ class LiveRun:
             self._set_status(json.dumps(figures | {"results": results, "running": is_locked(self._run.path)}))
             await trio.sleep(POLL_INTERVAL if caught_up else 0)
 
-    def _add(self, id: str, change: Change, ended: EndedTest | None) -> None:
+    def _add(self, id: str, change: Change) -> None:
         match change:
-            case PlayedTest(status="open"):
-                self._add_test(_event("test", id=change.id, grade="open", score=None, reason=""))
             case PlayedTurn(reply=None):
                 self._announced.discard(id)
                 self._pending[id] = change
             case PlayedTurn():
                 del self._pending[id]
                 self._add_turn(TurnView.of(id, change, EXCERPT_CHARS))
-        if ended is not None:
-            grade = grade_of(ended.score, ended.chance)
-            self._add_test(_event("test", id=ended.test, grade=grade, score=ended.score, reason=visible(ended.reason[:EXCERPT_CHARS])))
+
+    def _add_lane(self, id: str, result: TestResult) -> None:
+        """Add the event of a test's lane."""
+        conversation = self._reading.conversations[id]
+        lane = lane_of(TestView.of(result, self._reading.conversations), conversation, max(1, conversation.tokens)).data()
+        ended = result.status != "unfinished"
+        grade = {} if ended else {"grade": "open", "status": ""}
+        self.tests.append(LiveEvent("lane", json.dumps(lane | grade | {"reason": visible(result.reason[:EXCERPT_CHARS]) if ended else ""})))
+        self._wake()
 
     def _add_pending(self) -> None:
         for id, turn in self._pending.items():
@@ -141,10 +152,6 @@ class LiveRun:
             self.status = status
             self._wake()
 
-    def _add_test(self, event: LiveEvent) -> None:
-        self.tests.append(event)
-        self._wake()
-
     def _add_turn(self, turn: TurnView, **more: bool) -> None:
         """Add the event of a turn, shortened: the report has the whole turn."""
         turn.trace = None
@@ -155,6 +162,13 @@ class LiveRun:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
+
+
+def _test_of(change: Change) -> str | None:
+    """Return the test whose lane a change changes, if any."""
+    if isinstance(change, PlayedTest):
+        return change.id
+    return change.message.test if isinstance(change, PlayedTurn) and change.reply is not None else None
 
 
 def _json(figures: RunProgress) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from longspan.simulator.analysis.changes import changed_options, chosen_scenario
 from longspan.simulator.analysis.matrix import natural
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError, one_line
-from longspan.simulator.base.terminal import typed
+from longspan.simulator.base.terminal import typed, visible
 from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS
 from longspan.simulator.report.side_by_side import SideBySide, side_by_side
@@ -42,7 +42,9 @@ VIEW_ASSETS: Final = Path(__file__).parent / "assets"
 FILES: Final = {
     "base.css": (ASSETS / "base.css", "text/css"),
     "pictures.css": (ASSETS / "pictures.css", "text/css"),
+    "timeline.css": (ASSETS / "timeline.css", "text/css"),
     "turns.js": (ASSETS / "turns.js", "text/javascript"),
+    "timeline.js": (ASSETS / "timeline.js", "text/javascript"),
     "view.css": (VIEW_ASSETS / "view.css", "text/css"),
     "list.js": (VIEW_ASSETS / "list.js", "text/javascript"),
     "copy.js": (VIEW_ASSETS / "copy.js", "text/javascript"),
@@ -136,7 +138,8 @@ class Pages:
     async def live(self, request: Request) -> Response:
         """Return the page of a run while it is played. A script fills it from `events`."""
         name = _name(request)
-        return page("live.html.j2", name=name, manifest=self._runs.run(name).manifest, resume=self._resume(name))
+        manifest = self._runs.run(name).manifest
+        return page("live.html.j2", name=name, manifest=manifest, planned=_planned(manifest), resume=self._resume(name))
 
     async def events(self, request: Request) -> Response:
         """Return the events of a run as server-sent events."""
@@ -261,6 +264,17 @@ def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
     """Return a test side by side. Raises InputError if it cannot be shown: the files are untrusted."""
     with _untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
         return side_by_side(one, other, test)
+
+
+def _planned(manifest: Manifest) -> dict[str, Any]:
+    """Return the panel of a timeline, as JSON for the page's script, with a lane for each test that a run plans."""
+    (conversation, *others) = manifest.conversations or [None]
+    tokens = max(1, manifest.span)
+    lanes = [
+        {"id": visible(plan.id), "group": visible(plan.tags[0] if plan.tags else plan.scenario), "grade": "waiting", "tokens": tokens}
+        for _, plan in manifest.graded
+    ]
+    return {"conversation": None if others else conversation, "tokens": 0 if others else tokens, "lanes": lanes}
 
 
 def _same_tests(one: Manifest, other: Manifest) -> bool:

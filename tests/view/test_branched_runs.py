@@ -87,7 +87,7 @@ def test_a_link_to_a_needle_leads_to_the_turn_of_the_trunk(visit: Open, diaries:
         needle = seen.page.locator("#t-diary-d2-q9-12").get_by_role("link", name="#9")
         needle.click()
         assert seen.page.url.endswith("#t-diary-d2-9")
-        assert seen.page.locator(".chips li").count() == 8
+        assert seen.page.locator(".lanes > li").count() == 8
         assert seen.page.locator("#t-diary-d2-9").count() == 1
         assert seen.faults() == []
         seen.leave()

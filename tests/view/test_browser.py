@@ -195,7 +195,7 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
         expect(page.locator("[data-figure=tests]")).to_contain_text("0 of 2")
         run.allow(3)
         expect(turn.locator("dd").nth(1)).to_have_text("OK.")
-        expect(page.locator("#test-colours-1")).to_have_class("open")
+        expect(page.locator("#lane-colours-1")).to_have_class("lane open")
         expect(page.locator("li.waiting-turn dd").nth(1)).to_have_text("(no reply yet)")
         expect(page.locator("#state")).to_contain_text("Running")
         seen.picture("view-live", whole=True)
@@ -206,8 +206,11 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
         for tab in (page, other.page):
             expect(tab.locator("#state")).to_have_text("Finished: the report has the results.")
             expect(tab.locator("[data-figure=tests]")).to_contain_text("2 of 2")
-            expect(tab.locator("#test-colours-1")).to_have_class("low")
+            expect(tab.locator("#lane-colours-1")).to_have_class("lane low")
+            assert tab.locator("#lane-colours-1 .arc").count() == 1
             expect(tab.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
+        other.page.locator("#lane-colours-1 button").click()
+        expect(other.page.locator("#story .why")).to_contain_text("Needed turn ")
         other.picture("view-live-phone", whole=True)
         assert other.faults() == []
         last = max(entry["turn"] for entry in journal(runs / run.name) if entry["type"] == "message" and entry["kind"] != "filler")

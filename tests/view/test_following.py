@@ -94,8 +94,10 @@ def test_turns_tests_and_status_become_events(made: Path, name: str) -> None:
         assert [turn["reply"] for turn in turns] == [entry["text"] for entry in replies]
         assert {turn["conversation"] for turn in turns} == set(run.manifest.conversations)
         tests = [json.loads(news.data) for news in live.tests]
+        questions = {entry["turn"] for id in run.manifest.conversations for entry in journal(run.path, id) if entry.get("needs")}
+        assert {arc[1] for test in tests for arc in test.get("arcs", [])} == questions, "arcs grow to each question that needs a needle"
         plans = [plan.id for group in run.manifest.conversations.values() for plan in group]
-        assert sorted(test["id"] for test in tests if test["grade"] == "open") == sorted(plans)
+        assert {test["id"] for test in tests if test["grade"] == "open"} == set(plans)
         assert {test["id"]: test["grade"] for test in tests} == dict.fromkeys(plans, "low")
         assert json.loads(live.status)["results"]
 

@@ -5,7 +5,7 @@
 const Timeline = (() => {
   const MOST_LANES = 40; // that a panel shows one by one; of more, there is a row for each kind, which opens
   const BATCH = 100; // lanes that a kind shows at once
-  const SIGNS = { full: "●", part: "◐", low: "○", none: "–", open: "…" };
+  const SIGNS = { full: "●", part: "◐", low: "○", none: "–", open: "…", waiting: "·" };
   const MIDDLE = 10; // of a lane's height of 20
   const SVG = document.querySelector("svg.shapes").namespaceURI; // what the page draws with, it has already
 
@@ -58,15 +58,24 @@ const Timeline = (() => {
     ];
   }
 
+  /** Two to five round numbers of tokens, from 0 on. */
+  function ticks(total) {
+    if (!total) return [];
+    let step = 1;
+    while (total / step >= 5) step *= [2, 2.5, 2][Math.round(3 * (Math.log10(step) % 1)) % 3];
+    return Array.from({ length: Math.floor(total / step) + 1 }, (_, number) => number * step);
+  }
+
   /** A row of a panel: a name or a button, a drawing, and a figure. */
   const row = (attributes, name, picture, value) => Turns.make("li", attributes, name,
     svg("svg", { class: "drawing", "aria-hidden": "true" }, picture), Turns.make("span", { class: "value" }, value));
 
+  const told = ({ id, score: value, status, grade }) => `${id}, ${value === undefined ? status || grade : score(value)}`;
+
   function named(lane) {
     const dash = lane.id.lastIndexOf("-");
     const [stem, number] = dash > 0 ? [lane.id.slice(0, dash), lane.id.slice(dash)] : [lane.id, ""];
-    const told = lane.score === undefined ? lane.status ?? "" : score(lane.score);
-    return Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false", "aria-label": `${lane.id}, ${told}` },
+    return Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false", "aria-label": told(lane) },
       Turns.make("span", { class: `sign ${lane.grade}` }, SIGNS[lane.grade]), Turns.make("span", { class: "stem" }, stem), Turns.make("span", {}, number));
   }
 
@@ -84,7 +93,9 @@ const Timeline = (() => {
       this.element.className = `lane ${data.grade}`;
       this.element.querySelector(".drawing").replaceChildren(...drawing(data));
       this.element.querySelector(".value").textContent = score(data.score);
-      this.element.querySelector(".sign").textContent = SIGNS[data.grade];
+      this.button.setAttribute("aria-label", told(data));
+      const sign = this.element.querySelector(".sign");
+      [sign.textContent, sign.className] = [SIGNS[data.grade], `sign ${data.grade}`];
     }
   }
 
@@ -92,15 +103,21 @@ const Timeline = (() => {
   class Kind {
     constructor(name, lanes, panel) {
       Object.assign(this, { name, all: lanes, panel, drawn: 0 });
-      const worst = new Map();
-      for (const lane of lanes) for (const each of lane.marks ?? []) if (each[2] === "needle" && each[3]) worst.set(each[0], [...each, lane.tokens]);
-      const right = lanes.filter(({ grade }) => grade === "full").length;
       const button = Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false" },
         Turns.make("span", { class: "stem" }, name), Turns.make("span", {}, ` (${Turns.number(lanes.length)})`));
-      this.element = row({ class: "kind" }, button, [...worst.values()].map((each) => mark(each, each[4])), `${right}/${lanes.length}`);
+      this.element = row({ class: "kind" }, button, [], "");
       this.button = button;
       this.more = Turns.make("li", { class: "more-lanes" }, Turns.make("button", { type: "button" }, "Show more"));
       this.more.firstChild.addEventListener("click", () => this.draw(BATCH));
+      this.redraw();
+    }
+
+    /** Draw its needles again, and how many of its tests are right. */
+    redraw() {
+      const needles = new Map();
+      for (const { marks, tokens } of this.all) for (const each of marks ?? []) if (each[2] === "needle" && each[3]) needles.set(each[0], mark(each, tokens));
+      this.element.querySelector(".drawing").replaceChildren(...needles.values());
+      this.element.querySelector(".value").textContent = `${this.all.filter(({ grade }) => grade === "full").length}/${this.all.length}`;
     }
 
     get open() {
@@ -148,9 +165,10 @@ const Timeline = (() => {
 
     /** Draw what crosses all lanes: the ticks of the ruler, and jumps of the clock. */
     measure() {
-      const { tokens, ticks, jumps } = this.data;
-      const lines = (ticks ?? []).flatMap(([at, label]) => [
-        svg("line", { class: "grid", x1: percent(at), x2: percent(at), y1: "18", y2: "100%" }), svg("text", { x: percent(at), y: "13" }, label)]);
+      const { tokens, jumps } = this.data;
+      const lines = ticks(tokens).flatMap((at) => [
+        svg("line", { class: "grid", x1: percent(at / tokens), x2: percent(at / tokens), y1: "18", y2: "100%" }),
+        svg("text", { x: percent(at / tokens), y: "13" }, at >= 1e6 ? `${at / 1e6}M` : at >= 1000 ? `${at / 1000}k` : String(at))]);
       this.playhead = svg("line", { class: "playhead", y1: "16", y2: "100%", visibility: "hidden" });
       this.ruler.replaceChildren(...lines, ...crossings(jumps, tokens), this.playhead);
     }
@@ -182,6 +200,28 @@ const Timeline = (() => {
       return [...this.#lanes.values()].find(({ element }) => element.id === id);
     }
 
+    /** Draw a test's lane again, with new data. A conversation that has outgrown the axis makes it longer. */
+    update(data) {
+      const all = this.data.lanes;
+      const at = all.findIndex(({ id }) => id === data.id);
+      if (at < 0) return;
+      all[at] = data;
+      if (this.data.conversation !== null) {
+        const outgrown = data.tokens > this.data.tokens;
+        if (outgrown) this.data.tokens = Math.ceil(1.5 * data.tokens);
+        for (const lane of outgrown ? all : [data]) lane.tokens = this.data.tokens;
+        if (outgrown) {
+          this.measure();
+          for (const lane of all) this.#lanes.get(lane.id)?.redraw(lane);
+        }
+      }
+      this.#lanes.get(data.id)?.redraw(data);
+      const kind = this.kinds?.find(({ name }) => name === data.group);
+      if (!kind) return;
+      kind.all[kind.all.findIndex(({ id }) => id === data.id)] = data;
+      kind.redraw();
+    }
+
     /** What a row shows, a lane or a kind; undefined for bands. */
     at(element) {
       return this.#heads.get(element);
@@ -195,5 +235,5 @@ const Timeline = (() => {
     }
   }
 
-  return { Panel, score, svg };
+  return { Panel, score };
 })();

@@ -8,10 +8,10 @@
   const stream = document.getElementById("stream");
   const state = document.getElementById("state");
   const filler = document.getElementById("filler");
-  const signs = { full: "●", part: "◐", low: "○", none: "–", open: "…" };
+  const story = document.getElementById("story");
+  const panel = new Timeline.Panel(JSON.parse(document.querySelector("#lanes script").textContent), false);
   let finished = false;
-
-  const chip = (test) => document.getElementById(`test-${test}`);
+  let chosen = null; // the test whose story is told
 
   function setFigure(name, value, note = "") {
     document.querySelector(`[data-figure="${name}"]`).replaceChildren(value, Turns.make("small", {}, note));
@@ -43,13 +43,19 @@
     document.getElementById("resume").hidden = now.running || (finished && now.closed);
   }
 
-  function showTest(test) {
-    const item = chip(test.id);
-    if (!item) return;
-    item.className = test.grade;
-    item.title = test.reason;
-    item.querySelector(".sign").textContent = signs[test.grade];
-    item.querySelector(".score").textContent = test.score === null ? "" : test.score.toFixed(2);
+  /** Tell why a test has its score, as far as it was played. */
+  function tell() {
+    const lane = panel.data.lanes.find(({ id }) => id === chosen);
+    story.hidden = !lane;
+    if (!lane) return;
+    const score = lane.score === undefined ? lane.status ?? lane.grade : Timeline.score(lane.score);
+    story.replaceChildren(Turns.make("h3", {}, lane.id, " ", Turns.make("span", { class: `badge ${lane.grade}` }, score || lane.grade)),
+      Turns.make("p", { class: "why", dir: "auto" }, lane.story?.sentence ?? "It has not begun."), Turns.make("p", { class: "soft" }, lane.reason ?? ""));
+  }
+
+  function showLane(lane) {
+    panel.update(lane);
+    if (lane.id === chosen) tell();
   }
 
   function showTurn(turn) {
@@ -79,12 +85,25 @@
     state.textContent = closed ? "The server does not show this run." : "No connection to the server, trying again.";
   });
   on("status", showStatus);
-  on("test", showTest);
+  on("lane", showLane);
   on("turn", (turn) => keepAtEnd(() => showTurn(turn)));
   on("damaged", ({ why }) => {
     source.close();
     state.textContent = `This run cannot be followed: ${why}`;
   });
 
+  document.getElementById("lanes").replaceChildren(panel.element);
+  for (const button of panel.list.querySelectorAll("button.name")) button.tabIndex = 0;
+  panel.list.addEventListener("click", (event) => {
+    const head = panel.at(event.target.closest("li"));
+    if (!head || event.target.closest(".more-lanes")) return;
+    if (head.toggle) {
+      head.toggle();
+      for (const button of panel.list.querySelectorAll("button.name")) button.tabIndex = 0;
+      return;
+    }
+    chosen = head.data.id;
+    tell();
+  });
   filler.addEventListener("change", () => keepAtEnd(() => stream.classList.toggle("plain", !filler.checked)));
 }
