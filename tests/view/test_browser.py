@@ -208,7 +208,7 @@ def test_a_run_is_followed_while_it_is_played(visit: Open, made: Path, tmp_path:
             expect(tab.locator("[data-figure=tests]")).to_contain_text("2 of 2")
             expect(tab.locator("#lane-colours-1")).to_have_class("lane low")
             assert tab.locator("#lane-colours-1 .arc").count() == 1
-            expect(tab.locator("[data-figure=score]")).to_contain_text("0.00 of 1")
+            expect(tab.locator("[data-figure=score]")).to_contain_text("0%0.00 points of 1")
         other.page.locator("#lane-colours-1 button").click()
         expect(other.page.locator("#story .why")).to_contain_text("Needed turn ")
         other.picture("view-live-phone", whole=True)

@@ -26,7 +26,7 @@
 
   function showStatus(now) {
     const scored = now.scenarios === 1 ? "scenario with a graded test" : "scenarios with a graded test";
-    if (now.scenarios) setFigure("score", `${now.score.toFixed(2)} of ${now.scenarios}`, scored);
+    if (now.scenarios) setFigure("score", Timeline.score(now.score / now.scenarios), `${now.score.toFixed(2)} points of ${now.scenarios} ${scored}`);
     else setFigure("score", "–", "no test graded yet");
     setFigure("tests", `${now.ended} of ${now.tests}`, `ended, ${now.open} open`);
     setFigure("tokens", Turns.number(now.tokens), `in ${Turns.number(now.turns)} turns${now.now ? `; virtual time ${now.now}` : ""}`);
