@@ -22,6 +22,7 @@ import trio
 
 from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import LongspanError
+from longspan.simulator.preflight import checkup as checkup_module
 from longspan.simulator.preflight.checkup import checkup
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
@@ -80,6 +81,9 @@ SYSTEMS: Final = (
 OURS: Final = {"langgraph": "langgraph", "langchain": "langchain-core"}
 """The packages of systems that run in longspan's own environment."""
 
+PATIENCE: Final = 600.0
+"""How many seconds the checks may take: nobody waits for them here, and the machine may be busy."""
+
 EMBEDDER: Final = "local"
 """The embedder that they have, all the same."""
 
@@ -94,6 +98,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the folder for environments and runs")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the systems to try")
     given = parser.parse_args()
+    checkup_module.DEADLINE = PATIENCE
     environments, runs = (given.folder.resolve() / name for name in ("environments", "runs"))
     runs.mkdir(parents=True, exist_ok=True)
     data = runs / "locomo-first.json"

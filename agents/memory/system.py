@@ -61,9 +61,11 @@ class SystemMemory(Held):
     name: ClassVar[str]
     """What names it."""
     module: ClassVar[str]
-    """The module that has to be installed."""
+    """The module that has to be installed; none for a service."""
     package: ClassVar[str]
     """The distribution that has it."""
+    service: ClassVar[bool] = False
+    """Whether it is a service with models of its own, whose cost is not known."""
     embeds: ClassVar[bool] = True
     """Whether it asks for an embedder."""
     infers: ClassVar[bool] = False
@@ -84,7 +86,7 @@ class SystemMemory(Held):
 
     @classmethod
     def installed(cls) -> str | None:
-        """Return the version of its package in this environment, None if it is not installed."""
+        """Return the version of its package in this environment, None if it is not installed or there is none."""
         try:
             return version(cls.package)
         except PackageNotFoundError:
@@ -97,7 +99,7 @@ class SystemMemory(Held):
         adapter = find_class(f"longspan.agents.memory.systems.{self.file}:Adapter")
         own: dict[str, Any] = dict(settings.model_extra or {})
         check_arguments(adapter, {"models": None, **own}, self.name)
-        if settings.interpreter is None and find_spec(self.module) is None:
+        if settings.interpreter is None and self.module and find_spec(self.module) is None:
             raise InputError(
                 f"{spec} needs the package {self.package}: pip install {self.package}, here or in an environment of its own, which "
                 f"interpreter=ENVIRONMENT/bin/python names"
@@ -125,8 +127,8 @@ class SystemMemory(Held):
 
     @property
     def models(self) -> Mapping[str, str | Rates] | None:
-        """The models that are lent to it. What a system calls besides is not known."""
-        return self._models
+        """The models that are lent to it; None for a service. What a system calls besides is not known."""
+        return self.memory.models if self.service else self._models
 
     def used(self) -> Used:
         """Return what was lent, and what the adapter tells of others."""
@@ -202,3 +204,10 @@ class Mem0(SystemMemory):
     """mem0 over a local Qdrant: turns by their vectors, or with a model the facts that it extracts."""
 
     name, module, package, infers = "mem0", "mem0", "mem0ai", True
+
+
+@final
+class Letta(SystemMemory):
+    """Letta's archival memory at a server: turns by what the server's embedder makes of them."""
+
+    name, module, package, embeds, service = "letta", "", "", False, True

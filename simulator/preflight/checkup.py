@@ -31,7 +31,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, examination, make_age
 
 __all__ = ["checkup"]
 
-DEADLINE: Final = 55.0
+DEADLINE = 55.0
 """The maximum number of seconds for all checks together, and again for those that only a kind of agent makes."""
 
 MAX_SNAPSHOT: Final = 64 * 2**20

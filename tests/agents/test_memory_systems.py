@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 import trio
+from tests.agents.fake_letta import Letta
 
 from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.memory.lent import LentModels
@@ -24,6 +25,7 @@ from longspan.agents.memory.system import ADAPTERS, SystemMemory
 from longspan.agents.models.core import ChatMessage, Completion, Tool, ToolCall
 from longspan.agents.outside.bridge import Models
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.contract.agent import close
 from longspan.simulator.preflight.checkup import checkup
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
@@ -74,7 +76,7 @@ def test_each_adapter_is_registered_and_its_package_is_asked_for_where_it_is_mis
     assert {name.replace("-", "_") for name in registered} == files
     for name, cls in registered.items():
         assert name == cls.name
-        if cls.installed() is None:
+        if cls.package and cls.installed() is None:
             with pytest.raises(InputError, match=f"memory/{name} needs the package {cls.package}: pip install {cls.package}"):
                 make_agent(AgentSpec.parse(spec(name)))
 
@@ -97,6 +99,41 @@ def test_an_adapter_imports_nothing_of_longspan() -> None:
 def test_a_wrong_option_is_said_at_once(options: str, said: str, openai_key: None) -> None:
     with pytest.raises(InputError, match=said):
         make_agent(AgentSpec.parse(spec("langgraph", options)))
+
+
+# A service, against a fake of its published API.
+
+
+def test_lettas_archival_memory_passes_every_check_and_leaves_no_agent_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LETTA_API_KEY", "sk-let")
+    letta = Letta()
+
+    async def findings(url: str) -> dict[str, str]:
+        found = checkup(AgentSpec.parse(f"memory/letta?answerer=none&url={url}&embedding=openai/text-embedding-3-small"))
+        return {finding.check: finding.verdict async for finding in found}
+
+    with letta.running() as url:
+        found = trio.run(findings, url)
+    assert {check for check, verdict in found.items() if verdict != "good"} == {"forget"}
+    assert letta.agents == {}
+    assert letta.keys == {"Bearer sk-let"}
+
+
+def test_an_error_of_a_service_is_an_error_of_the_memory() -> None:
+    letta = Letta()
+
+    async def told(url: str) -> None:
+        agent = make_agent(AgentSpec.parse(f"memory/letta?answerer=none&batch=turn&url={url}"))
+        try:
+            letta.broken = True
+            await agent.observe(Message("The tide turns at nine.", START, "t1"), "")
+        finally:
+            await close(agent)
+
+    with letta.running() as url, pytest.raises(AgentError, match=r"memory/letta: add raised .*archival-memory: 500 .*no embedder"):
+        trio.run(told, url)
+    with pytest.raises(AgentError, match="url must begin with http"):
+        make_agent(AgentSpec.parse("memory/letta?answerer=none&url=file:///etc/passwd"))
 
 
 # What is lent.
@@ -233,7 +270,7 @@ def test_a_priced_embedder_is_counted_and_a_failing_one_fails_add(openai_key: No
             with pytest.raises(AgentError, match=r"memory/langgraph: add raised .*embeddings"):
                 await agent.observe(Message("The quay is wet.", START + timedelta(minutes=1), "t2"), "")
         finally:
-            await agent.close()  # type: ignore[attr-defined]
+            await close(agent)
 
     with Service(say).running() as service:
         trio.run(scenario, service.address)
