@@ -13,7 +13,8 @@ from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.reading import YOU, Reading, settled_words
+from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
+from longspan.simulator.grading.reading.subjects import Whole
 from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
@@ -32,8 +33,6 @@ ITEM: Final = 4
 """The most words of an item of a list."""
 FINAL: Final = "<final_answer>"
 """What stands before the option that is chosen, if anything does: PersonaMem's harness asks for it."""
-Whose = tuple[Sequence[str], Sequence[str]]
-"""Names of whom a question is about, and those of others."""
 STATEMENT: Final = 4
 """The words of the shortest statement."""
 
@@ -189,7 +188,7 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
-    whose = [(YOU, [f"your {person}" for person in words("people")])] if closed else []
+    whose = [yours(words("people"))] if closed else []
     for key_of, canonical, what in _QUANTITIES:
         key = key_of(answer)
         if key:
@@ -222,7 +221,7 @@ def _lists(sentence: str, answer: str) -> bool:
     return len(short) > 2 and not _LIST.search(answer) and any(contains_phrase(part, answer) for part in short)
 
 
-def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool, whose: Sequence[Whose]) -> Verdict | None:
+def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool, whose: Sequence[Whole]) -> Verdict | None:
     """Grade numbers or dates: `text` has all of them as the words in `found`."""
     if not closed:  # "two years ago" may be the same year, and years are no counts
         found = [each for each in found if bool(_YEAR.fullmatch(each)) == bool(_YEAR.fullmatch(key))]

@@ -18,7 +18,7 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.grading.reading.reading import YOU, Reading, Settled, quoting
+from longspan.simulator.grading.reading.reading import Reading, Settled, quoting, yours
 from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Colours"]
@@ -93,7 +93,7 @@ def _answered(reply: str, facts: Mapping[str, Any]) -> Settled:
     """Return the colours that the reply settles on for the user, in a uniform spelling, and the clauses that decided."""
     known = words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
-    whose = (YOU, [f"your {who}" for who in {*words("people"), *(who for who, _ in facts.get("similar", ()))}])
+    whose = yours([*words("people"), *(who for who, _ in facts.get("similar", ()))])
     settled = Reading(_undescribed(reply, frozenset(candidates))).of(Values(candidates, forms=False), whose)
     settled = settled if settled.values else Reading(reply).of(Values(candidates, forms=False), whose)
     return Settled(list(dict.fromkeys(_spelled(colour) for colour in settled.values)), settled.quotes)

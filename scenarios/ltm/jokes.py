@@ -21,6 +21,7 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import number, plain
+from longspan.simulator.grading.reading.reading import Reading
 
 __all__ = ["Jokes", "ago", "longest_question", "retold_jokes"]
 
@@ -82,6 +83,8 @@ class Jokes(Scenario):
         jokes = [str(joke) for joke in facts["jokes"]]
         others = [joke for joke in words("jokes") if not any(_alike(joke, told) for told in jokes)]
         retold = retold_jokes(answer.reply, jokes, others, answer.text)
+        if len(retold) > 1:
+            retold = retold_jokes(Reading(answer.reply).corrected(), jokes, others, answer.text) or retold
         listed = " and ".join(f'"{joke}"' for joke in retold[:3]) or "none of the jokes"
         more = f" and {len(retold) - 3} more" if len(retold) > 3 else ""
         expected = jokes[facts["asked"]]

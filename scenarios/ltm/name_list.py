@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from random import Random
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Final, final
 
 from pydantic import Field
 
@@ -18,9 +19,16 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.matching import plain, some
+from longspan.simulator.grading.matching import is_slip, plain, some
+from longspan.simulator.grading.reading.items import items
+from longspan.simulator.grading.reading.reading import Reading, yours
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["NameList"]
+
+LONGEST: Final = 3
+"""Words of the longest name."""
+_NOTE: Final = re.compile(r"\([^()]*\)")
 
 
 @final
@@ -30,8 +38,9 @@ class NameList(Scenario):
     The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are compared without case,
     accents and punctuation. A repeated name counts as a wrong one: no name was taken twice. If the reply calls a JSON list complete, that
     list counts. Without one, the lists of past and of current names count together, or else the last list that is not part of another.
-    Objects are read too: one for each name ({"name": ...}) or one around the list. Names in running text score 0: the question asks for
-    JSON, and the agent may be naming those it rules out. After the last name, `similar` other people's names are told, none of them the
+    Objects are read too: one for each name ({"name": ...}) or one around the list. Without JSON, the lines of a list or the rows of a table
+    count, and else the names in the text that it does not deny or say of others. A slip of a letter changes no name, unless it makes
+    another one of the list of names. After the last name, `similar` other people's names are told, none of them the
     user's.
     """
 
@@ -75,7 +84,8 @@ class NameList(Scenario):
         if self.rules == "paper":
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
-        answered = _answered(record.answer.reply)
+        known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *words("names")]
+        answered = [_meant(name, expected, known) for name in _answered(record.answer.reply) or _written(record.answer.reply, known)]
         given = {plain(name) for name in answered}
         missing = [name for key, name in expected.items() if key not in given]
         wrong = [name for name in answered if plain(name) not in expected]
@@ -91,7 +101,7 @@ class NameList(Scenario):
 
 def _reason(expected: list[str], answered: list[str], missing: list[str], wrong: list[str]) -> str:
     if not answered:
-        return f"expected {some(expected)}, the reply holds no JSON list of names"
+        return f"expected {some(expected)}, the reply lists no names"
     repeated = len(answered) - len(wrong) - (len(expected) - len(missing))
     notes = [f"{what} {which}" for what, which in (("missing", some(missing)), ("wrong", some(wrong))) if which]
     notes += [f"{repeated} repeated"] if repeated else []
@@ -117,6 +127,24 @@ def _answered(reply: str) -> list[str]:
     return next((names for _, names in reversed(lists) if not any(set(names) < set(other) for _, other in lists)), [])
 
 
+def _written(reply: str, known: Sequence[str]) -> list[str]:
+    """Return the names in a list that is not in JSON, or else those in the text."""
+    rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
+    names = [cells[0].strip(" .,;") for cells in rows if cells and len(cells[0].split()) <= LONGEST]
+    return names or Reading(reply).named(Values(known, forms=False), yours(words("people")))
+
+
+def _meant(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:
+    """Return the name that another spelling stands for, if it is no name of its own."""
+    slips = [right for key, right in expected.items() if is_slip(plain(name), key)]
+    return slips[0] if len(slips) == 1 and plain(name) not in _keys(tuple(known)) else name
+
+
+@lru_cache(8)
+def _keys(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(plain, names))
+
+
 def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
     """Return the names of several lists. A name that is told again to be past or current is not repeated."""
     names: list[str] = []
@@ -129,7 +157,7 @@ def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
 def _texts(value: Any) -> Iterator[str]:
     """Yield the strings in a JSON value, without notes in parentheses; of an object with "name" keys, only theirs."""
     if isinstance(value, str):
-        text = re.sub(r"\([^()]*\)", "", value)
+        text = _NOTE.sub("", value)
         if plain(text):
             yield text.strip()
     elif isinstance(value, list):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from random import Random
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 from pydantic import Field, model_validator
 
@@ -22,6 +23,8 @@ __all__ = ["ProspectiveMemory", "outline"]
 
 INSTRUCTED_AT = 0.9
 """The instruction is given after this share of the span. The nth reply comes after the span."""
+_CONTRACTED: Final = re.compile(r"(?<=\w)['\u2019]s\b")
+"""The end of "that's", which is a word of its own for whoever wrote "that has"."""
 MAX_OTHERS = 1
 """How many other quotations may stand beside the right one: an earlier test may have asked for one."""
 
@@ -98,7 +101,8 @@ class ProspectiveMemory(Scenario):
 
 
 def _quotes(reply: str, quotation: str) -> bool:
-    return contains_nearly(reply, quotation) and not _recites(reply, quotation)
+    quoted = contains_nearly(reply, quotation) or contains_nearly(*(_CONTRACTED.sub(" s", text) for text in (reply, quotation)))
+    return quoted and not _recites(reply, quotation)
 
 
 def _recites(reply: str, quotation: str) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import Field
 
@@ -18,7 +18,11 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.matching import number, plain, some
+from longspan.simulator.grading.matching import is_slip, number, plain, some
+from longspan.simulator.grading.reading.items import items
+from longspan.simulator.grading.reading.lexicon import Stance
+from longspan.simulator.grading.reading.reading import Reading
+from longspan.simulator.grading.reading.values import Values, figures
 
 __all__ = ["Shopping", "singular", "thing_in"]
 
@@ -53,7 +57,8 @@ class Shopping(Scenario):
     shares shrink by as much: a list of everything there is earns nothing. Items are compared in the singular, without case and
     packaging ("Bags of carrots"), written together or apart. Repeated items are summed, and those that come to zero are
     ignored. The JSON list that the reply calls the current or the complete one counts, else the last. Other keys, mappings
-    of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too.
+    of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too; without JSON, so are bullets,
+    tables and prose. Another word for a thing ("elastic band") and a slip of a letter ("cabages") change nothing.
     After the last change, `similar` items on other people's lists are told, none of them ever on the user's.
     """
 
@@ -114,7 +119,8 @@ class Shopping(Scenario):
             return paper.shopping(facts, record)
         expected = {thing_in(item): item for item in facts["list"]}
         quantities = {thing_in(item): float(count) for item, count in facts["list"].items()}
-        answered = _consolidated(_answered(record.answer.reply))
+        things = [*facts["list"], *(item for _, item, _ in facts.get("similar", ())), *words("groceries")]
+        answered = _consolidated(_answered(record.answer.reply) or list(_written(record.answer.reply, things)), things)
         present = [key for key in expected if key in answered]
         right = [key for key in present if answered[key].quantity == quantities[key]]
         invented = [entry.item for key, entry in answered.items() if key not in expected]
@@ -227,11 +233,58 @@ def _quantity(value: Any) -> float | None:
     return whole if whole is not None else number(numbers[0]) if len(numbers) == 1 else None
 
 
-def _consolidated(entries: list[_Entry]) -> dict[str, _Entry]:
-    """Return the entries by item, repeated items summed and those that come to zero or less left out."""
+def _written(reply: str, things: Sequence[str]) -> Iterator[_Entry]:
+    """Yield the entries of a list or a table that is not in JSON, or else the things that the text names and does not deny, each with the
+    number before it ("three lettuces", "2x cabbage") or behind it ("whisks (4)")."""
+    rows = items(reply)
+    for cells in rows:
+        counts = [count for cell in cells[1:] if (count := _quantity(cell)) is not None] if len(cells) > 1 else []
+        named = [cell for cell in cells if _quantity(cell) is None or len(cells) == 1]
+        yield from (_Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _spoken(cell))
+    if rows:
+        return
+    said = Reading(reply)
+    values = Values(things, _ALSO)
+    for mention in said.mentions(values) if values else ():
+        if mention.how < Stance.DENIED:
+            clauses = said.clauses[mention.clause : mention.clause + 2]
+            before = _COUNT.search(figures(clauses[0].text[max(0, mention.start - 40) : mention.start]))
+            behind = _COUNT_BEHIND.match(" ".join(each.text for each in clauses)[mention.end :])
+            number_said = before or behind
+            yield _Entry(mention.value, float(number_said[1]) if number_said else None)
+
+
+_COUNT: Final = re.compile(r"\b(\d{1,3})(?: ?x)?(?: \w+ of)? ?$")
+_COUNT_BEHIND: Final = re.compile(r" x? ?(\d{1,3})\b")
+_ALSO: Final = {
+    "elastic band": "rubber band",
+    "plant pot": "flower pot",
+    "hosepipe": "garden hose",
+    "clothes hanger": "coat hanger",
+    "smoke alarm": "smoke detector",
+    "oven mitt": "oven glove",
+    "baking sheet": "baking tray",
+    "extension lead": "extension cord",
+    "extension cable": "extension cord",
+    "serviette": "napkin",
+}
+"""Other names of things on the list, as British or American English has them."""
+
+
+def _meant(key: str, things: Sequence[str]) -> str:
+    """Return the thing that another name or a slip of a letter stands for."""
+    keys = dict.fromkeys(map(thing_in, things))
+    if key in keys:
+        return key
+    also = {thing_in(other): thing_in(thing) for other, thing in _ALSO.items()}
+    return also.get(key) or next((known for known in keys if is_slip(key, known)), key)
+
+
+def _consolidated(entries: list[_Entry], things: Sequence[str]) -> dict[str, _Entry]:
+    """Return the entries by item, repeated items summed and those that come to zero or less left out. `things`: those that are known."""
     sums: dict[str, _Entry] = {}
     for entry in entries:
-        key = thing_in(entry.item)
+        key = _meant(thing_in(entry.item), things)
         known = sums.get(key, _Entry(entry.item, 0))
         both = known.quantity is not None and entry.quantity is not None
         sums[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar, final
@@ -18,6 +18,9 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.lexicon import Stance
+from longspan.simulator.grading.reading.reading import Reading
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["SpyMeeting"]
 
@@ -84,16 +87,17 @@ class SpyMeeting(Scenario):
         return f"Time: {' or '.join(Random(message).sample(vague, 1 + MAX_VAGUE))}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Score a third for each of the `accepted` lists that is named, a third off for each `foreign` one; never below 0.
+        """Score a third for each of the `accepted` lists that the reply settles on: it names it, and no other of its kind.
 
         Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings of other tests'
-        messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE. Phrases count as whole words,
-        in the singular or the plural, written together or apart; dates and hours in any notation. A phrase that is denied ("not a museum")
-        is not named. A foreign phrase that is only part of an accepted one ("moon" in "full moon") does not count.
+        messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE. A stray one that is no phrase
+        of the pool costs a third. Phrases count as whole words, in the singular or the plural, written together or apart; dates and hours
+        in any notation. A phrase that is denied ("not a museum") or taken back ("at sunset, no, make that sunrise") is not named. A foreign
+        phrase that is only part of an accepted one ("moon" in "full moon") does not count.
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
-        text = _DENIED.sub(" |", _spoken(record.answer.reply))
+        text = _without(_spoken(record.answer.reply), _denied(record.answer.reply))
         meant = _meant(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]
@@ -105,8 +109,10 @@ class SpyMeeting(Scenario):
         told = {phrase: sender for sender, name in facts.get("similar", ()) for phrase in _entry(name) or (name,)}
         whose = [f"{stray} (from {told[stray]}, for another spy)" if stray in told else stray for stray in strays]
         named = [phrase for phrase in found if phrase]
+        beside = {kind for stray in strays if (kind := _kind(stray))}
+        settled = [phrase for phrase in named if _kind(phrase) not in beside]
         return Grade(
-            score=max(0, len(named) - len(strays)) / len(found),
+            score=max(0, len(settled) - sum(not _kind(stray) for stray in strays)) / len(found),
             reason=f"expected {_listed([phrases[0] for phrases in facts['accepted']])}; the reply names {_listed(named) or 'none of them'}"
             + (f"; from other messages: {_listed(whose)}" if strays else ""),
             turns=(record.answer.turn,),
@@ -127,7 +133,36 @@ def _synonyms(phrases: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*phrases, *_entry(phrases[0])])) if phrases else []
 
 
-_DENIED = re.compile(r" (?:not|instead of|rather than|unlike)(?: (?:at|in|on|a|an|the|to|your|by|with)){0,3} \w+(?: \w+)?(?= )")
+@cache
+def _kinds() -> Mapping[str, Values]:
+    pool = words("spy_meeting")
+    return {kind: Values(name for entry in pool[kind] for name in (*entry["names"], *entry["also"])) for kind in KINDS}
+
+
+@cache
+def _kind(phrase: str) -> str:
+    """Return whether a phrase of the pool names a place, a time or a thing; nothing if it is none of its phrases."""
+    return next((kind for kind, values in _kinds().items() if phrase in values.values), "")
+
+
+def _denied(reply: str) -> list[str]:
+    """Return the words of the phrases that a reply denies or takes back, for another of their kind or for none."""
+    said = Reading(reply)
+    mentions = [mention for values in _kinds().values() for mention in said.mentions(values)]
+    return [
+        " ".join(said.clauses[mention.clause].text[mention.start : mention.end].split())
+        for mention in mentions
+        if mention.how == Stance.DENIED
+    ]
+
+
+def _without(text: str, phrases: Iterable[str]) -> str:
+    """Return spoken `text` with as many of the phrases left out, from its beginning."""
+    for phrase in phrases:
+        text = text.replace(f" {phrase} ", " | ", 1)
+    return text
+
+
 _WEEKDAYS = {"mon": "monday", "fri": "friday"}
 _WEEKDAY = re.compile(r"\b(mon|fri) ")
 

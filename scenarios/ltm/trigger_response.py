@@ -15,6 +15,7 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import found_words, plain, some
+from longspan.simulator.grading.reading.values import says_nearly
 
 __all__ = ["TriggerResponse"]
 
@@ -63,7 +64,7 @@ class TriggerResponse(Scenario):
             return paper.trigger_response(facts, record)
         phrase = facts["phrase"]
         phrases = dict.fromkeys([phrase, *(rule["phrase"] for rule in words("triggers") if plain(rule["phrase"]) != plain(phrase))])
-        phrases_said = [found_words(answer.reply, phrases) for answer in record.answers]
+        phrases_said = [found_words(answer.reply, phrases) or [phrase] * says_nearly(answer.reply, phrase) for answer in record.answers]
         right = sum(said == [phrase] for said in phrases_said)
         return Grade(
             score=right / max(facts["triggers"], len(phrases_said)),

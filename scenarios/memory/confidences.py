@@ -11,7 +11,7 @@ from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.reading import Reading, Settled
-from longspan.simulator.grading.reading.values import Values, figures
+from longspan.simulator.grading.reading.values import Values, figured, figures
 
 __all__ = [
     "KINDS",
@@ -88,8 +88,7 @@ def settled(reply: str, fact: Confidence, told: Sequence[Confidence], *people: t
     known = dict.fromkeys(each.value for each in told if each.kind == fact.kind)
     values = [*known, *_values(fact.kind)] if fact.kind != "code" else known
     if fact.kind == "code":
-        for value in known:
-            reply = _code(value).sub(value, reply)
+        reply = figured(reply, known)
         codes = dict.fromkeys(code for code in re.findall(r"(?<!\d)\d{4}(?!\d)", reply) if CODES[0] <= int(code) <= CODES[1])
         values = [*known, *[code for code in codes if code not in known][:MAX_CODES]]
     shorter = {_head(subject): subject for subject in (*subjects, fact.subject)}
@@ -130,8 +129,3 @@ def _subjects(kind: str) -> Sequence[str]:
 def _head(subject: str) -> str:
     """Return what a subject is called for short: "safe" for "safe in the study"."""
     return re.split(r" (?:at|in|of) ", subject)[0]
-
-
-def _code(value: str) -> re.Pattern[str]:
-    """Return a pattern of a code, its digits together or apart ("4711", "47 11", "4-7-1-1")."""
-    return re.compile(r"(?<!\d)" + r"[ ,.*_-]{0,2}".join(value) + r"(?!\d)")

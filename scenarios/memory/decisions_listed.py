@@ -41,6 +41,8 @@ _CLAUSES: Final = re.compile(
     r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which|not|never|only)\b)", re.IGNORECASE
 )
 _FULL_STOP: Final = re.compile(r"[.!?]\s*$")
+_LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
+"""What says that a decision was reversed: "leave the sandpit alone after all"."""
 _LEAST: Final = 3
 """The words of the shortest item of a list that can be a decision."""
 
@@ -123,9 +125,10 @@ def _plainly(text: str) -> str:
 def _mentions(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the decisions that a line names, each with whether it is marked: by its clause, by what leads up to it with a colon, or by a
     remark behind it."""
+    text = _LEFT_ALONE.sub(" ", text)
     waiting: list[str] = []
     marked = leads = False
-    at = 0
+    at = begun = 0
     for end, following in _cuts(text):
         clause = text[at:end]
         at = following
@@ -133,13 +136,13 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
             yield from ((deed, marked) for deed in waiting)
             waiting, marked = named, leads or _is_marked(clause)
         elif text[end:following] == ":":
-            leads = _heading_marks(clause)
+            leads = _heading_marks(text[begun:end])
         elif waiting and _is_marked(clause):
             yield from ((deed, marked) for deed in waiting[:-1])
             waiting, marked = waiting[-1:], True
         if _FULL_STOP.search(text[end:following]):
             yield from ((deed, marked) for deed in waiting)
-            waiting, marked = [], False
+            waiting, marked, begun = [], False, following
     yield from ((deed, marked) for deed in waiting)
 
 

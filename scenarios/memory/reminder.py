@@ -260,12 +260,15 @@ def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Dia
 _SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [–—] |, (?=but |while |whereas )")
 _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|\d{1,2}[.)])[ ][^\n]*(?:\n|\Z))+", re.MULTILINE)
 """A list with its heading."""
+_REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | re.IGNORECASE)
+"""A line of a reminder."""
 _REMARKS = re.compile(r"[()\[\]]")
 
 
 @final
 class _Read(NamedTuple):
-    """A turn as a grader sees it: the things that its message names, those that its reply names, and those that it reminds of."""
+    """A turn as a grader sees it: the things that its message names, those that its reply names (or the lines of reminders of anything
+    else), and those that it reminds of."""
 
     turn: int
     sent_at: datetime
@@ -277,7 +280,10 @@ class _Read(NamedTuple):
     def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
         named = _named(exchange.reply, things)
         recalled = reminded(exchange.reply, things) if named else named
-        return cls(exchange.turn, exchange.sent_at or datetime.min, _named(exchange.text, things), named, recalled)
+        more = {
+            line.strip() for line in _REMINDS.findall(exchange.reply) if recalled and not _named(line, things) and not _is_none(plain(line))
+        }
+        return cls(exchange.turn, exchange.sent_at or datetime.min, _named(exchange.text, things), named | more, recalled)
 
 
 def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:

@@ -35,7 +35,8 @@ _WORDS: Final = (  # the first that occurs in a label applies
     ),
     (
         Called.COMPLETE,
-        "^but|actually|complete|completed|full|entire|altogether|in total|final|finally|corrected|correction|updated|revised"
+        "^but|^wait|^no|^sorry|hold on|hang on|scratch that|actually"
+        "|complete|completed|full|entire|altogether|in total|final|finally|corrected|correction|updated|revised"
         "|amended|result\\w*|combined|(?:old|past|former|previous) and (?:new|current|present)",
     ),
     (Called.CURRENT, "current|currently|now|as it stands|remaining|remains|at present|at the moment"),

@@ -15,6 +15,7 @@ __all__ = [
     "contains_nearly",
     "contains_phrase",
     "found_words",
+    "is_slip",
     "json_values",
     "normalised",
     "number",
@@ -57,6 +58,9 @@ _POSSESSIVE = re.compile(r"['\u2019]s\b")
 MAX_ACCENTS = 30
 """The longest run of accents that is normalised: no language has longer ones (Unicode's stream-safe text format)."""
 
+SLIPS = 2
+"""How many words of a quotation may have a slip."""
+
 _FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
 
 
@@ -97,11 +101,17 @@ def contains_phrase(text: str, phrase: str) -> bool:
 def contains_nearly(text: str, phrase: str) -> bool:
     """Return whether `phrase` occurs in `text`, with at most one in eight of its words missing, added or changed.
 
-    For quotations. A phrase of fewer than eight words must match exactly. Takes time proportional to the product of both lengths.
+    For quotations. A phrase of fewer than eight words must match exactly. A slip of a letter changes no word. Takes time proportional to
+    the product of both lengths.
     """
     phrase_words, text_words = plain(phrase).split(), plain(text).split()
     allowed = len(phrase_words) // 8
-    if not phrase_words or len(set(phrase_words) - set(text_words)) > allowed:
+    missing = set(phrase_words) - set(text_words)
+    if not phrase_words or len(missing) > allowed + SLIPS:
+        return False
+    meant = {word: other for word in set(text_words) for other in missing if is_slip(word, other)}
+    text_words = [meant.get(word, word) for word in text_words]
+    if len(missing.difference(meant.values())) > allowed:
         return False
     costs = list(range(len(phrase_words) + 1))  # costs[i]: fewest edits for the phrase's first i words to end here (Sellers, 1980)
     for word in text_words:
@@ -111,6 +121,15 @@ def contains_nearly(text: str, phrase: str) -> bool:
         if costs[-1] <= allowed:
             return True
     return False
+
+
+def is_slip(word: str, meant: str, least: int = 5) -> bool:
+    """Return whether a word is another of at least `least` letters, with one letter missing, added, exchanged, or swapped with the next."""
+    if word == meant or min(len(word), len(meant)) < least - 1 or len(meant) < least or word[0] != meant[0]:
+        return word == meant
+    before = next((at for at, (one, other) in enumerate(zip(word, meant, strict=False)) if one != other), min(len(word), len(meant)))
+    word, meant = word[before:], meant[before:]
+    return word[1:] == meant[1:] or word[1:] == meant or word == meant[1:] or (word[1::-1] == meant[:2] and word[2:] == meant[2:])
 
 
 def number(text: str) -> float | None:

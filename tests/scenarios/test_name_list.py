@@ -45,11 +45,13 @@ def graded(reply: str, names: list[str] = NAMES) -> Grade:
         ('["Ada", "Bo", "Cleo", "Dov", "Eve", "F", "G", "H", "I", "J"]', 0.5, "wrong F, G, H, I, J"),
         ('["Ada", "Bo", "Cleo", "Do', 0.6, "missing Dov, Eve"),
         ('["Ada Bo Cleo Dov Eve"]', 0, "wrong Ada Bo Cleo Dov Eve"),
-        ("Ada, Bo, Cleo, Dov and Eve", 0, "no JSON list of names"),
-        ("[]", 0, "no JSON list of names"),
-        ('["", null, 5]', 0, "no JSON list of names"),
-        ("You have not told me any names. [sighs]", 0, "no JSON list of names"),
-        ("", 0, "no JSON list of names"),
+        ("Ada, Bo, Cleo, Dov and Eve", 1, "found 5 of 5"),
+        ("- Ada\n- Bo\n- Cleo\n- Dov\n- Zed", 0.8, "wrong Zed"),
+        ("| # | Name |\n|---|---|\n| 1 | Ada |\n| 2 | Bo |", 0.4, "missing Cleo, Dov, Eve"),
+        ("[]", 0, "lists no names"),
+        ('["", null, 5]', 0, "lists no names"),
+        ("You have not told me any names. [sighs]", 0, "lists no names"),
+        ("", 0, "lists no names"),
     ],
 )
 def test_scores(reply: str, score: float, reason: str) -> None:

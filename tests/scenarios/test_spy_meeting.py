@@ -81,7 +81,7 @@ def test_naming_everything_scores_nothing() -> None:
 
 def test_one_vague_word_for_something_else_costs_nothing_and_many_do() -> None:
     assert grade(EIGHT, "At eight in the evening, at the observatory, with an umbrella.").score == 1
-    assert grade(EIGHT, "Morning, evening or afternoon; 8 pm, at the observatory, with an umbrella.").score == pytest.approx(1 / 3)
+    assert grade(EIGHT, "Morning, evening or afternoon; 8 pm, at the observatory, with an umbrella.").score == pytest.approx(2 / 3)
     assert grade(EIGHT, ", ".join(word for kind in KINDS for entry in POOL[kind] for word in entry["also"])).score == 0
 
 
@@ -111,11 +111,11 @@ def test_three_senders_are_announced_and_each_sends_one_message() -> None:
         (NOON, "It is at an archive or a bookshop, at 12 PM; bring a cello or so.", 3, "names archive, 12 pm and cello"),
         (NOON, "It's at the library in the afternoon. Bring a violinist.", 1, "the reply names library"),
         (NOON, "At noon.", 1, "expected library, noon and violin; the reply names noon"),
-        (NOON, "At the library with a violin, around midnight.", 1, "library and violin; from other messages: midnight"),
+        (NOON, "At the library with a violin, around midnight.", 2, "library and violin; from other messages: midnight"),
         (NOON, "At the library, at sunrise or noon, with a violin.", 2, "noon and violin; from other messages: sunrise"),
-        (NOON, "At the library, at dawn, at sunrise, at daybreak, with a violin.", 1, "violin; from other messages: dawn"),
+        (NOON, "At the library, at dawn, at sunrise, at daybreak, with a violin.", 2, "violin; from other messages: dawn"),
         (NOON, "At the casino, at midnight, with a hammer.", 0, "none of them; from other messages: casino, midnight and hammer"),
-        (NOON, "At the casino or the zoo, at noon.", 0, "names noon; from other messages: zoo and casino"),
+        (NOON, "At the casino or the zoo, at noon.", 1, "names noon; from other messages: zoo and casino"),
         (NOON, "I cannot help with clandestine meetings.", 0, "names none of them"),
         (NOON, "They mention a stair that leans on any wall, in the morning.", 0, "names none of them"),
         (NOON, "", 0, "names none of them"),
@@ -126,7 +126,7 @@ def test_three_senders_are_announced_and_each_sends_one_message() -> None:
         (EIGHT, "At the observatory, at 8:00 p.m., with an umbrella", 3, "names observatory, 8 00 and umbrella"),
         (EIGHT, "Go to the planetarium at eight o'clock (8 am/pm). Take umbrellas.", 3, "names planetarium, eight oclock and umbrella"),
         (EIGHT, "Go to the observatory at 18:00 with an umbrella.", 2, "names observatory and umbrella"),
-        (EIGHT, "Go to the observatory at seven o’clock with an umbrella.", 1, "; from other messages: seven oclock"),
+        (EIGHT, "Go to the observatory at seven o’clock with an umbrella.", 2, "; from other messages: seven oclock"),
         (CHRISTMAS, "The pool, on the 24th of December, a chess board", 3, "names pool, 24 of december and chess"),
         (CHRISTMAS, "Swimming baths; Christmas Eve; chess-board", 3, "names swimming bath, christmas and chess"),
     ],

@@ -84,6 +84,10 @@ class Route:
         """Return whether the text says that the route ends at that place."""
         return self.at.get(place) == len(self.points) - 1
 
+    def misplaces(self, place: str, point: Point) -> bool:
+        """Return whether the text says that a place is on the route, but not at that point."""
+        return place in self.at and not self.points[self.at[place]].near(point)
+
     def passes(self, points: Iterable[Point]) -> bool:
         """Return whether the route passes the points in that order, at its turns or between them."""
         since = 0.0

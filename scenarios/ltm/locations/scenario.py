@@ -31,6 +31,10 @@ _STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 
+SWAPPED = 2
+"""How many places a route must have elsewhere to be another."""
+
+
 @final
 class Locations(Scenario):
     """Each of `places` places is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for.
@@ -85,7 +89,7 @@ class Locations(Scenario):
         return f"From the {asked['first']}, go {way} to the {asked['last']}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Follow the route in the reply: it must end at the last place.
+        """Follow the route in the reply: it must end at the last place, and no two of the places that it names may be elsewhere.
 
         `facts`: "places", the names in order; "legs", the direction and distance of each place but the first from the one
         before; "unit", "km" or "miles", for distances without a unit.
@@ -94,9 +98,12 @@ class Locations(Scenario):
         places, unit = list(facts["places"]), facts["unit"]
         town = list(accumulate((vector(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
         route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
-        right = route is not None and route.end.near(town[-1])
+        astray = [] if route is None else [name for name, at in zip(places, town, strict=True) if route.misplaces(name, at)]
+        right = route is not None and route.end.near(town[-1]) and len(astray) < SWAPPED
         result = f"the reply {trouble}" if route is None else _result(route, town, unit, right)
-        if route is not None and not right:
+        if not right and route is not None and route.end.near(town[-1]):
+            result = f"the reply's route ends there, but has the {astray[0]} and the {astray[1]} elsewhere"
+        elif route is not None and not right:
             whose = [who for who, place, way, km in facts.get("similar", ()) if route.end.near(_elsewhere(facts["legs"], place, way, km))]
             result += f", as if a way in the town of the user's {whose[0]} were in it" if whose else ""
         reason = f"the {places[-1]} is {_offset(town[-1], unit)} of the {places[0]}; {result}"

@@ -9,7 +9,7 @@ from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.splitting import undotted
 
-__all__ = ["laid_out"]
+__all__ = ["laid_out", "unmarked"]
 
 _STRUCK: Final = re.compile(
     r"~~[^~\n]{1,400}~~|(?<!\S)~[^~\s][^~\n]{0,80}~(?!\S)|<(s|del|strike)>[^<\n]{1,400}</\1>|<!--[^>]{0,400}-->|(?:\w\u0336)+",
@@ -49,15 +49,20 @@ PRIME: Final = "\u2032"
 
 def laid_out(text: str) -> str:
     """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
-    text = text.translate(_APOSTROPHES)
-    text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
-    text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
-    text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
-    text = _EMPHASIS.sub("", _FENCE.sub("", text))
+    text = unmarked(text)
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
     text = _AFFIRMED.sub(" ", _ASKED_BACK.sub(r"\1\2 ", text))
     text = _CONTRACTED.sub(_spelt_out, text)
     return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
+
+
+def unmarked(text: str) -> str:
+    """Return a reply without what is struck out or only thought, and without marks of emphasis and code."""
+    text = text.translate(_APOSTROPHES)
+    text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
+    text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
+    text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
+    return _EMPHASIS.sub("", _FENCE.sub("", text))
 
 
 def _spelt_out(match: re.Match[str]) -> str:

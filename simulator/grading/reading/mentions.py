@@ -11,7 +11,7 @@ from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.splitting import COMMA, LINE, NONE, SENTENCE, Clause
 from longspan.simulator.grading.reading.values import Findable, Found
 
-__all__ = ["Mention", "mentions"]
+__all__ = ["Mention", "corrects", "mentions"]
 
 _THE: Final = r"(?:(?:the|your|that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _GONE: Final = re.compile(rf"{LEXICON.pattern('left before').pattern} {_THE}")
@@ -183,7 +183,7 @@ def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]
     if len(found) < 2:
         return found
     last = found[-1].clause
-    at = max((at for at, clause in enumerate(clauses[: last + 1]) if _corrects(clause)), default=0)
+    at = max((at for at, clause in enumerate(clauses[: last + 1]) if corrects(clause)), default=0)
     if any(clause.part < SENTENCE and LEXICON.has("meant", clause.text) for clause in clauses[last + 1 : last + 2]):
         at = last  # "red, I meant"
     after = [mention for mention in found if mention.clause >= at]
@@ -192,7 +192,8 @@ def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]
     return [mention._replace(how=Stance.DENIED) if mention.clause < at else mention for mention in found]
 
 
-def _corrects(clause: Clause) -> bool:
+def corrects(clause: Clause) -> bool:
+    """Return whether a clause takes back what was said before it: "no, wait", "scratch that"."""
     said = clause.text.split()
     taken = _RETRACTS | _PARDONS if NONE < clause.part < SENTENCE else _RETRACTS
     if taken.intersection(said) and _MURMURS.issuperset(said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -11,17 +12,17 @@ from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.layout import PRIME, laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.mentions import Mention, mentions
+from longspan.simulator.grading.reading.mentions import Mention, corrects, mentions
 from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
-from longspan.simulator.grading.reading.subjects import subjects
+from longspan.simulator.grading.reading.subjects import YOU, Whole, subjects, yours
 from longspan.simulator.grading.reading.values import Findable, Values
 from longspan.simulator.grading.reading.weighing import weighed
 
-__all__ = ["YOU", "Reading", "Settled", "parsed", "quoting", "settled_words"]
+__all__ = ["YOU", "Reading", "Settled", "parsed", "quoting", "settled_words", "yours"]
 
 
-YOU: Final = ("you", "your", "yours")
-"""How a reply speaks of whoever asks."""
+_OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")
+"""Matches before somebody else's value that a reply offers as one more answer: "red, perhaps Jocelyn's blue"."""
 MOST: Final = 2
 """Words of a value."""
 QUOTED: Final = 80
@@ -56,15 +57,12 @@ class Reading:
         ("you said red"), and those dated to the past ("earlier you said red"). So a reply that describes a change, lists a history or shows
         a table, and says which value is current, settles on one. Clauses, by their numbers, that the reader does not heed do not count.
         """
-        found = self.mentions(values)
-        if heeds is not None and not self._is_undecided(found):
-            found = [mention for mention in found if heeds(mention.clause)]
-        return self._settled(found, values)
+        return self.of(values, heeds=heeds)
 
     def of(
         self,
         values: Findable,
-        *wholes: tuple[Sequence[str], Sequence[str]],
+        *wholes: Whole,
         spelled: Mapping[str, str] | None = None,
         heeds: Callable[[int], bool] | None = None,
     ) -> Settled:
@@ -75,15 +73,29 @@ class Reading:
         Jocelyn's blue").
         """
         found = self.mentions(values)
-        for own, others in wholes if found and not self._is_undecided(found) else ():
-            mine, names = frozenset(own), (*own, *others)
-            also = {spelling: name for spelling, name in (spelled or {}).items() if name in names}
-            said_of = subjects(self.clauses, found, Values(names, also))
-            kept = zip(found, said_of, strict=True)
-            found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
+        if found and not self._is_undecided(found):
+            found = self._said_of(found, wholes, spelled or {})
         if heeds is not None and not self._is_undecided(found):
             found = [mention for mention in found if heeds(mention.clause)]
         return self._settled(found, values)
+
+    def named(self, values: Findable, *wholes: Whole) -> list[str]:
+        """Return the values that the reply names of a subject and does not deny, each once, in its order: the items of a list in prose."""
+        found = self._said_of(self.mentions(values), wholes, {})
+        return list(dict.fromkeys(mention.value for mention in found if mention.how < Stance.DENIED))
+
+    def _said_of(self, found: Sequence[Mention], wholes: Sequence[Whole], spelled: Mapping[str, str]) -> Sequence[Mention]:
+        for own, others in wholes:
+            mine, names = frozenset(own), (*own, *others)
+            also = {spelling: name for spelling, name in spelled.items() if name in names}
+            kept = zip(found, subjects(self.clauses, found, Values(names, also)), strict=True)
+            found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
+        return found
+
+    def corrected(self) -> str:
+        """Return what the reply says after it corrects itself for the last time; nothing if it does not."""
+        at = max((at for at, clause in enumerate(self.clauses) if corrects(clause)), default=None)
+        return "" if at is None else " ".join(clause.raw for clause in self.clauses[at:])
 
     def attributed(self, group: str) -> frozenset[int]:
         """Return the numbers of the clauses about what others say, by the words of a group, with what such a clause introduces: "according
@@ -97,7 +109,7 @@ class Reading:
 
     def _offers(self, mention: Mention) -> bool:
         clause = self.clauses[mention.clause]
-        return clause.gap.strip(" ,").casefold() == "or" or LEXICON.has("unsure", clause.text[:200])
+        return clause.gap.strip(" ,").casefold() == "or" or bool(_OFFERED.search(clause.text[: mention.start]))
 
     def _is_undecided(self, found: Sequence[Mention]) -> bool:
         """Return whether the reply names several values, and says at last that it cannot tell which is right."""

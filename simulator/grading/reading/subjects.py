@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.reading.mentions import Mention
 from longspan.simulator.grading.reading.splitting import BRACKET, COMMA, NONE, SENTENCE, TURN, Clause
 from longspan.simulator.grading.reading.values import Values
 
-__all__ = ["subjects"]
+__all__ = ["YOU", "Whole", "subjects", "yours"]
+
+Whole = tuple[Sequence[str], Sequence[str]]
+"""Names of a subject, and those of all others."""
+YOU: Final = ("you", "your", "yours")
+"""How a reply speaks of whoever asks."""
+_PEOPLE: Final = (
+    "friend mother mum mom father dad wife husband partner son daughter child kid girlfriend boyfriend twin stepmother stepfather"
+    " roommate teacher coach"
+).split()
+
+
+def yours(people: Iterable[str]) -> Whole:
+    """Return the names of whoever asks, and those of their `people` and of others that most have: "your aunt", "your friend"."""
+    return YOU, [f"your {person}" for person in dict.fromkeys([*people, *_PEOPLE])]
 
 
 @final

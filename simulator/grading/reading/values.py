@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Final, NamedTuple, Protocol, final
 
-from longspan.simulator.grading.matching import SMALL, TENS, plain
+from longspan.simulator.grading.matching import SMALL, TENS, is_slip, plain
 
-__all__ = ["Findable", "Found", "Values", "figures"]
+__all__ = ["Findable", "Found", "Values", "figured", "figures", "says_nearly"]
 
-COMPOUND: Final = 7
+COMPOUND: Final = 6
 """Letters of the shortest word that may be a compound, and so be written apart: "beanbag", "bean bag"."""
 PART: Final = 3
 """Letters of its shortest part."""
@@ -96,12 +97,30 @@ def _apart(form: str) -> str:
 def _word(word: str) -> str:
     if len(word) < COMPOUND or not word.isalpha():
         return re.escape(word)
-    return f"{word[:PART]}{' ?'.join(word[PART:-PART])} ?{word[-PART:]}" if len(word) > 2 * PART else word
+    return f"{word[:PART]}{' ?'.join(word[PART:-PART])} ?{word[-PART:]}"
 
 
 _UNITS: Final = {word: value for value, word in enumerate(SMALL[:10])}
 _BELOW: Final = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
 _LARGE: Final = {"hundred": 100, "thousand": 1000}
+
+
+_NUMERAL: Final = "|".join([*_BELOW, *_LARGE, "oh"])
+_RUN: Final = re.compile(rf"\b(?:{_NUMERAL})(?:[ ,-]{{1,2}}(?:and )?(?:{_NUMERAL}))*\b", re.IGNORECASE)
+
+
+def figured(text: str, values: Iterable[str]) -> str:
+    """Return `text` with those numbers of `values` in figures that have marks or spaces between digits ("4 7 1 1", "47-11") or are spelled
+    out ("four seven one one", "forty-seven eleven"). Takes time linear in the text."""
+    known = frozenset(values)
+    for value in known:
+        text = re.sub(r"(?<!\d)" + r"[ ,.*_-]{0,2}".join(value) + r"(?!\d)", value, text)
+
+    def written(match: re.Match[str]) -> str:
+        number = figures(plain(match[0])).replace(" ", "")
+        return number if number in known else match[0]
+
+    return _RUN.sub(written, text)
 
 
 def figures(text: str) -> str:
@@ -135,3 +154,12 @@ def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
     if value is not None and value >= 20 and (unit := _UNITS.get(" ".join(words[at + 1 : at + 2]), 0)):
         return value + unit, at + 2
     return value, at + 1
+
+
+def says_nearly(text: str, phrase: str) -> bool:
+    """Return whether `text` says a phrase, its compounds together or apart, or each of its words with at most a slip of a letter."""
+    said, meant = plain(text).split(), plain(phrase).split()
+    windows = zip(*(said[at:] for at in range(len(meant))), strict=False)
+    return re.search(rf"\b{' '.join(map(_word, meant))}\b", " ".join(said)) is not None or any(
+        all(map(is_slip, window, meant, repeat(3))) for window in windows
+    )

@@ -1,0 +1,50 @@
+"""Reads the items of lists that are written out: bullets, numbered lines, tables, or one item a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from longspan.simulator.grading.labelled_lists import Called, called
+from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.layout import unmarked
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
+
+__all__ = ["items"]
+
+_MARK: Final = re.compile(r"\s{0,8}(?:[-*\u2022\u2013+]|\(?\d{1,3}[.):]|[^\w\s'\"(\[{|<>]{1,2}(?=\s))\s{1,4}(?=\S)")
+_RULE: Final = re.compile(r"[-:|\s]+")
+_HTML: Final = re.compile(r"</?(?:ul|ol|li)>", re.IGNORECASE)
+BARE: Final = 4
+"""The most words of an item that stands in a line of its own without a mark."""
+
+
+def items(text: str) -> list[Sequence[str]]:
+    """Return the items of the lists in a reply, each as its cells: those of a row of a table, or one. No headings, and no list that its
+    heading calls another one ("Removed:"). Takes time linear in the text and never raises."""
+    found: list[Sequence[str]] = []
+    bare: list[Sequence[str]] = []
+    kept, below = True, False
+    lines = _HTML.sub("\n", unmarked(text)).splitlines()
+    for line, following in pairwise([*lines, ""]):
+        said = line.strip()
+        if not plain(said):
+            below = below and not said
+        elif said.count("|") > 1:
+            if not (_RULE.fullmatch(following.strip()) and "|" in following):
+                found += [[cell.strip() for cell in said.strip("|").split("|")]]
+        elif mark := _MARK.match(line):
+            if kept or not below:
+                found.append([line[mark.end() :].strip()])
+        elif said.endswith(":"):
+            kept, below = not _is_another(said), True
+        else:
+            kept, below = True, False
+            bare += [[said]] if len(said.split()) <= BARE else []
+    return found or (bare if len(bare) > 1 and len(bare) == len([line for line in lines if plain(line)]) else [])
+
+
+def _is_another(heading: str) -> bool:
+    return called(heading) is Called.OTHER or LEXICON.stance(plain(heading)) == Stance.DENIED
