@@ -1,5 +1,5 @@
-"""Signs that an agent is stuck and has not merely forgotten: it repeats itself, carries other tests' formats, or declines whatever it is
-told."""
+"""Signs that an agent is stuck and has not merely forgotten: it repeats itself or the user, carries other tests' formats, or declines
+whatever it is told."""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ MANY: Final = 5
 ALIKE, STRANGE = 1 / 3, 0.1
 """The share of the answers that are alike, and of the answers or replies that are strange otherwise, from which on a sentence says so."""
 
+ECHO, ECHO_WORDS = 200, 8
+"""A reply repeats a message of at least so many words if it has its letters, of a long one those at its beginning."""
+
 BRIEF: Final = 2
 """An answer of at most so many words may just acknowledge something that is told where an answer is awaited."""
 
@@ -72,14 +75,15 @@ class Answer(NamedTuple):
 
 @final
 class Stuck(Measure):
-    """How many answers are alike, how many replies have a format that only another test asked for, and how many decline or refuse."""
+    """How many answers are alike, how many replies repeat the message or have a format that only another test asked for, and how many
+    decline or refuse."""
 
     name = "stuck"
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.expected: list[Answer] = []
-        self.replies = self.told = 0
+        self.replies = self.told = self.echoed = 0
         self.declined: list[str] = []
         self.borrowed: list[set[str]] = []
         self._asked: dict[str, set[str]] = {}
@@ -98,6 +102,7 @@ class Stuck(Measure):
         elif reply.asked and (reply.trace or {}).get("answers") is not False:  # a memory without an answerer says nothing
             text = reply.text[:READ]
             self.replies += 1
+            self.echoed += _echoes(text, message.text)
             if message.kind == "question" and not reply.refused:
                 self.answers.append(Answer(text, "?" in message.text))
             elif message.kind == "line" and "?" not in message.text:
@@ -129,6 +134,7 @@ class Stuck(Measure):
                 most_alike=len(most),
                 example=_excerpt(most[0].text) if most else "",
                 replies=sum(each.replies for each in own),
+                echoed=sum(each.echoed for each in own),
                 borrowed=sum(len(each.borrowed) for each in own),
                 formats=[name for name, _ in formats.most_common(3)],
                 told=sum(each.told for each in own),
@@ -187,6 +193,11 @@ def refuses(answer: str) -> bool:
     return _REFUSAL.search(answer[:READ]) is not None and not abstains(answer)
 
 
+def _echoes(reply: str, message: str) -> bool:
+    """Return whether a reply repeats the message that it replies to."""
+    return len(message.split()) >= ECHO_WORDS and _letters(message)[:ECHO] in _letters(reply)
+
+
 def _wanted(text: str) -> set[str]:
     """Return the formats that a message asks for: labels such as "Order:", JSON, and its keys."""
     wanted = {f"{label}:" for label in _LABEL.findall(text)}
@@ -217,6 +228,8 @@ def _told(manifest: Manifest, result: Result) -> str:
         else:
             often = f"{found.most_alike:,} times “{found.example}”"
             said.append(f"{found.alike:,} of {found.answers:,} answers to questions are nearly the same as others, {often}")
+    if found.echoed >= max(MANY, STRANGE * found.replies):
+        said.append(f"{found.echoed:,} of {found.replies:,} replies repeat the message")
     if found.borrowed >= max(MANY, STRANGE * found.replies):
         formats = listed([one_line(each) for each in found.formats])
         said.append(f"{found.borrowed:,} of {found.replies:,} replies have a format that only another test asked for ({formats})")

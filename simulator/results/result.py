@@ -188,11 +188,12 @@ class CallsOf(_Frozen):
 
 @final
 class StuckResult(_Frozen):
-    """Signs that an agent is stuck. Of its `answers` to questions, `alike` are nearly the same as at least two others, without those that
-    say that something is not known; of the answers that were expected, `expected_alike` are. `most_alike` is the largest group, and
-    `example` the beginning of one of its answers. Of its `replies`, `borrowed` have a format that only another test asked for, `formats`
-    the most frequent ones. Of the messages that only `told` something, `declined` were answered as if something unknown had been asked for,
-    for example by `declining`. `refusing` answers refuse to help, other than by a refusal that the agent reports.
+    """Signs that an agent is stuck. Of its `answers` to questions, `alike` are nearly the same as at least two others, without
+    those that say that something is not known; of the answers that were expected, `expected_alike` are. `most_alike` is the largest
+    group, and `example` the beginning of one of its answers. Of its `replies`, `echoed` repeat the message, and `borrowed` have a
+    format that only another test asked for, `formats` the most frequent ones. Of the messages that only `told` something,
+    `declined` were answered as if something unknown had been asked for, for example by `declining`. `refusing` answers refuse to
+    help, other than by a refusal that the agent reports.
     """
 
     answers: int
@@ -201,6 +202,7 @@ class StuckResult(_Frozen):
     most_alike: int
     example: str
     replies: int
+    echoed: int = 0
     borrowed: int
     formats: list[str] = []
     told: int

@@ -67,6 +67,24 @@ def told(folder: Path, result: Result) -> str:
     return " ".join(notice.text for notice in shown(RunFolder(folder).manifest, result).notices)
 
 
+def echoes(text: str) -> str:
+    return f"Reminder: {text.upper()}" if "?" in text else f"I was told: {text}"
+
+
+def test_a_model_that_repeats_the_message_is_said_to_be_stuck(tmp_path: Path) -> None:
+    folder, result = stuck(echoes, tmp_path, suite="memory@2k")
+    each = found(result)
+    assert each.echoed > each.replies * 0.9, "all but the briefest messages"
+    assert f"{each.echoed} of {each.replies} replies repeat the message. Such an agent is stuck" in told(folder, result)
+
+
+def test_a_reply_that_quotes_a_part_repeats_nothing(tmp_path: Path) -> None:
+    def quotes(text: str) -> str:
+        return f'You said "{" ".join(text.split()[:6])} ...". I see.'
+
+    assert found(stuck(quotes, tmp_path)[1]).echoed == 0
+
+
 def test_a_model_that_repeats_itself_is_said_to_be_stuck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, result = stuck(loops, tmp_path)
     each = found(result)
