@@ -26,6 +26,7 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
 from longspan.simulator.measures.group_tables import grouped_tests, one_line
+from longspan.simulator.measures.leading import leading
 from longspan.simulator.measures.meaning import SPEAKS, Played, meaning_of, silent
 from longspan.simulator.measures.measure import SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
@@ -151,13 +152,16 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     if side.by_recall:
         side = replace(side, agents=_ranked_by_recall(side))
     agents, speaking = side.agents, _speaking(runs)
+    pairs, said = _pairs(side, speaking), compared(side)
+    if not side.by_recall:
+        said = said._replace(verdicts=[*leading(cells, pairs, columns), *said.verdicts])
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),
         agents=list(agents),
         columns=columns,
         cells=cells,
-        pairs=_pairs(side, speaking),
+        pairs=pairs,
         scenarios={column: grouped_tests(tests, agents, by_scenario, column) for column in columns},
         evidence={
             column: {name: Distances.of([each.test for each in group], column.span) for name, group in sorted(by_name.items())}
@@ -166,7 +170,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         },
         side=side,
         speaking=speaking,
-        said=compared(side),
+        said=said,
         matrices=test_matrices(runs, score_bounds if side.answering else partial(recall_bounds, k=side.k)),
         narrow=narrow([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),

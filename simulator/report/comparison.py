@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 from urllib.parse import quote
 
+from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.matrix import Scored
 from longspan.simulator.analysis.stages import Estimate
 from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.measures.memory_losses import LOST_NOTE, OUTCOMES, Answers, Needles, lost_of
 from longspan.simulator.measures.memory_losses import Lost as CellLost
-from longspan.simulator.report.comparison_tables import more_tables, notes, scenario_tables
+from longspan.simulator.report.comparison_tables import more_tables, notes
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
 from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
 from longspan.simulator.report.inline_svg import inline_svg
@@ -54,6 +55,26 @@ class Lost(NamedTuple):
     unit: str
     groups: Groups
     whole: Mapping[str, int]
+
+
+@final
+class GridRow(NamedTuple):
+    """A scenario's tests by agent, None where an agent has not had it, and whether the agents' means differ."""
+
+    name: str
+    cells: list[Group | None]
+    chance: float
+    evidence: str
+    differ: bool
+
+
+@final
+class Grid(NamedTuple):
+    """Scenarios by agents in one column."""
+
+    column: Column
+    agents: list[str]
+    rows: list[GridRow]
 
 
 @final
@@ -125,13 +146,32 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         split=split,
         lost_note=LOST_NOTE,
         notes=notes(comparison, stated=family is not None),
-        scenarios=scenario_tables(comparison),
+        grids=_grids(comparison),
         tables=more_tables(comparison, stated=family is not None),
         figures=figures,
         captions=captions,
         policy=POLICY,
         styles=STYLES,
     )
+
+
+def _grids(comparison: Comparison) -> list[Grid]:
+    """Return a grid of scenarios by agents for each column; none if no agent has a score."""
+    grids = []
+    for column in comparison.columns if comparison.side.answering else []:
+        groups = comparison.scenarios[column]
+        agents = [agent for agent in comparison.side.answering if any(agent in by_agent for by_agent in groups.values())]
+        rows = []
+        for name, by_agent in sorted(groups.items()):
+            cells = [by_agent.get(agent) for agent in agents]
+            found = [cell for cell in cells if cell is not None]
+            if found:
+                differ = len({(f"{cell.low:.0%}", f"{cell.high:.0%}") for cell in found}) > 1 or len(found) < len(cells)
+                distances = comparison.evidence[column].get(name)
+                evidence = distances.in_tokens if distances is not None else "–"
+                rows.append(GridRow(name, cells, max(cell.chance for cell in found), evidence, differ))
+        grids.append(Grid(column, agents, rows))
+    return grids
 
 
 def _recalled(comparison: Comparison) -> Mapping[tuple[str, Column], Estimate]:

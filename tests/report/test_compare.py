@@ -172,14 +172,35 @@ def test_the_matrix_links_each_test_to_the_agents_reports_and_side_by_side(tmp_p
     assert [(str(matrix.column), matrix.seed, matrix.note) for matrix in comparison.matrices] == [("2k", 2, ""), ("2k", 10, "")]
     links = links_from(tmp_path)
     (tmp_path / "page.html").write_text(as_html(comparison, links), "utf-8")
-    first, second = Page(tmp_path / "page.html").root.all("table", class_="matrix")
+    _grid, first, second = Page(tmp_path / "page.html").root.all("table", class_="matrix")
     assert [row.all("th")[0].text for row in first.all("tr")[:4]] == ["Test", "colours-1", "colours-2", "colours-3"]
-    assert [cell.words for cell in first.all("tr")[1].all("td")] == ["1.00", "1.00"]
+    assert [cell.words for cell in first.all("tr")[1].all("td")] == ["100%", "100%"]
     assert first.all("a")[0].attributes["href"] == "runs/one%252/report.html#test-colours-1"
     assert (len(first.all("a")), second.all("a")) == (11, [])
     beside = Links(report=links.report, side_by_side=lambda one, other, test: f"/{one.name}+{other.name}+{test}", home="/")
     (tmp_path / "page.html").write_text(as_html(comparison, beside), "utf-8")
-    assert Page(tmp_path / "page.html").root.all("table", class_="matrix")[0].all("a")[0].attributes["href"] == "/one%2+two%2+colours-1"
+    assert Page(tmp_path / "page.html").root.all("table", class_="matrix")[1].all("a")[0].attributes["href"] == "/one%2+two%2+colours-1"
+
+
+def test_the_page_says_first_who_leads_and_a_grid_of_scenarios_shows_what_differs(visit: Open, tmp_path: Path) -> None:
+    for seed in range(8):
+        made_run(tmp_path / "runs", "oracle", lambda scenario, number: 1.0, seed=seed, scenarios=("colours", "jokes"))
+        made_run(tmp_path / "runs", "good", lambda scenario, number: 1.0, seed=seed, scenarios=("colours", "jokes"))
+        made_run(tmp_path / "runs", "bad", lambda scenario, number: float(scenario == "jokes"), seed=seed, scenarios=("colours", "jokes"))
+    comparison = load_comparison([tmp_path / "runs"])
+    (tmp_path / "page.html").write_text(as_html(comparison), "utf-8")
+    seen = visit(tmp_path / "page.html")
+    said = seen.page.locator("p.verdict").first
+    expect(said).to_have_text(re.compile(r"^good is better than bad at 2k: 100% against 50% of full marks \(p = 0\.0"))
+    rows = seen.page.locator(".grid tbody tr")
+    assert [text.split()[:4] for text in rows.all_inner_texts()] == [["colours", "100%", "100%", "0%"], ["jokes", "100%", "100%", "100%"]]
+    seen.page.get_by_label("only what differs").check()
+    expect(rows.first).to_be_visible()
+    expect(rows.last).to_be_hidden()
+    shown = seen.page.locator(".matrix tbody tr:visible").all_inner_texts()
+    assert shown
+    assert all(text.startswith("colours") for text in shown)
+    assert seen.faults() == []
 
 
 def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_path: Path) -> None:

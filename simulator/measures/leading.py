@@ -1,0 +1,48 @@
+"""Which agent leads in a comparison, and whether that is shown, in one sentence for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from longspan.simulator.analysis.pairs import Pair
+from longspan.simulator.base.document import Sentence
+from longspan.simulator.measures.cells import Cell
+from longspan.simulator.measures.experiments import p_told
+from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.results.graded_runs import Column
+
+__all__ = ["leading"]
+
+ALPHA: Final = 0.05
+
+IDEAL: Final = "oracle"
+"""The agent that is handed the answers: it leads nobody."""
+
+
+def leading(cells: Mapping[tuple[str, Column], Cell], pairs: Sequence[Pair], columns: Sequence[Column]) -> Iterator[Sentence]:
+    """Yield a sentence for each column where several agents were played."""
+    for column in columns:
+        found = {agent: cell for (agent, place), cell in cells.items() if place == column and agent.partition(" ")[0] != IDEAL}
+        ranked = sorted(found, key=lambda agent: (-found[agent].share[0], agent))
+        if len(ranked) > 1:
+            yield Sentence(_of(column, ranked[0], ranked[1], found, [pair for pair in pairs if pair.column == column]))
+
+
+def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pairs: Sequence[Pair]) -> str:
+    shares = f"{_share(found[first])} against {_share(found[second])}"
+    one, other = one_line(first), one_line(second)
+    pair = next((pair for pair in pairs if {pair.better, pair.other} == {first, second}), None)
+    if pair is None:
+        return f"{one} leads{column.at}, before {other}: {shares} of full marks. They share no test that would tell whether it is better."
+    told = f"p {p_told(pair.corrected)} over {pair.conversations:,} conversation{'s' * (pair.conversations > 1)}"
+    if pair.corrected < ALPHA and pair.better == first:
+        return f"{one} is better than {other}{column.at}: {shares} of full marks ({told})."
+    if found[first].share == found[second].share:
+        return f"{one} and {other} are level{column.at}: {shares} of full marks."
+    return f"{one} leads{column.at}, before {other}, but is not shown to be better: {shares} of full marks ({told})."
+
+
+def _share(cell: Cell) -> str:
+    low, high = (f"{bound:.0%}" for bound in cell.share)
+    return low if low == high else f"{low} to {high}"
