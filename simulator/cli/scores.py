@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
+from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from rich.box import SIMPLE
@@ -17,6 +18,7 @@ from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base import tables
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
 from longspan.simulator.base.terminal import as_line, complain, typed
@@ -25,7 +27,7 @@ from longspan.simulator.cli.printed_tables import cut, print_table
 from longspan.simulator.measures import listed, shown
 from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.report.summary import score_interval
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.running.runner import Outcome
 from longspan.simulator.subject.agent_log import telling
@@ -34,6 +36,9 @@ from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import is_trusted
 
 __all__ = ["FAILED", "print_opening", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
+
+MOST_LINES: Final = 6
+"""The most runs that have a line each."""
 
 FAILED: Final = 5
 """The number of failed tests that are printed by default."""
@@ -87,7 +92,8 @@ def print_outcome(outcome: Outcome, console: Console | None = None, failed: int 
 
 
 def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], console: Console | None = None) -> None:
-    """Print a line for each of several runs, reasons for interruptions, and commands to compare and show the runs.
+    """Print a line for each of several runs, or a table of agents by spans if they are many; then reasons for interruptions, and commands
+    to compare and show the runs.
 
     `compared`: the folders to compare, runs or folders of runs.
     """
@@ -115,16 +121,38 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     print_opening(listed(list(_graded(finished))), console)
+    if len(rows) > MOST_LINES:
+        print_table(console, _by_agent(finished))
+        lines = []
     for number, line in enumerate(lines):  # the run comes last, so that its name is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
-    if any(found is not None and found.by == "tests" for found in intervals):
+    if lines and any(found is not None and found.by == "tests" for found in intervals):
         console.print(ONE_CONVERSATION, style="dim")
     for outcome in outcomes:
         _print_interruption(outcome, console)
     if rows:
-        console.say(f"compare {typed('longspan', 'compare', *compared)}")
+        together = compared if len(compared) <= MOST_LINES else list(dict.fromkeys(path.parent for path in compared))
+        console.say(f"compare {typed('longspan', 'compare', *together)}")
         console.say(f"show    {typed('longspan', 'show', next(outcome.folder for outcome in outcomes if outcome.result is not None))}")
+
+
+def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
+    """Return the mean share of full marks, or of the evidence found, by agent and span, best agents first."""
+    shares: dict[str, dict[Column, list[float]]] = {}
+    for outcome, result in finished:
+        manifest = RunFolder(outcome.folder).manifest
+        share = result.searched.share if result.searched is not None else result.score_bounds[0] / (result.max_score or 1)
+        shares.setdefault(as_line(manifest.labelled), {}).setdefault(Column.of(manifest), []).append(share)
+    columns = sorted({column for by_column in shares.values() for column in by_column})
+
+    def cell(found: Sequence[float]) -> str:
+        return f"{fmean(found):.0%}{f' ({len(found)})' if len(found) > 1 else ''}" if found else ""
+
+    best = sorted(shares, key=lambda agent: (-fmean(fmean(found) for found in shares[agent].values()), agent))
+    rows = [[agent, *(cell(shares[agent].get(column, [])) for column in columns)] for agent in best]
+    note = "Mean shares of full marks, and in brackets of how many runs; of a run without a score, the least that is possible."
+    return tables.Table(title=f"{len(finished):,} runs", columns=["agent", *map(str, columns)], rows=rows, note=note)
 
 
 def print_opening(said: Document, console: Console) -> int:

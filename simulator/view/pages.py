@@ -61,6 +61,9 @@ HEARTBEAT: Final = 15.0
 SEND_TIMEOUT: Final = 60.0
 """How many seconds a client may take to read an event."""
 
+KEPT_REPORTS: Final = 8
+"""The number of rendered reports that are kept, until something in their runs' folders changes."""
+
 REPORT_LIMITER: Final = trio.CapacityLimiter(2)
 """Limits how many reports are rendered at once."""
 
@@ -76,6 +79,7 @@ class Pages:
         self._runs = runs
         self._live_runs = live_runs
         self._annotation = AnnotationPages(runs)
+        self._reports: dict[str, tuple[object, bytes]] = {}
 
     def app(self) -> Starlette:
         routes = [
@@ -130,9 +134,15 @@ class Pages:
 
     async def report(self, request: Request) -> Response:
         """Return a run's report, rendered from its journals and results, because its report.html is untrusted."""
-        graded = self._runs.graded(_name(request))
-        render = partial(_render_report, graded.folder, graded.result, typed(self._runs.root / _name(request)))
-        rendered = await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
+        name = _name(request)
+        state = self._runs.state(name)
+        if self._reports.get(name, (None,))[0] != state:
+            graded = self._runs.graded(name)
+            render = partial(_render_report, graded.folder, graded.result, typed(self._runs.root / name))
+            self._reports[name] = state, await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
+            while len(self._reports) > KEPT_REPORTS:
+                del self._reports[next(iter(self._reports))]
+        rendered = self._reports[name][1]
         return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + NO_FRAMES})
 
     async def live(self, request: Request) -> Response:

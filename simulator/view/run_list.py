@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
@@ -116,6 +117,17 @@ class RunList:
         """Return a run with its results. Raises MissingError and InputError like `run`, and InputError if it has no results."""
         (graded,), _ = load([self.run(name).path])
         return graded
+
+    def state(self, name: str) -> object:
+        """Return what tells whether anything that a run's report shows has changed: the checksum of its results, and the times and sizes of
+        its other files. Raises like `run`."""
+        run = self.run(name)
+        files = sorted([*run.path.iterdir(), *map(run.journal, run.manifest.played), *map(run.prompts, run.manifest.played)])
+        others = [
+            (path.name, status.st_mtime_ns, status.st_size) for path in files if path.name != "report.html" and (status := _status(path))
+        ]
+        result = run.path / "result.json"
+        return sha256(result.read_bytes()).hexdigest() if result.is_file() else "", tuple(others)
 
     def _entry(self, name: str, sweeping: bool) -> ListedRun:
         try:

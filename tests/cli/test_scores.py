@@ -187,3 +187,15 @@ def test_what_a_memory_found_is_shown_with_the_place_of_the_evidence(
                 assert re.search(rf" \*{pair['rank']} {re.escape(found[pair['rank']]['text'][:30])}", shown), "however far down"
             instead = " ".join(found[1]["text"].split())
             assert f" 1 {instead[:30]}" in shown
+
+
+def test_many_runs_end_in_a_table_of_agents_by_spans(tmp_path: Path) -> None:
+    outcomes = [played(tmp_path, agent, span=span, seed=seed) for agent in ("one", "two") for span in (2_000, 8_000) for seed in (0, 1)]
+    outcomes.append(played(tmp_path, "three"))
+    on, file = console(100)
+    print_outcomes(outcomes, [outcome.folder for outcome in outcomes], on)
+    said = file.getvalue()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines() if line.startswith("│")]
+    assert rows == [["one", "50% (2)", "50% (2)"], ["three", "50%", ""], ["two", "50% (2)", "50% (2)"]]
+    assert f"compare longspan compare {tmp_path}" in said
+    assert all(outcome.folder.name not in line for outcome in outcomes[1:] for line in said.splitlines())

@@ -317,6 +317,8 @@ def test_replies_are_shown_as_rendered_markdown_on_request(visit: Open, woven: P
     failures(seen.page)
     seen.page.locator("#test-colours-1 .grounds").click()
     expect(seen.page.locator("#test-colours-1 dd.reply strong").first).to_have_text("hard")
+    widths = seen.page.locator("#test-colours-1 dd.reply th").evaluate_all("cells => cells.map((cell) => cell.offsetWidth)")
+    assert widths[0] < 60, "what the page says of its own tables does not reach into a reply"
     seen.page.locator("#tests-tools").get_by_label("Markdown").uncheck()
     assert seen.page.locator("#test-colours-1 dd.reply").inner_text() == MARKDOWN
 

@@ -18,6 +18,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import write_report
 from longspan.simulator.view.guard import HEADERS
+from longspan.simulator.view.run_list import RunList
 from tests.sealing import change_json
 from tests.view.conftest import ORACLE, SILENT
 from tests.view.serving import Server, serving
@@ -201,6 +202,17 @@ def test_a_report_equals_the_written_one(server: Server, made: Path) -> None:
     added = [b'<a href="/">All runs</a>', f' data-run="{typed(made / ORACLE)}"'.encode()]
     assert [answer.body.count(each) for each in added] == [1, 1]
     assert answer.body.replace(added[0], b"").replace(added[1], b"") == write_report(run, grade_run(run)).read_bytes()
+
+
+def test_a_report_is_made_once_until_something_that_it_shows_changes(made: Path, tmp_path: Path) -> None:
+    runs = RunList(tmp_path)
+    run = RunFolder(Path(shutil.copytree(made / ORACLE, tmp_path / ORACLE)))
+    state = runs.state(ORACLE)
+    write_report(run, grade_run(run))
+    assert runs.state(ORACLE) == state, "a report that is written changes nothing"
+    path = run.journal("main")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert runs.state(ORACLE) != state
 
 
 @pytest.fixture(scope="module")
