@@ -70,6 +70,9 @@ DIFFICULT: Final = {
 UNSTORED: Final = _Fact("The usher keeps a ledger of umbrellas.", "umbrellas")
 """What is told while the memory's model fails."""
 
+PAID: Final = _Fact("The librarian has lost a monocle.", "monocle")
+"""What is told to see what that costs."""
+
 FEW: Final = 2
 """How many memories are asked for to see whether no more are returned."""
 
@@ -109,6 +112,7 @@ class Conformance:
             Check("searching", self._searching),
             Check("copy", self._copy),
             Check("rewind", self._rewind),
+            Check("cost", self._cost),
             Check("errors in add", self._errors),
             Check("forget", self._forget),
             Check("two runs", self._two_runs),
@@ -151,7 +155,8 @@ class Conformance:
         self._other = self._other or await self._new()
         return self._other
 
-    async def _tell(self, memory: Memory, *facts: _Fact) -> None:
+    async def _tell(self, memory: Memory, *facts: _Fact) -> int:
+        """Tell facts, and return the tokens that this took, as the memory says."""
         turns = self._turns[id(memory)]
         for fact in facts:
             number = len(turns) + 1
@@ -160,7 +165,9 @@ class Conformance:
         added = turns[-len(facts) :]
         await memory.add(added, added[-1].sent_at)
         await memory.settle()
-        self._pending.spend(memory.used())
+        used = memory.used()
+        self._pending.spend(used)
+        return sum(each.input_tokens + each.output_tokens for each in used.usage.values())
 
     async def _search(self, memory: Memory, query: str, k: int = MANY) -> Sequence[MemoryItem]:
         turns = self._turns[id(memory)]
@@ -319,6 +326,17 @@ class Conformance:
         if before != after:
             return Finding(name, "bad", "loaded again, it finds something else than when it was saved")
         return Finding(name, "good", "loaded again, it finds what it found before, and nothing that was told since")
+
+    async def _cost(self) -> Finding | None:
+        memory = await self._first()
+        if memory.lender is None:
+            return None
+        before = memory.lender.tokens
+        told = await self._tell(memory, PAID)
+        took = memory.lender.tokens - before
+        if told != took:
+            return Finding("cost", "bad", f"it says that adding a turn took {told:,} tokens of what is lent to it, and it took {took:,}")
+        return Finding("cost", "good", f"it tells what it took of the model and the embedder lent to it; tokens for a turn: {took:,}")
 
     async def _errors(self) -> Finding:
         name = "errors in add"

@@ -45,7 +45,7 @@ class LentModels:
     def __init__(self, core: Core | None, embedder: Embedder) -> None:
         self._core, self._embedder = core, embedder
         self._used: dict[str, list[Usage]] = {}
-        self.asked = 0
+        self.asked = self.tokens = 0
         self._broken = False
         self._lock = Lock()
         self._ready, self._over = Event(), Event()
@@ -106,6 +106,7 @@ class LentModels:
     def _count(self, role: str, usage: Usage) -> None:
         with self._lock:
             self._used.setdefault(role, []).append(usage)
+            self.tokens += usage.input_tokens + usage.output_tokens
 
     # Requests.
 

@@ -55,6 +55,11 @@ class Lender(Protocol):
         """How often it was asked for something."""
         ...
 
+    @property
+    def tokens(self) -> int:
+        """How many tokens that cost something have been read and written so far."""
+        ...
+
     def broken(self) -> AbstractContextManager[None]:
         """Fail whatever is asked for meanwhile."""
         ...

@@ -16,8 +16,8 @@ from longspan.agents.memory.bm25 import Bm25
 from longspan.agents.memory.conformance import Conformance
 from longspan.agents.memory.held import Held
 from longspan.agents.memory.lent import LentModels
-from longspan.agents.memory.ltm.embedders import HashEmbedder
-from longspan.agents.memory.memory import MemoryItem
+from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder
+from longspan.agents.memory.memory import MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.bridge import Models
 from longspan.simulator.archive.run_folder import RunFolder
@@ -89,13 +89,25 @@ def test_each_fault_is_caught_by_the_check_that_names_it(memory: str, name: str,
     assert part in findings[name].what
 
 
+class Priced:
+    """An embedder that costs a token for each text."""
+
+    name = model = "openai/priced"
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        return (await HashEmbedder().embed(texts))._replace(tokens=len(texts))
+
+
 class Careless(Held):
-    """Keeps turns whether or not they could be embedded, in an index that nobody misses."""
+    """Keeps turns whether or not they could be embedded, in an index that nobody misses, and never says what that took."""
 
     def __init__(self, careless: bool) -> None:
         super().__init__()
-        self.lender: LentModels = LentModels(None, HashEmbedder())
+        self.lender: LentModels = LentModels(None, Priced())
         self.memory, self.careless = Bm25(), careless
+
+    def used(self) -> Used:
+        return Used() if self.careless else self.lender.take()
 
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
         try:
@@ -109,13 +121,21 @@ class Careless(Held):
         self.lender.close()
 
 
-@pytest.mark.parametrize(("careless", "verdict", "part"), [(True, "bad", "it asked failed"), (False, "good", "that fails is an error")])
-def test_a_model_that_fails_in_add_has_to_be_an_error(careless: bool, verdict: str, part: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "careless", "verdict", "part"),
+    [
+        ("errors in add", True, "bad", "it asked failed"),
+        ("errors in add", False, "good", "that fails is an error"),
+        ("cost", True, "bad", "took 0 tokens of what is lent to it, and it took 1"),
+        ("cost", False, "good", "tokens for a turn: 1"),
+    ],
+)
+def test_what_is_lent_has_to_be_paid_for_and_to_be_missed(name: str, careless: bool, verdict: str, part: str) -> None:
     async def finding() -> Finding:
         checks = Conformance(lambda: Careless(careless), at_door=True)
         try:
             found = [await check.find() for check in checks.checks]
-            return next(each for each in found if each is not None and each.check == "errors in add")
+            return next(each for each in found if each is not None and each.check == name)
         finally:
             await checks.close()
 
