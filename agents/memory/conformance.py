@@ -198,7 +198,7 @@ class Conformance:
         if not missing:
             return Finding(name, "good", f"each of {len(FACTS)} facts is found in the words in which it was told")
         if len(missing) == len(FACTS):
-            remedy = "has `add` failed without an error, or is another store searched?"
+            remedy = "has `add` failed without an error, is another store searched, or is it written later, and `settle` does not wait?"
             return Finding(name, "bad", f"none of {len(FACTS)} facts is found in the words in which it was told: {remedy}")
         what = f"{len(missing)} of {len(FACTS)} facts are not found in the words in which they were told, such as {missing[0].text!r}"
         return Finding(name, "note", what)
