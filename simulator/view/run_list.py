@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
 from longspan.simulator.analysis.matrix import natural
-from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
+from longspan.simulator.archive.run_folder import MANIFEST, MAX_BYTES, RESULT, RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError
-from longspan.simulator.files.folders import check_file
+from longspan.simulator.files.folders import check_file, read_file
 from longspan.simulator.files.locks import is_locked
 from longspan.simulator.files.packed import open_journal
 from longspan.simulator.results.graded_runs import Graded, load
@@ -126,8 +126,8 @@ class RunList:
         others = [
             (path.name, status.st_mtime_ns, status.st_size) for path in files if path.name != "report.html" and (status := _status(path))
         ]
-        result = run.path / "result.json"
-        return sha256(result.read_bytes()).hexdigest() if result.is_file() else "", tuple(others)
+        result = run.path / RESULT
+        return sha256(read_file(result, MAX_BYTES)).hexdigest() if result.is_file() else "", tuple(others)
 
     def _entry(self, name: str, sweeping: bool) -> ListedRun:
         try:
