@@ -20,7 +20,7 @@ from longspan.simulator.base.tables import small
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.report.excerpts import Excerpt, embedded, script_json, script_list
 
-__all__ = ["ASSETS", "asset", "environment", "policy"]
+__all__ = ["ASSETS", "anchor", "asset", "environment", "policy"]
 
 ASSETS: Final = Path(__file__).parent / "assets"
 
@@ -69,7 +69,7 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "share": lambda value: f"{100 * min(1.0, max(0.0, value)):.2f}%",
         "dollars": _dollars,
         "duration": _duration,
-        "anchor": lambda name: re.sub(r"[^A-Za-z0-9_.-]", "-", name),
+        "anchor": anchor,
         "pieces": partial(re.split, SEPARATORS),
         "excerpt": Excerpt.of,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2, default=str),  # parameters may be paths
@@ -79,6 +79,11 @@ def environment(folder: Path = TEMPLATES) -> Environment:
         "planted": planted_text,
     }
     return env
+
+
+def anchor(name: str) -> str:
+    """Return a name as part of an element's id."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)
 
 
 def _signed(value: float) -> str:

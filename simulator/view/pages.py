@@ -24,8 +24,9 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError, one_line
 from longspan.simulator.base.terminal import typed, visible
 from longspan.simulator.report import POLICY, report_of
-from longspan.simulator.report.page import ASSETS
-from longspan.simulator.report.side_by_side import SideBySide, side_by_side
+from longspan.simulator.report.page import ASSETS, anchor
+from longspan.simulator.report.side_by_side import Side, SideBySide, side_by_side
+from longspan.simulator.report.story import Story
 from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.suite.manifest import Manifest
@@ -48,6 +49,7 @@ FILES: Final = {
     "view.css": (VIEW_ASSETS / "view.css", "text/css"),
     "list.js": (VIEW_ASSETS / "list.js", "text/javascript"),
     "copy.js": (VIEW_ASSETS / "copy.js", "text/javascript"),
+    "beside.js": (VIEW_ASSETS / "beside.js", "text/javascript"),
     "live.js": (VIEW_ASSETS / "live.js", "text/javascript"),
 }
 """All static files, with their media types."""
@@ -181,11 +183,15 @@ class Pages:
             if entry.manifest is not None and entry.max_score and _same_tests(entry.manifest, one.manifest)
         ]
         results = [side.test.result for side in found.sides]
+        lanes = [_linked(side) for side in found.sides if side.lane is not None]
+        tokens = max([lane["tokens"] for lane in lanes], default=1)
         return page(
             "side_by_side.html.j2",
             id=results[0].id,
             sides=found.sides,
             exchanges=found.exchanges,
+            stories=[Story.of(side.test).sentence for side in found.sides],
+            panel={"conversation": results[0].conversation or "", "tokens": tokens, "lanes": lanes},
             grades=[grade_of(result.score, result.chance) for result in results],
             tests=[test.id for test in one.result.tests],
             choices=choices,
@@ -274,6 +280,13 @@ def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
     """Return a test side by side. Raises InputError if it cannot be shown: the files are untrusted."""
     with _untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
         return side_by_side(one, other, test)
+
+
+def _linked(side: Side) -> dict[str, Any]:
+    """Return the lane of a side as JSON, with the agent's name and the address of the lane in its report."""
+    lane = side.lane.data() if side.lane is not None else {}
+    address = f"/runs/{quote(side.run.name, safe='')}/report#lane-{anchor(side.test.result.id)}"
+    return lane | {"id": visible(side.run.manifest.labelled), "address": address}
 
 
 def _planned(manifest: Manifest) -> dict[str, Any]:

@@ -126,9 +126,11 @@ def test_a_test_of_two_runs_is_shown_side_by_side(visit: Open, server: Server) -
     page = seen.page
     page.get_by_role("link", name="colours-1", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("colours-1 side by side")
-    expect(page.locator(".score")).to_have_text(["● 1.00", "○ 0.00"])
+    expect(page.locator(".score")).to_have_text(["● 100%", "○ 0%"])
     expect(page.locator("#parting .label").first).to_have_text("question")
     expect(page.locator("#parting .side").nth(1)).to_contain_text("OK.")
+    expect(page.locator(".lane")).to_have_count(2)
+    assert page.locator(".lane .arc").count() >= 2
     page.get_by_role("link", name="They part at turn").press("Enter")
     expect(page.locator("#parting")).to_be_in_viewport()
     assert seen.faults() == []
