@@ -19,6 +19,7 @@ from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.archive.turns_shown import past_turns
 from longspan.simulator.base.errors import AgentError, InputError, LongspanError, StoppedError
+from longspan.simulator.base.keys import redacted
 from longspan.simulator.base.terminal import complain, typed
 from longspan.simulator.contract.agent import Agent, IdealReplyAgent, NoAgent, close, has_snapshots, observes, start
 from longspan.simulator.contract.findings import Examination
@@ -410,8 +411,8 @@ class _Player:
             finding = await check.find() if check.at_door else None
             if finding is not None and finding.verdict == "bad":
                 raise InputError(
-                    f"agent {spec}: {check.name}: {finding.what}; `longspan check` tells more, and unchecked=true plays it as it is, which "
-                    "the result then says"
+                    f"agent {spec}: {check.name}: {redacted(finding.what)}; `longspan check` tells more, and unchecked=true plays it as it "
+                    "is, which the result then says"
                 )
         took = checks.took()
         self._ledger.count(used_by(took), stated_by(took))

@@ -284,9 +284,9 @@ def test_a_planted_key_is_in_no_file_and_no_output(fails: bool, tmp_path: Path) 
             "python:rogue:Typed",
             f"python:rogue:Agent?interpreter={sys.executable}",
             "runnable:rogue:runnable",
-            f"memory/{service.address}?answerer=words",
-            "memory/python:rogue:Memory?answerer=words",
-            f"memory/python:rogue:Memory?answerer=words&interpreter={sys.executable}",
+            f"memory/{service.address}?answerer=words&unchecked=true",
+            "memory/python:rogue:Memory?answerer=words&unchecked=true",
+            f"memory/python:rogue:Memory?answerer=words&interpreter={sys.executable}&unchecked=true",
             f"mcp:{sys.executable} rogue.py tools?model=openai/some-model&{model}",
             f"openai/some-model?{model}",
         ]

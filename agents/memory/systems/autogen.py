@@ -19,9 +19,10 @@ class Adapter:
         self.memory: Any = ListMemory()
         self.content: Any = lambda text, told: MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=told)
 
-    async def add(self, turns: Any, at: datetime) -> None:
+    async def add(self, turns: Any, at: datetime) -> list[dict[str, Any]]:
         for turn in turns:
             await self.memory.add(self.content(turn.document, {"turn": turn.turn_id, "at": turn.sent_at.isoformat()}))
+        return [{"id": turn.turn_id, "text": turn.document, "turns": [turn.turn_id]} for turn in turns]
 
     async def search(self, query: str, k: int, at: datetime) -> list[dict[str, Any]]:
         found = (await self.memory.query(query)).results

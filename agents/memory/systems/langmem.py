@@ -32,17 +32,17 @@ class Adapter:
             model = ChatOpenAI(model=models.name, base_url=models.url, api_key=models.key, max_retries=0)
             self.manager = create_memory_store_manager(model, namespace=HERE, store=self.store)
 
-    def add(self, turns: Any, at: datetime) -> None:
+    def add(self, turns: Any, at: datetime) -> list[dict[str, Any]] | None:
         if not self.infer:
-            for turn in turns:
-                self.manage.invoke({"content": turn.document, "action": "create"})
-            return
+            told = [(turn, self.manage.invoke({"content": turn.document, "action": "create"})) for turn in turns]
+            return [{"id": said.split()[-1], "text": turn.document, "turns": [turn.turn_id]} for turn, said in told]
         said = []
         for turn in turns:
             said.append({"role": "user", "content": f"[{turn.sent_at:%Y-%m-%d %H:%M}] {turn.text}"})
             if turn.reply:
                 said.append({"role": "assistant", "content": turn.reply})
         self.manager.invoke({"messages": said}, config={"configurable": {"langgraph_user_id": "user"}})
+        return None
 
     def search(self, query: str, k: int, at: datetime) -> list[dict[str, Any]]:
         found = json.loads(self.find.invoke({"query": query, "limit": k}))

@@ -46,7 +46,7 @@ class Adapter:
             }
         )
 
-    def add(self, turns: Any, at: datetime) -> list[dict[str, Any]] | None:
+    def add(self, turns: Any, at: datetime) -> list[dict[str, Any]]:
         if self.infer:
             said = []
             for turn in turns:
@@ -55,10 +55,12 @@ class Adapter:
                     said.append({"role": "assistant", "content": turn.reply})
             made = self.memory.add(said, user_id=USER)["results"]
             return [{"id": each["id"], "text": each["memory"], "derived": True} for each in made if each.get("event") != "DELETE"]
+        kept = []
         for turn in turns:
             told = {"turn": turn.turn_id, "said": turn.sent_at.isoformat()}
-            self.memory.add([{"role": "user", "content": turn.document}], user_id=USER, infer=False, metadata=told)
-        return None
+            (each,) = self.memory.add([{"role": "user", "content": turn.document}], user_id=USER, infer=False, metadata=told)["results"]
+            kept.append({"id": each["id"], "text": each["memory"], "turns": [turn.turn_id]})
+        return kept
 
     def search(self, query: str, k: int, at: datetime) -> list[dict[str, Any]]:
         found = self.memory.search(query, filters={"user_id": USER}, top_k=k, threshold=0.0)["results"]

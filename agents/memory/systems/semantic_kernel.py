@@ -29,9 +29,10 @@ class Adapter:
         self.memory: Any = SemanticTextMemory(VolatileMemoryStore(), Lent(ai_model_id=models.name))
         self.told: list[list[str]] = []
 
-    async def add(self, turns: Any, at: datetime) -> None:
+    async def add(self, turns: Any, at: datetime) -> list[dict[str, Any]]:
         for turn in turns:
             await self.put(turn.turn_id, turn.document, turn.sent_at.isoformat())
+        return [{"id": turn.turn_id, "text": turn.document, "turns": [turn.turn_id]} for turn in turns]
 
     async def put(self, turn: str, text: str, said: str) -> None:
         await self.memory.save_information(HERE, text=text, id=turn, additional_metadata=said)

@@ -27,13 +27,14 @@ class Adapter:
         self.rows: Any = Embeddings(**self.settings)
         self.added = 0
 
-    def add(self, turns: Any, at: datetime) -> None:
+    def add(self, turns: Any, at: datetime) -> list[dict[str, Any]]:
         rows = [
             (self.added + number, {"text": turn.document, "turn": turn.turn_id, "said": turn.sent_at.isoformat()}, None)
             for number, turn in enumerate(turns)
         ]
         self.rows.upsert(rows)
         self.added += len(rows)
+        return [{"id": turn.turn_id, "text": turn.document, "turns": [turn.turn_id]} for turn in turns]
 
     def search(self, query: str, k: int, at: datetime) -> list[dict[str, Any]]:
         if not self.added:
