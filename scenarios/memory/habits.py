@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import found_words
-from longspan.simulator.grading.reading.reading import settled_words
+from longspan.simulator.grading.reading import values as readings
+from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
+from longspan.simulator.grading.reading.subjects import Whole
 
 __all__ = ["HABITS", "Asked", "Habit"]
 
@@ -86,7 +88,7 @@ class Dish(Habit):
         return f"{choice}."
 
     def settled(self, reply: str, values: Values) -> list[str]:
-        return _chosen(reply, _options(values["menu"]))
+        return _chosen(reply, _options(values["menu"]), _whose(values))
 
 
 @final
@@ -120,7 +122,7 @@ class Seat(Habit):
         seats = _options(values["seats"])
         apart = "|".join(rf"{seat[:-1]}[ \u00a0-]{seat[-1]}" for seat in seats)
         joined = re.sub(rf"(?<!\d)(?:{apart})\b", lambda seat: seat[0][:-2] + seat[0][-1], reply)
-        return _chosen(joined, seats)
+        return _chosen(joined, seats, _whose(values))
 
 
 @final
@@ -302,11 +304,17 @@ _HAS: Final = r"(?:also |still )?(?:has|contains|includes|comes with)"
 _HAVE: Final = r"(?:all |both |each )?(?:also |still )?(?:have|contain|include|come with)"
 
 
-def _chosen(reply: str, options: Mapping[str, Sequence[str]]) -> list[str]:
+def _whose(values: Values) -> Sequence[Whole]:
+    """Return whose choices do not count: those of others, if the user asks for nobody else."""
+    return [] if "who" in values else [yours([*(who.removeprefix("my ") for who in words("habits")["who"]), *words("people")])]
+
+
+def _chosen(reply: str, options: Mapping[str, Sequence[str]], whose: Sequence[Whole]) -> list[str]:
     """Return the options that a reply settles on. An option does not count if the reply only describes it ("Vega; Rigel has sorrel") or
     advises against it.
     """
-    settled = settled_words(reply, options)
+    values = readings.Values(options, forms=False)
+    settled = Reading(reply).of(values, *whose).values
     if len(settled) < 2:
         return settled
     names = "|".join(map(re.escape, options))
@@ -320,7 +328,7 @@ def _chosen(reply: str, options: Mapping[str, Sequence[str]]) -> list[str]:
         re.sub(r"[*_]", "", reply),
         flags=re.IGNORECASE,
     )
-    left = settled_words(explained, options)
+    left = Reading(explained).of(values, *whose).values
     return left if len(left) == 1 else settled
 
 

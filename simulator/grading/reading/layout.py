@@ -51,8 +51,7 @@ def laid_out(text: str) -> str:
     """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
     text = unmarked(text)
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
-    text = _AFFIRMED.sub(" ", _ASKED_BACK.sub(r"\1\2 ", text))
-    text = _CONTRACTED.sub(_spelt_out, text)
+    text = _AFFIRMED.sub(" ", _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text)))
     return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
 
 

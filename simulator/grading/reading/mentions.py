@@ -19,14 +19,19 @@ _GONE: Final = re.compile(rf"{LEXICON.pattern('left before').pattern} {_THE}")
 _LEFT: Final = re.compile(f" {LEXICON.pattern('left after').pattern}")
 """Matches after the name of something that was left."""
 _REACHED: Final = re.compile(
-    rf"{LEXICON.pattern('changed').pattern}.{{0,60}}\b(?:to|onto|on|by) {_THE}|{LEXICON.pattern('exchanged').pattern}.{{0,60}}\bfor {_THE}"
+    rf"{LEXICON.pattern('changed').pattern}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
+    rf"|{LEXICON.pattern('exchanged').pattern}.{{0,60}}\b(?:for|with) {_THE}"
     rf"|{LEXICON.pattern('settled on').pattern}(?: is)? {_THE}"
 )
 """Matches right before the name of something that was changed to."""
+_FILLED: Final = frozenset(
+    "is are was were be it the a an any these those this that one ones right correct current true valid so now more longer yours use"
+    " used wanted want say in on list all of them included your my".split()
+)
+"""Words between a denial and the names that it denies: "not the current one: red"."""
 _FILLING: Final = frozenset("a an the even maybe perhaps possibly".split())
 _OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
 """Words of a clause that makes a statement of its own instead of continuing an enumeration, beside those of a stance."""
-_REASONS: Final = ("because", "since", "if", "unless")
 _CURRENTLY: Final = re.compile(r"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*$")
 _POINTS: Final = re.compile(r"^(?:that|this|where)\b")
 _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
@@ -115,11 +120,15 @@ def _is_alternative(clause: Clause) -> bool:
 
 
 def _how(heading: Clause) -> Stance:
-    """Return the stance of a clause for the bare names behind it. A reason is no heading: "since you can't have sorrel: Capella"."""
+    """Return the stance of a clause for the bare names behind it. A denial of something else is none: "not to be repeated: red"."""
     if LEXICON.has("corrected", heading.text):
         return Stance.ASSERTED
     stance = LEXICON.stance(heading.text)
-    return Stance.ASSERTED if stance == Stance.DENIED and heading.gap.strip().casefold() in _REASONS else stance
+    if stance != Stance.DENIED:
+        return stance
+    denial = max(match.end() for match in LEXICON.pattern("denied").finditer(heading.text))
+    supposes = heading.gap.strip().casefold().endswith("if")
+    return Stance.DENIED if not supposes and _FILLED.issuperset(heading.text[denial:].split()) else Stance.ASSERTED
 
 
 def _states(clause: str) -> bool:

@@ -22,7 +22,8 @@ _CUTS: Final = re.compile(
     r"\b(?:and|or|plus|also)\b)"  # between items of an enumeration
     r"|(?P<head>(?<!\d):|:(?!\d)|[\n*\u2022])"  # around titles and list items
     r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013]|<-|\s-+\s"
-    r"|\b(?:(?<!anything )but|yet|however|although|though|(?<!\ba )while|whereas|because|since|(?<!\bas )if|unless|which)\b"
+    r"|\b(?:(?<!anything )but|mais|sondern|yet|however|although|though|(?<!\ba )while|whereas|because|since(?=\s+\w)|(?<!\bas )if|unless"
+    r"|which)\b"
     r"|\buntil\b(?=\s+(?:you|i|we|it)\b)"
     r"|(?<=\bany more) |(?<=\banymore) |(?<=\bany longer) |(?<=\w) (?=(?:no wait|wait no|scratch that|i mean|sorry i mean|just kidding)\b)"
     r"|(?=(?P<negates>rather than|anything but|other than|not|niet|nicht|et non)\b)(?<!\w)",
@@ -33,7 +34,7 @@ _AUXILIARY: Final = re.compile(
 )
 """Matches before a "not" that negates its own clause: "it is not red", other than "red, not blue"."""
 _ENDS: Final = re.compile(r"[.!?\u2026]")
-_TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since|if|unless|until", re.IGNORECASE)
+_TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since(?=\s+\w)|if|unless|until", re.IGNORECASE)
 _JOINTS: Final = re.compile(r"[,/&|]|and|or|plus|also", re.IGNORECASE)
 
 

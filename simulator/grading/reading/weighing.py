@@ -50,7 +50,7 @@ def _supposed(mention: Mention, clause: Clause) -> Mention:
 
 
 def _answers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
-    last = next((mention for mention in reversed(found) if mention.how <= Stance.ASSERTED and _states(clauses[mention.clause])), None)
+    last = next((mention for mention in reversed(found) if mention.how <= Stance.REPORTED and _states(clauses[mention.clause])), None)
     if last is None:
         return found
     return _without(found, lambda each: each.clause < last.clause and each.value != last.value and clauses[each.clause].asks)
@@ -105,7 +105,7 @@ def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
     after = [clause.text for clause in clauses[found[-1].clause + 1 : found[-1].clause + 1 + POINTING]]
-    after = [text for text in after if LEXICON.stance(text) not in (Stance.DENIED, Stance.DATED) and not LEXICON.has("left after", text)]
+    after = [text for text in after if LEXICON.stance(text) != Stance.DENIED and not LEXICON.has("left after", text)]
     if best > Stance.REPORTED or any(LEXICON.has("unknown", text) for text in after):
         return found
     meant = next((tied[at] for group, at in (("latter", -1), ("former", 0)) if any(LEXICON.has(group, text) for text in after)), None)
