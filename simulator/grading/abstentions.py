@@ -200,6 +200,9 @@ _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
 """Verbs that a second clause leaves out: "You told me his name, but not his age"."""
 _SUBJECTLESS: Final = re.compile(rf"{_AUXILIARY} not\b|not\b|never\b|came\b|got\b")
+_SPEAKERS: Final = re.compile(r"\b(?:i|me|my|we|us|our|you|your)\b")
+_MANNER: Final = re.compile(rf"(?<!\bis )(?<!\bs )(?<!\bare )(?<!\bre )(?<!\bwas )(?<!\bwere )(?<!\bbeen )\b{_NOT} \w+ing\b")
+"""What others do not do, as a participle: "for being too busy and not giving them what they need". It says nothing of what was told."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|we)\b")
 _SPOKEN: Final = re.compile(r"\b(?:idk|dunno)\b")
 _NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
@@ -309,7 +312,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _declining(words: str) -> bool:
-    return _CLAUSE.search(words) is not None
+    return _CLAUSE.search(words if _SPEAKERS.search(words) else _MANNER.sub(" ", words)) is not None
 
 
 def _rest(text: str, clauses: Sequence[_Clause]) -> str:

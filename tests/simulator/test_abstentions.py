@@ -52,6 +52,8 @@ That information is unavailable.
 That's not in my memory.
 I'm not sure you ever told me.
 You didn't specify.
+The notes are not giving a name.
+You talked about the trip, not saying when it was.
 The brand was left unspecified.
 I lack the information to answer this.
 Unfortunately, my records don't include this.
@@ -129,6 +131,9 @@ It's a little place without a sign.
 I never forget a name: Biscuit.
 You quit because you had no time.
 Your sister can't stand him.
+John criticises the hospital for being too busy and not providing the care that was needed.
+They fell out over his never sharing the money with her.
+She was praised for not naming anybody.
 """
 
 ASKED: Final = Question("q", "What colour is the shed?", None, "adversarial", answerable=False, trap="red")
