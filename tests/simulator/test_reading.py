@@ -52,6 +52,24 @@ def test_a_value_of_something_else_alone_is_no_answer(reply: str) -> None:
     assert Reading(reply).of(CODES, (["bicycle lock"], LOCKS[1:])).values == []
 
 
+def test_a_reply_that_goes_through_many_others_answers_nothing_about_one() -> None:
+    locks = [f"{name} lock" for name in ("shed", "gate", "cellar", "boat", "attic")]
+    codes = [f"74{number}" for number in range(10, 15)]
+    said = Reading("; ".join(f"{lock}: {code}" for lock, code in zip(locks, codes, strict=True)))
+    assert said.of(Values(codes), (locks[:1], locks[1:])).values == []
+    assert said.of(Values(codes), (locks[:1], locks[1:3])).values != []
+
+
+@pytest.mark.parametrize("reply", ["I don't know if it's red.", "I can't say whether it's red.", "Red? I don't think so."])
+def test_a_question_that_stays_open_settles_on_nothing(reply: str) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == []
+
+
+@pytest.mark.parametrize("reply", ["Not to be repeated: red.", "It hasn't changed: red.", "It's never been anything but red."])
+def test_a_denial_of_something_else_denies_no_value(reply: str) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == ["red"]
+
+
 @pytest.mark.parametrize("reply", ["7454, or the garage door's 5691", "7454 and 5691. I can't tell which is right."])
 def test_an_offer_of_two_stays_a_hedge(reply: str) -> None:
     assert Reading(reply).of(CODES, (["bicycle lock"], LOCKS[1:])).values == ["7454", "5691"]

@@ -23,6 +23,8 @@ __all__ = ["YOU", "Reading", "Settled", "parsed", "quoting", "settled_words", "y
 
 _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")
 """Matches before somebody else's value that a reply offers as one more answer: "red, perhaps Jocelyn's blue"."""
+MANY: Final = 3
+"""How many others a reply may say a value of and still answer a question about one."""
 MOST: Final = 2
 """Words of a value."""
 QUOTED: Final = 80
@@ -69,6 +71,7 @@ class Reading:
         """Return the values that the reply settles on for a subject. What it says of others does not count.
 
         `wholes`: names of the subject, and those of the others; with several such pairs, what is said of the others of any does not count.
+        A reply that goes through more than MANY others answers nothing about anyone.
         `spelled`: further spellings of these names. A value of others counts where the reply leaves open which of two it is ("red, or
         Jocelyn's blue").
         """
@@ -88,7 +91,10 @@ class Reading:
         for own, others in wholes:
             mine, names = frozenset(own), (*own, *others)
             also = {spelling: name for spelling, name in spelled.items() if name in names}
-            kept = zip(found, subjects(self.clauses, found, Values(names, also)), strict=True)
+            said_of = subjects(self.clauses, found, Values(names, also))
+            if len({whose for whose in said_of if whose is not None and whose not in mine}) > MANY:
+                return []
+            kept = zip(found, said_of, strict=True)
             found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
         return found
 

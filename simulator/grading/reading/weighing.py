@@ -8,7 +8,7 @@ from typing import Final
 
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention
-from longspan.simulator.grading.reading.splitting import TURN, Clause
+from longspan.simulator.grading.reading.splitting import SENTENCE, TURN, Clause
 
 __all__ = ["weighed"]
 
@@ -29,7 +29,9 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
     runs = {mention.run for mention in found if mention.clause in supposed}
     found = [_supposed(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
-    if len({mention.value for mention in found}) > 1:
+    if len({mention.value for mention in found}) == 1:
+        found = _without(found, lambda mention: _wonders(clauses, mention.clause))
+    elif found:
         for denies in (_answers, _concedes, _drops, _decides, _refers):
             found = denies(clauses, found)
     return found
@@ -41,6 +43,13 @@ def _supposes(clause: Clause) -> bool:
 
 def _conditions(clause: Clause) -> bool:
     return clause.gap.strip().casefold().endswith("if")
+
+
+def _wonders(clauses: Sequence[Clause], at: int) -> bool:
+    """Return whether a clause is a question that the reply cannot answer: "I don't know if it's red"."""
+    asks = clauses[at].text.startswith("whether ") or " whether " in clauses[at].text[:LOOKED_AT]
+    unknown = at > 0 and clauses[at].part < SENTENCE and LEXICON.has("unknown", clauses[at - 1].text)
+    return asks or (unknown and _conditions(clauses[at]))
 
 
 def _supposed(mention: Mention, clause: Clause) -> Mention:
