@@ -28,6 +28,7 @@ _MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", r
 """A line whose marks stand before what they mark."""
 _CROSSED: Final = re.compile(rf"\s?{_CROSSES}\s?")
 _CHECKED: Final = re.compile(rf"\s?{_CHECKS}\s?")
+_DENIES: Final = re.compile(r"\b(?:no|not|never|none|nothing|without)\b", re.IGNORECASE)
 _AFFIRMED: Final = re.compile(LEXICON.pattern("affirmed").pattern, re.IGNORECASE)
 """Words of a denial that deny nothing: "no doubt", "not only"."""
 _JSON: Final = re.compile(r"(:\s*)[\[{]")
@@ -51,7 +52,8 @@ def laid_out(text: str) -> str:
     """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
     text = unmarked(text)
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
-    text = _AFFIRMED.sub(" ", _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text)))
+    text = _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text))
+    text = _AFFIRMED.sub(" ", text) if _DENIES.search(text) else text
     return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
 
 
