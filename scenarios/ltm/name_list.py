@@ -135,8 +135,9 @@ def _written(reply: str, known: Sequence[str]) -> list[str]:
 
 
 def _meant(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:
-    """Return the name that another spelling stands for, if it is no name of its own."""
-    slips = [right for key, right in expected.items() if is_slip(plain(name), key)]
+    """Return the name that another spelling stands for, if it is no name of its own ("Helen" is not Helena)."""
+    said = plain(name)
+    slips = [right for key, right in expected.items() if is_slip(said, key) and (len(said) == len(key) or said[-1:] == key[-1:])]
     return slips[0] if len(slips) == 1 and plain(name) not in _keys(tuple(known)) else name
 
 

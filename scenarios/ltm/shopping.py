@@ -22,7 +22,7 @@ from longspan.simulator.grading.matching import is_slip, number, plain, some
 from longspan.simulator.grading.reading.items import items
 from longspan.simulator.grading.reading.lexicon import Stance
 from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values, figures
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["Shopping", "singular", "thing_in"]
 
@@ -248,13 +248,22 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[_Entry]:
     for mention in said.mentions(values) if values else ():
         if mention.how < Stance.DENIED:
             clauses = said.clauses[mention.clause : mention.clause + 2]
-            before = _COUNT.search(figures(clauses[0].text[max(0, mention.start - 40) : mention.start]))
             behind = _COUNT_BEHIND.match(" ".join(each.text for each in clauses)[mention.end :])
-            number_said = before or behind
-            yield _Entry(mention.value, float(number_said[1]) if number_said else None)
+            before = _counted(clauses[0].text[max(0, mention.start - 40) : mention.start])
+            yield _Entry(mention.value, before if before is not None or not behind else float(behind[1]))
 
 
-_COUNT: Final = re.compile(r"\b(\d{1,3})(?: ?x)?(?: \w+ of)? ?$")
+def _counted(before: str) -> float | None:
+    """Return the number that the words before a thing end with: "2x", "three", "half a dozen", "four bags of"."""
+    words = [word for word in before.split() if word in ("a", "an") or singular(word) not in _MEASURES]
+    for many in (3, 2, 1):
+        said = number(_TIMES.sub("", " ".join(words[-many:])))
+        if said is not None:
+            return said
+    return None
+
+
+_TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(r" x? ?(\d{1,3})\b")
 _ALSO: Final = {
     "elastic band": "rubber band",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Final, final
 
 from pydantic import Field
 
@@ -15,9 +16,14 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import found_words, plain, some
+from longspan.simulator.grading.reading.reading import Reading
 from longspan.simulator.grading.reading.values import says_nearly
 
 __all__ = ["TriggerResponse"]
+
+
+_UNSAID: Final = re.compile(r"\b(?:not|never|refuse to|decline to) (?:\w+ )?(?:say|saying|repeat|answer|reply|write|use)\b")
+"""What says that a phrase is not said."""
 
 
 @final
@@ -64,7 +70,7 @@ class TriggerResponse(Scenario):
             return paper.trigger_response(facts, record)
         phrase = facts["phrase"]
         phrases = dict.fromkeys([phrase, *(rule["phrase"] for rule in words("triggers") if plain(rule["phrase"]) != plain(phrase))])
-        phrases_said = [found_words(answer.reply, phrases) or [phrase] * says_nearly(answer.reply, phrase) for answer in record.answers]
+        phrases_said = [_said(answer.reply, phrase, phrases) for answer in record.answers]
         right = sum(said == [phrase] for said in phrases_said)
         return Grade(
             score=right / max(facts["triggers"], len(phrases_said)),
@@ -85,6 +91,13 @@ def _remarks(random: Random, choices: Sequence[str], count: int) -> list[str]:
 def _verdicts(phrase: str, phrases_said: list[list[str]]) -> list[str]:
     """Return a verdict on each reply, given the phrases in it."""
     return [f"{_verdict(phrase, said)} at trigger {number}" for number, said in enumerate(phrases_said, 1)] or ["but none was played"]
+
+
+def _said(reply: str, phrase: str, phrases: Iterable[str]) -> list[str]:
+    """Return the phrases that a reply says, and not only quotes to refuse them ("I won't say ...")."""
+    found = found_words(reply, phrases) or [phrase] * says_nearly(reply, phrase)
+    around = [clause.text.replace(plain(phrase), " ") for clause in Reading(reply).clauses if plain(phrase) in clause.text]
+    return [] if around and all(map(_UNSAID.search, around)) else found
 
 
 def _verdict(phrase: str, said: list[str]) -> str:
