@@ -25,6 +25,9 @@ MAX_CHARS: Final = 60
 
 EXPECTED_CHARS: Final = 200
 
+READ_CHARS: Final = 1_000
+"""The characters of a text in which words are looked for."""
+
 WORDS: Final = re.compile(r"\w+")
 
 NAMES: Final = re.compile(r"\d+|(?<=[^\W\d_] )[^\W\d_a-z]\w+")
@@ -64,11 +67,11 @@ class Story(NamedTuple):
         expected = ideal.shorter(EXPECTED_CHARS).head if ideal is not None else ""
         turns = _Turns(
             [turn for turn in map(conversation.turn, needed) if turn is not None],
-            [turn for turn in map(conversation.turn, recalled) if turn is not None],
+            [turn for turn in map(conversation.turn, recalled[:MAX_NAMED]) if turn is not None],
             question,
             expected,
         )
-        return cls(_sentence(turns, own, test.result.score), question.number, needed, recalled[:MAX_NAMED], expected)
+        return cls(_sentence(turns, own, recalled, test.result.score), question.number, needed, recalled[:MAX_NAMED], expected)
 
     def data(self) -> dict[str, Any]:
         """Return the story as JSON, for the page's script."""
@@ -77,7 +80,7 @@ class Story(NamedTuple):
 
 
 class _Turns(NamedTuple):
-    """The turns of a story: those needed, those that were retrieved besides, and the question, with the ideal reply."""
+    """The turns of a story: those needed, the first of those retrieved besides, and the question, with the ideal reply."""
 
     needed: Sequence[TurnView]
     recalled: Sequence[TurnView]
@@ -92,7 +95,7 @@ def _deciding(test: TestView, fates: Sequence[tuple[int, Outcome]]) -> int | Non
     return min(lost or wrong, default=asked[-1] if asked else None)
 
 
-def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], score: float | None) -> str:
+def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], recalled: Sequence[int], score: float | None) -> str:
     parts = []
     lost = [(turn, fate) for turn, fate in own if fate in LOST]
     found = [turn for turn, fate in own if fate.startswith("found")]
@@ -102,8 +105,8 @@ def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], score: float | 
         if found:
             parts.append(f"found {_named(turns, found)}")
         known = lost[0][1] != "not_shown"
-        if turns.recalled:
-            parts.append(f"retrieved {_named(turns, [turn.number for turn in turns.recalled])} instead")
+        if recalled:
+            parts.append(f"retrieved {_named(turns, recalled)} instead")
         elif known and not found:
             parts.append("retrieved nothing")
     elif found:
@@ -138,14 +141,16 @@ def _named(turns: _Turns, numbers: Sequence[int]) -> str:
 def _gist(turns: _Turns, turn: TurnView) -> str:
     """Return the few words of a turn that matter: of a needle, those that only it shares with the ideal reply; of another turn, the names
     and numbers that only it shares with the agent's."""
-    is_needed = turn in turns.needed
+    is_needed = any(turn is other for other in turns.needed)
     reply = turns.question.reply.head if turns.question.reply is not None else ""
     others = turns.recalled if is_needed else turns.needed
-    plain = _words([turns.question.text.head, *(other.text.head for other in others)])
+    plain = _words([turns.question.text.head, *(other.text.head for other in others[:MAX_NAMED])])
     shared = _words([turns.expected if is_needed else reply]) - plain
-    found = dict.fromkeys(word for word in (WORDS if is_needed else NAMES).findall(turn.text.head) if word.casefold() in shared)
+    found = dict.fromkeys(
+        word for word in (WORDS if is_needed else NAMES).findall(turn.text.head[:READ_CHARS]) if word.casefold() in shared
+    )
     return " ".join(found) if len(found) <= MAX_GIST else ""
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    return {word.casefold() for text in texts for word in WORDS.findall(text)}
+    return {word for text in texts for word in WORDS.findall(text[:READ_CHARS].casefold())}
