@@ -88,7 +88,7 @@ class SystemMemory(Held):
     def installed(cls) -> str | None:
         """Return the version of its package in this environment, None if it is not installed or there is none."""
         try:
-            return version(cls.package)
+            return version(cls.package) if cls.package else None
         except PackageNotFoundError:
             return None
 

@@ -76,7 +76,7 @@ def test_each_adapter_is_registered_and_its_package_is_asked_for_where_it_is_mis
     assert {name.replace("-", "_") for name in registered} == files
     for name, cls in registered.items():
         assert name == cls.name
-        if cls.package and cls.installed() is None:
+        if cls.installed() is None and cls.package:
             with pytest.raises(InputError, match=f"memory/{name} needs the package {cls.package}: pip install {cls.package}"):
                 make_agent(AgentSpec.parse(spec(name)))
 
