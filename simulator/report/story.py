@@ -25,7 +25,7 @@ MAX_CHARS: Final = 60
 
 EXPECTED_CHARS: Final = 200
 
-READ_CHARS: Final = 1_000
+READ_CHARS: Final = 4_000
 """The characters of a text in which words are looked for."""
 
 WORDS: Final = re.compile(r"\w+")
