@@ -63,7 +63,7 @@ class SystemMemory(Held):
     module: ClassVar[str]
     """The module that has to be installed; none for a service."""
     package: ClassVar[str]
-    """The distribution that has it."""
+    """The distribution that has it; empty for a service."""
     service: ClassVar[bool] = False
     """Whether it is a service with models of its own, whose cost is not known."""
     embeds: ClassVar[bool] = True
