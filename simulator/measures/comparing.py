@@ -154,7 +154,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     agents, speaking = side.agents, _speaking(runs)
     pairs, said = _pairs(side, speaking), compared(side)
     if not side.by_recall:
-        said = said._replace(verdicts=[*leading(cells, pairs, columns), *said.verdicts])
+        said = said._replace(verdicts=[*leading(cells, tests, pairs, columns), *said.verdicts])
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),

@@ -1,13 +1,15 @@
-"""Which agent leads in a comparison, and whether that is shown, in one sentence for each column."""
+"""Which agent leads in a comparison, whether that is shown, and where the first two differ most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Final
 
 from longspan.simulator.analysis.pairs import Pair
 from longspan.simulator.base.document import Sentence
-from longspan.simulator.measures.cells import Cell
+from longspan.simulator.filler.draws import listed
+from longspan.simulator.measures.cells import Cell, Played, by
 from longspan.simulator.measures.experiments import p_told
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.results.graded_runs import Column
@@ -20,13 +22,20 @@ IDEAL: Final = "oracle"
 """The agent that is handed the answers: it leads nobody."""
 
 
-def leading(cells: Mapping[tuple[str, Column], Cell], pairs: Sequence[Pair], columns: Sequence[Column]) -> Iterator[Sentence]:
-    """Yield a sentence for each column where several agents were played."""
+NAMED, LARGE = 3, 0.1
+"""The most scenarios that are named as those where agents differ most, and the least difference of their shares."""
+
+
+def leading(
+    cells: Mapping[tuple[str, Column], Cell], tests: Sequence[Played], pairs: Sequence[Pair], columns: Sequence[Column]
+) -> Iterator[Sentence]:
+    """Yield what is said of each column where several agents were played. `tests`: those that count."""
     for column in columns:
         found = {agent: cell for (agent, place), cell in cells.items() if place == column and agent.partition(" ")[0] != IDEAL}
         ranked = sorted(found, key=lambda agent: (-found[agent].share[0], agent))
         if len(ranked) > 1:
-            yield Sentence(_of(column, ranked[0], ranked[1], found, [pair for pair in pairs if pair.column == column]))
+            told = _of(column, ranked[0], ranked[1], found, [pair for pair in pairs if pair.column == column])
+            yield Sentence(told + _differing(ranked[0], ranked[1], [each for each in tests if each.run.column == column]))
 
 
 def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pairs: Sequence[Pair]) -> str:
@@ -41,6 +50,19 @@ def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pair
     if found[first].share == found[second].share:
         return f"{one} and {other} are level{column.at}: {shares} of full marks."
     return f"{one} leads{column.at}, before {other}, but is not shown to be better: {shares} of full marks ({told})."
+
+
+def _differing(first: str, second: str, tests: Sequence[Played]) -> str:
+    """Say in which scenarios two agents differ most; nothing if there is only one scenario, or if none differs much."""
+    scores = {
+        agent: {name: fmean(each.test.lowest for each in group) for name, group in by(played, lambda each: [each.test.scenario]).items()}
+        for agent, played in by(tests, lambda each: [each.run.agent]).items()
+        if agent in (first, second)
+    }
+    one, other = scores.get(first, {}), scores.get(second, {})
+    both = sorted(one.keys() & other.keys(), key=lambda name: (-abs(one[name] - other[name]), name))
+    large = [f"{name} ({one[name]:.0%} against {other[name]:.0%})" for name in both[:NAMED] if abs(one[name] - other[name]) >= LARGE]
+    return f" They differ most in {listed(large)}." if large and len(both) > 1 else ""
 
 
 def _share(cell: Cell) -> str:

@@ -192,6 +192,7 @@ def test_the_page_says_first_who_leads_and_a_grid_of_scenarios_shows_what_differ
     seen = visit(tmp_path / "page.html")
     said = seen.page.locator("p.verdict").first
     expect(said).to_have_text(re.compile(r"^good is better than bad at 2k: 100% against 50% of full marks \(p = 0\.0"))
+    expect(said).to_contain_text("They differ most in colours (100% against 0%).")
     rows = seen.page.locator(".grid tbody tr")
     assert [text.split()[:4] for text in rows.all_inner_texts()] == [["colours", "100%", "100%", "0%"], ["jokes", "100%", "100%", "100%"]]
     seen.page.get_by_label("only what differs").check()

@@ -197,6 +197,31 @@ def test_a_lane_tells_why_its_test_failed(visit: Open, lossy: Path) -> None:
     expect(linked.locator("#story .why")).to_have_text(sentence)
 
 
+def test_a_lane_that_is_opened_stays_in_its_place_on_a_phone(visit: Open, lossy: Path) -> None:
+    """Though the story of another one, above it, closes."""
+    tab = visit(lossy / "report.html").page
+    tab.set_viewport_size({"width": 390, "height": 500})
+    expect(tab.locator(".lane.chosen #story .parts")).to_be_visible()
+    below = tab.locator(f"#{tab.locator('.lane.chosen + .lane').get_attribute('id')}")
+    below.scroll_into_view_if_needed()
+    before = below.bounding_box()
+    below.locator(".value").click()
+    expect(below.locator("#story")).to_be_visible()
+    after = below.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert abs(after["y"] - before["y"]) < 2
+
+
+def test_a_mark_shows_its_turn(visit: Open, lossy: Path) -> None:
+    tab = visit(lossy / "report.html").page
+    mark = tab.locator(".lane:not(.chosen) use.needle").first
+    turn = mark.get_attribute("data-turn")
+    mark.click(force=True)
+    expect(tab.locator("#play-where")).to_contain_text(f"Turn {turn} of")
+    expect(tab.locator(".lane.chosen use.needle").first).to_have_attribute("data-turn", str(turn))
+
+
 def test_it_is_used_with_the_keyboard(visit: Open, mixed: Path) -> None:
     tab = visit(mixed).page
     assert tab.locator(".lanes button[tabindex='0']").count() == 1, "the lanes are a single tab stop"

@@ -25,7 +25,9 @@
     else chosen.element.append(story);
   }
 
+  /** Open a lane's story. The lane stays where it is in the window, though another's story above it closes. */
   async function choose(lane) {
+    const top = lane?.element.getBoundingClientRect().top;
     chosen?.button.setAttribute("aria-expanded", "false");
     chosen?.element.classList.remove("chosen");
     chosen = lane;
@@ -40,6 +42,7 @@
     const why = Turns.make("p", { class: "why", dir: "auto" }, data.story.sentence);
     const actions = Turns.make("p", { class: "actions" }, Turns.make("a", { href: `#${test}` }, "All of this test"), Story.actions(data, Conversations.all.length > 1 || Conversations.get(data.conversation)?.trunk));
     story.replaceChildren(head, why, actions);
+    scrollBy({ top: lane.element.getBoundingClientRect().top - top, behavior: "instant" });
     const played = Conversations.get(data.conversation);
     await played?.open();
     if (chosen === lane && played && data.story.question !== undefined) why.after(Story.parts(played, data.story));
@@ -129,6 +132,7 @@
       return;
     }
     slider.valueAsNumber = turn.at;
+    beside.scrollTop = 0; // the turn is at its top
     byId("play-turn").replaceChildren(Turns.about(conversation, turn), Turns.exchange(turn, null, conversation.where));
     const open = showTests(turn);
     showMemory(turn);
@@ -220,6 +224,14 @@
     if (next !== undefined) show(conversation.turn(next));
   }
 
+  /** Open a lane, and show one of its turns. */
+  async function goTo(lane, number) {
+    pause();
+    if (lane !== chosen) choose(lane);
+    await playedIn(lane.data);
+    show(conversation.turn(number));
+  }
+
   // ---- the pointer and the keyboard
 
   function listen(panel) {
@@ -258,7 +270,9 @@
       const head = headOf(event.target);
       if (dragged || !head || event.target.closest(".story, .more-lanes")) return;
       rove(head.button);
+      const { turn } = event.target.closest("use")?.dataset ?? {};
       if (head.toggle) head.toggle();
+      else if (turn) goTo(head, Number(turn));
       else choose(head === chosen && !wide.matches ? null : head);
     });
     rows.addEventListener("keydown", (event) => {

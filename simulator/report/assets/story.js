@@ -6,6 +6,7 @@ const Story = (() => {
   const MAX_CHARS = 200; // of a text
   const BEFORE = 60; // characters that are shown before the first word that is marked
   const MAX_TURNS = 3; // of each part
+  const MEANINGS = { agree: "in what was needed and in the reply", differ: "in what was retrieved instead and in the reply", missed: "in what was needed, and not in the reply" };
 
   /** The words of a text, in small letters: long ones, numbers, and names, which begin with a capital inside a sentence. */
   const words = (text) => new Set((text.match(/[\p{L}\p{N}]{4,}|\p{N}+|(?<=[\p{L},;] )\p{Lu}[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase()));
@@ -34,7 +35,7 @@ const Story = (() => {
     for (const match of text.matchAll(/[\p{L}\p{N}]+/gu)) {
       const found = Object.entries(sets).find(([, set]) => set.has(match[0].toLowerCase()));
       if (!found) continue;
-      nodes.push(text.slice(at, match.index), Turns.make("mark", { class: found[0] }, match[0]));
+      nodes.push(text.slice(at, match.index), Turns.make("mark", { class: found[0], title: MEANINGS[found[0]] }, match[0]));
       at = match.index + match[0].length;
     }
     nodes.push(text.slice(at));
@@ -64,10 +65,11 @@ const Story = (() => {
     const other = without(words(instead.map(({ text }) => text).join(" ")), new Set([...plain, ...right]));
     const agree = both(said, right);
     const differ = both(said, other);
-    const list = (items, sets) => [
-      ...items.slice(0, MAX_TURNS).map(({ turns, text }) => Turns.make("p", { dir: "auto" }, turns.slice(0, 3).flatMap((turn) => [Turns.link(conversation, turn), " "]), marked(text, sets))),
-      ...(items.length > MAX_TURNS ? [Turns.make("p", { class: "soft" }, `and ${Turns.number(items.length - MAX_TURNS)} more`)] : []),
-    ];
+    const list = (items, sets) => {
+      const all = items.map(({ turns, text }) => Turns.make("p", { dir: "auto" }, turns.slice(0, 3).flatMap((turn) => [Turns.link(conversation, turn), " "]), marked(text, sets)));
+      const more = all.splice(MAX_TURNS);
+      return more.length ? [...all, Turns.make("details", {}, Turns.make("summary", { class: "soft" }, `and ${Turns.number(more.length)} more`), more)] : all;
+    };
     const part = (title, content) => (content.length ? [Turns.make("dt", {}, title), Turns.make("dd", {}, content)] : []);
     return Turns.make("dl", { class: "parts" },
       part("Asked", asked ? [Turns.make("p", { dir: "auto" }, Turns.link(conversation, question), " ", marked(head(asked.text), {}))] : []),
@@ -88,11 +90,12 @@ const Story = (() => {
   }
 
   function copying(label, text) {
-    const button = Turns.make("button", { type: "button", class: "copy" }, label);
+    const button = Turns.make("button", { type: "button", class: "copy", title: text() }, label);
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(text());
       button.textContent = "Copied";
     });
+    button.addEventListener("blur", () => { button.textContent = label; });
     return button;
   }
 
@@ -103,6 +106,7 @@ const Story = (() => {
     const asked = lane.story.question;
     return [
       copying("Copy link", () => `${location.href.split("#")[0]}#lane-${Turns.anchor(lane.id)}`),
+      Turns.make("span", { class: "soft" }, "Copy command:"),
       copying("show", () => `longspan show ${folder()} ${quoted(lane.id)}`),
       ...(asked === undefined ? [] : [copying("ask", () => `longspan ask ${folder()} ${asked}${at}`)]),
       ...(lane.grade === "full" ? [] : [copying("rerun", () => `longspan rerun ${folder()}`)]),
