@@ -18,7 +18,7 @@ from longspan.simulator.grading.reading.subjects import YOU, Whole, subjects, yo
 from longspan.simulator.grading.reading.values import Findable, Values
 from longspan.simulator.grading.reading.weighing import weighed
 
-__all__ = ["YOU", "Reading", "Settled", "parsed", "quoting", "settled_words", "yours"]
+__all__ = ["MANY", "YOU", "Reading", "Settled", "parsed", "quoting", "settled_words", "yours"]
 
 
 _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")

@@ -223,6 +223,14 @@ def test_a_reply_that_goes_through_everything_that_was_told_answers_nothing() ->
     ]
     assert named("\n".join(told), "drink", [values("drink")[0]], "aunt") == []
     assert named("\n".join(told[:3]), "drink", [values("drink")[0]], "aunt") == [values("drink")[0]]
+    others = [
+        "My uncle plays the viola.",
+        "My baker moved to Lyon.",
+        "My nephew was born on 3 May.",
+        "The number of my niece's locker is 412.",
+    ]
+    everything = "\n".join([told[0], *others])
+    assert named(everything, "drink", [values("drink")[0]], "aunt") == [], "of whatever kind"
 
 
 # ---- the fit
