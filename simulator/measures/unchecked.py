@@ -26,7 +26,8 @@ class Unchecked(Measure):
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        return {"unchecked": AgentSpec.parse(run.manifest.agent).unchecked}
+        played = run.manifest.imported is None  # the agent of an imported run need not have a spec
+        return {"unchecked": played and AgentSpec.parse(run.manifest.agent).unchecked}
 
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:

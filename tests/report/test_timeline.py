@@ -187,8 +187,8 @@ def test_a_lane_tells_why_its_test_failed(visit: Open, lossy: Path) -> None:
     for width in (1440, 1024, 390):
         tab.set_viewport_size({"width": width, "height": 900})
         expect(story.locator(".why")).to_be_visible()
-        inside = tab.locator(f"#lane-{shown['id']} #story").count()
-        assert inside == (width < 1120), "beside the lanes, or in its own where there is no room"
+        inside = tab.locator(f"#lane-{shown['id']} #story")
+        expect(inside, "beside the lanes, or in its own where there is no room").to_have_count(int(width < 1120))
         assert not tab.evaluate("document.documentElement.scrollWidth > innerWidth")
     seen.picture("report-story")
     parts.get_by_role("link", name=f"#{needed[0]}", exact=True).first.click()

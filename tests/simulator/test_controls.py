@@ -304,7 +304,9 @@ def test_a_memory_whose_answerer_guesses_is_to_be_looked_at_without_it(tmp_path:
     assert "No test has a score, so that nothing is known of answers." in out
     report = (run.path / "report.html").read_text("utf-8")
     assert found.sentence in report
-    assert report.index(found.sentence) < report.index('class="score"')
+    score, sentence, lanes = map(report.index, ('class="score"', found.sentence, 'id="timeline"'))
+    assert score < sentence < lanes, "right below the score, and above all else"
+    assert "not shown to be better than guessing" in report[score:sentence]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_token_f1_is_called_so_wherever_it_is_shown(runs: Path, tmp_path: Path, 
     assert (result["measure"], result["remarks"]) == ("token F1", ["no judge"])
     assert "token F1 1.00 of 1 (no judge)" in call("score", oracle)[1]
     assert "token F1 0.00 of 1 (no judge)" in call("list", "runs", runs)[1]
-    assert f"<bdi>{F1}</bdi></p>" in (oracle / "report.html").read_text("utf-8").replace("</small>", "")
+    assert f", <bdi>{F1}</bdi> · " in (oracle / "report.html").read_text("utf-8").replace("</small>", "")
     assert F1 in call("compare", oracle, silent)[1].replace("\n", " ")
     assert F1 in call("compare", oracle, silent, "--format", "markdown")[1]
     assert f"<bdi>{F1}</bdi></h2>" in call("compare", oracle, silent, "--format", "html")[1]
