@@ -22,7 +22,7 @@ IDEAL: Final = "oracle"
 """The agent that is handed the answers: it leads nobody."""
 
 
-NAMED, LARGE = 3, 0.1
+NAMED, LARGE = 2, 0.1
 """The most scenarios that are named as those where agents differ most, and the least difference of their shares."""
 
 

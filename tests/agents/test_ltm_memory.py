@@ -152,6 +152,15 @@ def test_results_equal_those_of_an_exhaustive_search() -> None:
         assert found == pytest.approx(best, abs=2e-3)
 
 
+def test_a_few_hundred_are_all_compared_whatever_chroma_overlooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"Ship {number} carries {number % 17} lamps and {number % 23} ropes to port {number // 7}." for number in range(300)]
+    memories = remembered(texts, [100, 1])
+    monkeypatch.setattr(Index, "nearest", lambda self, vectors: [[] for _ in vectors])
+    every, (asked,) = embedded(*texts), embedded("Which ship carries 16 lamps?")
+    found = [memory.score for memory in trio.run(memories.search, ["Which ship carries 16 lamps?"], 10)]
+    assert found == pytest.approx(sorted((every @ asked).tolist(), reverse=True)[:10], abs=1e-3)
+
+
 def test_several_queries_find_the_best_of_each() -> None:
     memories = remembered(["The ferry sails at noon.", "My dog is called Ada.", *(f"Remark {n} about waves." for n in range(50))], [])
     found = trio.run(memories.search, ["When does the ferry sail?", "What is my dog called?"], 2)

@@ -52,6 +52,11 @@ class Index:
         self._client: Any = None
         self._collection: Any = None
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the vectors are in this process."""
+        return self._url is None
+
     def open(self) -> None:
         """Connect, unless already connected. Raises AgentError."""
         if self._client is not None:

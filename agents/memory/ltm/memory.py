@@ -21,6 +21,10 @@ __all__ = ["Memories", "ScoredMemory"]
 MAX_WAITING: Final = 128
 """How many fragments may wait to be embedded together. A search embeds all of them first."""
 
+EXACT: Final = 1000
+"""Of so many memories at most, each is compared with the query. Chroma's search is approximate: it has been seen to overlook one of a
+hundred after they were restored, which it had found before."""
+
 
 class ScoredMemory(NamedTuple):
     """A memory that a search returned: its fragments with the same text, oldest first, and its cosine with the query."""
@@ -101,7 +105,10 @@ class Memories:
             return []
         vectors, tokens = await self._embedder.embed(queries)
         self.tokens += tokens
-        nearest = await trio.to_thread.run_sync(self._index.nearest, vectors, limiter=THREADS)
+        if self._index.is_here and self._embedded <= EXACT:
+            nearest = self._compared(vectors)
+        else:
+            nearest = await trio.to_thread.run_sync(self._index.nearest, vectors, limiter=THREADS)
         scores: dict[int, float] = {}
         for number, score in (pair for pairs in nearest for pair in pairs):
             if not 0 <= number < len(self._memories):
@@ -109,6 +116,16 @@ class Memories:
             scores[number] = max(round(score, 6), scores.get(number, 0.0))
         best = sorted((number for number, score in scores.items() if score > 0), key=lambda number: (-scores[number], -number))[:limit]
         return [ScoredMemory(number, tuple(self._memories[number]), scores[number]) for number in best]
+
+    def _compared(self, queries: Vectors) -> list[list[tuple[int, float]]]:
+        """Return the number of every memory and its cosine, for each query."""
+        import numpy as np
+
+        known = np.frombuffer(bytes(self._vectors), dtype="<f2").astype(np.float64).reshape(self._embedded, self.dimensions)
+        asked = queries.astype(np.float64)
+        lengths = np.linalg.norm(asked, axis=1)[:, None] * np.linalg.norm(known, axis=1)
+        cosines = asked @ known.T / np.maximum(lengths, np.finfo(np.float64).tiny)
+        return [list(enumerate(row)) for row in cosines.tolist()]
 
     async def vectors(self) -> bytes:
         """Return all vectors as 16-bit floats, in the order of the memories. `restore` needs them and the fragments."""
