@@ -263,7 +263,7 @@ class Rogue:
     def act(self, blocks: list[Block]) -> Act:
         """React to a prompt as a model does, one with tools where it may."""
         self._asked[""] += 1
-        if self._fails and self._asked[""] > 5:
+        if self._fails and self._asked[""] > 2:
             return Status(400, self.planted()) if next(self._numbers) % 2 else Raw(self.planted().encode(), 403)
         if blocks[-1].role != "tool" and next(self._numbers) % 4 == 0:
             return Use((("remember", {"fact": self.planted()}), (self.planted(), {self.planted(): self.planted()})))
@@ -274,9 +274,10 @@ class Rogue:
 def test_a_planted_key_is_in_no_file_and_no_output(fails: bool, tmp_path: Path) -> None:
     (tmp_path / "rogue.py").write_text(ROGUE)
     (tmp_path / "spelled.json").write_text(json.dumps([spell(KEY) for spell in SPELLINGS.values()]))
-    rogue, collector = Rogue(fails), Collector()
-    with Service(rogue.say).running() as service, Server(decide=rogue.act).running() as server, collector.running():
-        model = f"base_url={server.base_url('openai')}&context=8k&timeout=20&stream=false&price_in=1&price_out=1"
+    providers, collector = [Server(decide=Rogue(fails).act) for _ in range(2)], Collector()  # each counts what one run asks, and then fails
+    with Service(Rogue(fails).say).running() as service, providers[0].running(), providers[1].running(), collector.running():
+        options = "context=8k&timeout=20&stream=false&price_in=1&price_out=1"
+        with_tools, alone = (f"base_url={provider.base_url('openai')}&{options}" for provider in providers)
         specs = [
             service.address,
             f"exec:{sys.executable} rogue.py serve",
@@ -287,8 +288,8 @@ def test_a_planted_key_is_in_no_file_and_no_output(fails: bool, tmp_path: Path) 
             f"memory/{service.address}?answerer=words&unchecked=true",
             "memory/python:rogue:Memory?answerer=words&unchecked=true",
             f"memory/python:rogue:Memory?answerer=words&interpreter={sys.executable}&unchecked=true",
-            f"mcp:{sys.executable} rogue.py tools?model=openai/some-model&{model}",
-            f"openai/some-model?{model}",
+            f"mcp:{sys.executable} rogue.py tools?model=openai/some-model&{with_tools}",
+            f"openai/some-model?{alone}",
         ]
         longspan = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
         command = [*longspan, "run", "--scenario", "colours", "--span", "2k", "--tests", "1", "--out", "runs"]
