@@ -44,7 +44,8 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     from longspan.simulator.report import Report, write_report
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.planning import plan
-    from longspan.simulator.running.runner import Outcome, play
+    from longspan.simulator.running.player import Outcome
+    from longspan.simulator.running.runner import play
     from longspan.simulator.suite.settings import RunSettings
     from longspan.simulator.suite.suite import load_suite
 

@@ -16,7 +16,8 @@ from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play, replay, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 

@@ -79,6 +79,7 @@ def test_scenarios_import_neither_agents_nor_the_engines_loop() -> None:
         "journal.journal",
         "suite.manifest",
         "running.planning",
+        "running.player",
         "suite.plugins",
         "running.runner",
         "suite.suite",
@@ -134,9 +135,10 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
 
 
 EXECUTORS = {
-    "make_agent": "suite/agent_spec running/asking cli/chat judging/cached_model running/runner preflight/checkup preflight/estimate",
+    "make_agent": "suite/agent_spec running/asking running/player running/runner cli/chat judging/cached_model preflight/checkup "
+    "preflight/estimate",
     "inspected": "cli/runs running/planning running/runner sweeps/ray/driver sweeps/ray/node preflight/estimate",
-    "CachedModel": "arena/evaluate cli/runs exchange/data_writers judging/calibrate running/runner",
+    "CachedModel": "arena/evaluate cli/runs exchange/data_writers judging/calibrate running/player",
     "check_model": "arena/evaluate exchange/data_writers judging/calibrate running/planning running/runner",
     "scenario_class": "cli/listing suite/trust exchange/imports suite/plugins suite/suite view/annotating",
     "make_scenario": "gradebook/gradebook exchange/imports running/planning suite/plugins suite/suite",

@@ -21,7 +21,8 @@ from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import Outcome, play
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite, make_tests
 from tests.rig import Babbler, setting

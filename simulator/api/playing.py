@@ -30,7 +30,8 @@ from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import Plan, plan, repetitions, replan
-from longspan.simulator.running.runner import Listener, Outcome, check_limit, play_runs, spent_so_far
+from longspan.simulator.running.player import Listener, Outcome
+from longspan.simulator.running.runner import check_limit, play_runs, spent_so_far
 from longspan.simulator.subject.in_memory_agents import KIND, Given, holding
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.replies import keeping

@@ -11,7 +11,7 @@ from longspan.simulator.api.markup import text
 from longspan.simulator.cli.progress import Progress
 from longspan.simulator.cli.standings import Standing, Standings
 from longspan.simulator.running.planning import Plan
-from longspan.simulator.running.runner import RunEvent
+from longspan.simulator.running.player import RunEvent
 
 __all__ = ["Watcher", "watcher"]
 

@@ -77,8 +77,8 @@ class RunFolder:
     Every file except the manifest names its run. Methods that raise JournalError for a damaged file also raise it for a file of another
     run.
 
-    A manifest that is read from the folder does not allow anything that it names to be run, called or read (see `gate`). Pass `manifest` if
-    it is already known.
+    A manifest that is read from the folder does not allow anything that it names to be run, called or read (see `trust`). Pass `manifest`
+    if it is already known.
     """
 
     def __init__(self, path: Path, manifest: Manifest | None = None) -> None:

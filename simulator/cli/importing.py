@@ -31,7 +31,7 @@ def import_(
     from longspan.simulator.cli.run import finish
     from longspan.simulator.exchange.imports import ImportOptions, import_run
     from longspan.simulator.gradebook.gradebook import grade_run
-    from longspan.simulator.running.runner import Outcome
+    from longspan.simulator.running.player import Outcome
     from longspan.simulator.suite.definitions import read_definitions
 
     options = ImportOptions(

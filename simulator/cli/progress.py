@@ -18,7 +18,7 @@ from longspan.simulator.base.terminal import as_line
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.standings import Standing, Standings
 from longspan.simulator.running.planning import Plan
-from longspan.simulator.running.runner import RunEvent
+from longspan.simulator.running.player import RunEvent
 
 __all__ = ["Progress"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from longspan.simulator.results.reach import ReachOf
     from longspan.simulator.results.result import Result
-    from longspan.simulator.running.runner import Outcome
+    from longspan.simulator.running.player import Outcome
 
 __all__ = ["FailedOption", "exit_code", "finish", "run"]
 

@@ -29,7 +29,7 @@ from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.report.summary import score_interval
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import Result, TestResult
-from longspan.simulator.running.runner import Outcome
+from longspan.simulator.running.player import Outcome
 from longspan.simulator.subject.agent_log import telling
 from longspan.simulator.subject.ledger import total_cost
 from longspan.simulator.suite.manifest import Manifest

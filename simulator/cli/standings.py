@@ -13,7 +13,7 @@ from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.running.planning import Plan, setting_of
-from longspan.simulator.running.runner import RunEvent
+from longspan.simulator.running.player import RunEvent
 
 __all__ = ["Standing", "Standings", "duration"]
 

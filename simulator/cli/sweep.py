@@ -15,7 +15,7 @@ from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 if TYPE_CHECKING:
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.running.planning import Plan
-    from longspan.simulator.running.runner import Listener, Outcome
+    from longspan.simulator.running.player import Listener, Outcome
     from longspan.simulator.subject.spending_limit import Amount
     from longspan.simulator.sweeps.sweep import Indexed
 

@@ -355,7 +355,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
-    """Return a run's scenarios by name. Raises InputError for code that the user has not allowed (see `gate`)."""
+    """Return a run's scenarios by name. Raises InputError for code that the user has not allowed (see `trust`)."""
     clear(manifest, "scenarios")
     scenarios = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
     return {scenario.name: scenario for scenario in scenarios}

@@ -105,7 +105,7 @@ class Asking:
     """Asks `agent`, the run's own if it is None, a turn of a run again.
 
     Its standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest names and the user has not
-    allowed (see `gate`).
+    allowed (see `trust`).
     """
 
     def __init__(self, run: RunFolder, past: Past, agent: str | None = None) -> None:

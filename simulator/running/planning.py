@@ -206,7 +206,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
     Raises InputError for a run of 0.2, if this version of longspan generates different tests, for an imported run, and for anything
-    in the manifest that the user has not allowed (see `gate`).
+    in the manifest that the user has not allowed (see `trust`).
     """
     check_room()
     if manifest.format == 1:
@@ -308,7 +308,7 @@ def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
 
 
 def check_filler(manifest: Manifest) -> None:
-    """Raise InputError if the filler's file is not the one that the run was created with. The user must have allowed it (see `gate`)."""
+    """Raise InputError if the filler's file is not the one that the run was created with. The user must have allowed it (see `trust`)."""
     if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
         raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
 
@@ -357,7 +357,7 @@ def _late(suite: Suite) -> list[str]:
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
-    """Return the setting of one conversation of a run. Raises InputError for anything that the user has not allowed (see `gate`)."""
+    """Return the setting of one conversation of a run. Raises InputError for anything that the user has not allowed (see `trust`)."""
     clear(manifest, "sources")
     experiment = manifest.experiments.get(conversation)
     if experiment is not None and not experiment.shares:

@@ -107,7 +107,7 @@ def tests_for(suite: Suite, seed: int, span: int, placement: Placement, definiti
 def tests_of(manifest: Manifest) -> dict[str, Test]:
     """Return the tests of a manifest's suite and definitions by id.
 
-    Raises InputError if the definitions have changed, and for anything that the user has not allowed (see `gate`).
+    Raises InputError if the definitions have changed, and for anything that the user has not allowed (see `trust`).
     """
     clear(manifest, "scenarios", "sources")
     definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None

@@ -77,7 +77,7 @@ class Manifest(RunSettings):
     of the agent's code, if it is known, with "-dirty" if that had changed since. `run_nonce`: drawn once for each run, even for a run that
     plays another's tests; None in runs of earlier versions.
 
-    Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `gate`), and `folder`, the
+    Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `trust`), and `folder`, the
     folder that it was read from, None if it was made here.
     """
 

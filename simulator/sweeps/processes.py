@@ -35,7 +35,8 @@ from longspan.simulator.journal import events
 from longspan.simulator.report import Report
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import Plan, replan
-from longspan.simulator.running.runner import Listener, Outcome, RunEvent, play_runs, stop_after
+from longspan.simulator.running.player import Listener, Outcome, RunEvent
+from longspan.simulator.running.runner import play_runs, stop_after
 from longspan.simulator.subject.ledger import Ledger, Unpriced, Worst
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
 from longspan.simulator.subject.telemetry import TELEMETRY

@@ -19,7 +19,7 @@ from longspan.simulator.files.reading import partial_of, write_text
 from longspan.simulator.journal.journal import is_closed
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import Plan, plan, replan
-from longspan.simulator.running.runner import Outcome
+from longspan.simulator.running.player import Outcome
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import Conditions

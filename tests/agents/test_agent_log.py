@@ -17,7 +17,8 @@ from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject import agent_log
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.current_turn import set_moment

@@ -26,7 +26,8 @@ from longspan.simulator.contract.findings import Finding
 from longspan.simulator.preflight.checkup import checkup
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play
 from longspan.simulator.subject.spending_limit import Amount
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings

@@ -36,7 +36,8 @@ from longspan.simulator.cli import main
 from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject.ledger import check_priced
 from longspan.simulator.subject.prompt_log import PromptLog, read_prompts
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent

@@ -18,7 +18,8 @@ from longspan.simulator.cli.standings import duration
 from longspan.simulator.gradebook import run_status
 from longspan.simulator.journal import events
 from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import RunEvent, play
+from longspan.simulator.running.player import RunEvent
+from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 

@@ -17,7 +17,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.scores import print_outcome, print_outcomes
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.runner import Outcome
+from longspan.simulator.running.player import Outcome
 
 SCENARIOS = ("colours", "jokes", "prospective_memory")
 

@@ -18,7 +18,8 @@ from longspan.simulator.journal.events import Event, Snapshot
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import Outcome, play, replay, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
 from longspan.simulator.suite.trust import admit

@@ -36,7 +36,8 @@ from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.asking import past_of
 from longspan.simulator.running.planning import plan, plan_some, setting_of
-from longspan.simulator.running.runner import Outcome, RunEvent, describe_catch_up, play, replay, resume
+from longspan.simulator.running.player import Outcome, RunEvent
+from longspan.simulator.running.runner import describe_catch_up, play, replay, resume
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.definitions import tests_of as planned_tests
 from longspan.simulator.suite.settings import Branch, RunSettings

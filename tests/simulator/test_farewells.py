@@ -17,7 +17,8 @@ from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.report import Report
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, resume
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 

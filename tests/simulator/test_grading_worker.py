@@ -24,7 +24,8 @@ from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import PlayedTest
 from longspan.simulator.judging.background import judge_run
 from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import RunEvent, play
+from longspan.simulator.running.player import RunEvent
+from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.view.following import LiveRuns

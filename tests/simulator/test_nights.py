@@ -24,7 +24,8 @@ from longspan.simulator.report.nights import night_line
 from longspan.simulator.report.reading import Reading
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play, replay, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.suite.trust import vouch

@@ -25,7 +25,8 @@ from longspan.simulator.cli import main
 from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.contract.agent import Danger, never_asked
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, resume
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import resume
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.plugins import own_class
 from longspan.simulator.suite.settings import RunSettings

@@ -20,7 +20,7 @@ from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import JournalTail
 from longspan.simulator.running.planning import Plan
-from longspan.simulator.running.runner import Listener, Outcome, RunEvent
+from longspan.simulator.running.player import Listener, Outcome, RunEvent
 from longspan.simulator.subject.ledger import LOCAL, models_of
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
 from longspan.simulator.suite.agent_spec import AgentSpec, inspected

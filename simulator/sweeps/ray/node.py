@@ -21,7 +21,8 @@ from longspan.simulator.contract.agent import repeatable
 from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import replan
-from longspan.simulator.running.runner import RunEvent, play_runs
+from longspan.simulator.running.player import RunEvent
+from longspan.simulator.running.runner import play_runs
 from longspan.simulator.subject.ledger import Ledger, Worst
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
 from longspan.simulator.suite.agent_spec import inspected

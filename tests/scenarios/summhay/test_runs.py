@@ -22,7 +22,8 @@ from longspan.simulator.judging.background import judge_run
 from longspan.simulator.judging.cached_model import CachedModel
 from longspan.simulator.report import Report
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import Outcome, play, replay
+from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.runner import play, replay
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
