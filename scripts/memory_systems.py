@@ -3,7 +3,8 @@
     python -m scripts.memory_systems locomo10.json FOLDER [NAME ...]
 
 For each system: makes its environment, unless it is there, has `longspan check` try it, and plays LoCoMo's first conversation without an
-answerer. Environments, checks and runs that are finished are kept, so the command may be given again after an interruption.
+answerer; then, with a local model that answers, some of its questions and the suite `memory`. Environments, checks and runs that are
+finished are kept, so the command may be given again after an interruption. `--unanswered` leaves the model out.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 import trio
+from scripts.results import minutes
 
 from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import LongspanError
@@ -33,6 +37,7 @@ from longspan.simulator.suite.suite import load_suite
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "memory.md"
 BEGIN, END = "<!-- table: scripts/memory_systems.py -->", "<!-- end of table -->"
+ANSWERED, END_ANSWERED = "<!-- answers: scripts/memory_systems.py -->", "<!-- end of answers -->"
 
 ENTITIES: Final = '{"entities": [{"name": "{turn}", "entityType": "turn", "observations": ["{text}"]}]}'
 
@@ -87,6 +92,12 @@ PATIENCE: Final = 600.0
 EMBEDDER: Final = "local"
 """The embedder that they have, all the same."""
 
+ANSWERER: Final = "answerer=local&answerer.max_tokens=32&answerer.threads=1&k=5&context=2k"
+"""The model that answers from what they find, all the same, and how much it is shown."""
+
+QUESTIONS: Final = 50
+"""How many of the conversation's questions it answers, drawn by the seed: the same for all."""
+
 LENT: Final = ("langgraph", "langchain", "llamaindex", "langmem", "txtai", "semantic-kernel", "mem0", "chroma")
 """The memories that are given an embedder."""
 
@@ -97,6 +108,7 @@ def main() -> None:
     parser.add_argument("locomo", type=Path, help="locomo10.json, or the same compressed")
     parser.add_argument("folder", type=Path, help="the folder for environments and runs")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the systems to try")
+    parser.add_argument("--unanswered", action="store_true", help="play nothing with a model that answers")
     given = parser.parse_args()
     checkup_module.DEADLINE = PATIENCE
     environments, runs = (given.folder.resolve() / name for name in ("environments", "runs"))
@@ -108,11 +120,11 @@ def main() -> None:
             data.write_text(json.dumps(json.load(file)[:1]), "utf-8")
     for system in SYSTEMS:
         if not given.names or system.name in given.names:
-            _try(system, environments, runs, data)
+            _try(system, environments, runs, data, () if given.unanswered else tuple(ANSWERED_PARTS))
     _write(list(_rows(runs)))
 
 
-def _try(system: System, environments: Path, runs: Path, data: Path) -> None:
+def _try(system: System, environments: Path, runs: Path, data: Path, answered: Iterable[str]) -> None:
     """Make the environment, check the memory and play it, as far as that has not been done."""
     kept = runs / f"{system.name}.json"
     known: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
@@ -121,13 +133,18 @@ def _try(system: System, environments: Path, runs: Path, data: Path) -> None:
         if system.packages:
             _install(system, folder)
         spec = f"memory/{system.spec.format(env=folder)}"
-        spec += f"{'&' if '?' in spec else '?'}answerer=none" + (f"&embedder={EMBEDDER}" if system.name in LENT else "")
+        spec += ("&" if "?" in spec else "?") + (f"embedder={EMBEDDER}&" if system.name in LENT else "")
         known["version"] = _version(system, folder)
         if "bad" not in known:
-            known["bad"] = trio.run(_bad, spec)
+            known["bad"] = trio.run(_bad, f"{spec}answerer=none")
             kept.write_text(json.dumps(known), "utf-8")
         if "run" not in known:
-            known["run"] = _play(spec, runs, data)
+            known["run"] = _play("LoCoMo", f"{spec}answerer=none", runs, data)
+            kept.write_text(json.dumps(known), "utf-8")
+        for part in answered:
+            if part not in known:
+                known[part] = _play(part, f"{spec}{ANSWERER}", runs, data)
+                kept.write_text(json.dumps(known), "utf-8")
     except (LongspanError, subprocess.CalledProcessError) as error:
         known["problem"] = str(error)
     kept.write_text(json.dumps(known), "utf-8")
@@ -165,21 +182,32 @@ async def _bad(spec: str) -> list[str]:
     return [finding.check async for finding in checkup(begun(AgentSpec.parse(spec))) if finding.verdict == "bad"]
 
 
-def _play(spec: str, runs: Path, data: Path) -> str:
-    """Play LoCoMo's first conversation. Return the name of the run's folder. Raises LongspanError."""
-    suite = load_suite("locomo").model_copy(update={"scenarios": {"locomo": {"data": str(data.resolve())}}})
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=32_000, agent=spec), runs)])
+ANSWERED_PARTS: Final = {"LoCoMo": "LoCoMo, F1", "memory": "`memory` at 8k"}
+"""What is played with a model that answers, and the heads of its columns."""
+
+
+def _play(part: str, spec: str, runs: Path, data: Path) -> str:
+    """Play LoCoMo's first conversation, or a test of each scenario of `memory`. Return the run's folder's name. Raises LongspanError."""
+    if part == "LoCoMo":
+        asked = {} if spec.endswith("answerer=none") else {"questions": QUESTIONS}
+        suite = load_suite("locomo").model_copy(update={"scenarios": {"locomo": {"data": str(data.resolve()), **asked}}})
+        settings = RunSettings(suite=suite, span=32_000, agent=spec)
+    else:
+        settings = RunSettings(suite=load_suite("memory").model_copy(update={"tests": 1}), span=8_000, agent=spec)
+    (outcome,) = trio.run(play, [plan(settings, runs)])
     if outcome.error is not None:
         raise outcome.error
     return outcome.folder.name
 
 
 class Row(NamedTuple):
-    """A line of the table."""
+    """A line of the tables. `answered`: what was played with a model that answers, by its part."""
 
     name: str
     known: Mapping[str, Any]
     result: Result | None
+    answered: Mapping[str, Result]
+    minutes: float
     day: str
 
 
@@ -188,24 +216,57 @@ def _rows(runs: Path) -> Iterator[Row]:
         kept = runs / f"{system.name}.json"
         if kept.exists():
             known = json.loads(kept.read_text("utf-8"))
-            folder = runs / known.get("run", "-")
-            played = (folder / MANIFEST).exists() and (folder / RESULT).exists()
-            created = RunFolder(folder).manifest.created if played else None
-            yield Row(system.name, known, read_result(RunFolder(folder)) if played else None, f"{created:%Y-%m-%d}" if created else "")
+            run = _finished(runs, known.get("run"))
+            answered = {part: folder for part in ANSWERED_PARTS if (folder := _finished(runs, known.get(part))) is not None}
+            took = fsum(minutes(folder) for folder in answered.values())
+            results = {part: read_result(folder) for part, folder in answered.items()}
+            day = f"{run.manifest.created:%Y-%m-%d}" if run else ""
+            yield Row(system.name, known, read_result(run) if run else None, results, took, day)
+
+
+def _finished(runs: Path, name: str | None) -> RunFolder | None:
+    folder = runs / (name or "-")
+    return RunFolder(folder) if (folder / MANIFEST).exists() and (folder / RESULT).exists() else None
 
 
 def _write(rows: Sequence[Row]) -> None:
-    """Put the table into its place in the page."""
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + "\n".join([BEGIN, "", *_table(rows), "", END]) + after, "utf-8")
+    """Put the tables into their places in the page."""
+    page = PAGE.read_text("utf-8")
+    for begin, end, table in ((BEGIN, END, _table(rows)), (ANSWERED, END_ANSWERED, _answers(rows))):
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        page = before + "\n".join([begin, "", *table, "", end]) + after
+    PAGE.write_text(page, "utf-8")
+
+
+def _answers(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of the table of what a model makes of what was found."""
+    heads = ["memory"]
+    for part, head in ANSWERED_PARTS.items():
+        results = [row.answered[part] for row in rows if part in row.answered]
+        scale = f" (of {results[0].max_score}, guessing {fmean(each.chance for each in results):.2f})" if results else ""
+        heads += [head + scale, "found @5"]
+    heads += ["tokens read", "tokens written", "minutes"]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        if row.answered:
+            figures: list[str] = []
+            for part in ANSWERED_PARTS:
+                result = row.answered.get(part)
+                found = None if result is None else result.metrics.get("evidence_recall@5", result.metrics.get("evidence_recall@k"))
+                figures += ["-" if result is None else f"{result.score_bounds[0]:.2f}", "-" if found is None else f"{found:.2f}"]
+            costs = [result.costs["agent"] for result in row.answered.values() if "agent" in result.costs]
+            tokens = sum(each.input_tokens for each in costs), sum(each.output_tokens for each in costs)
+            figures += [*(f"{each:,}" for each in tokens), f"{row.minutes:.0f}"]
+            yield f"| {' | '.join([f'`{row.name}`', *figures])} |"
 
 
 def _table(rows: Iterable[Row]) -> Iterator[str]:
     heads = ["memory", "version", "`check`", "stored", "@5", "@10", "@20", "add, s per 1k", "search, s", "paid tokens", "played"]
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
-    for name, known, result, day in rows:
+    for name, known, result, _, _, day in rows:
         bad = ", ".join(known.get("bad", ())) or ("ok" if "bad" in known else "-")
         figures = ["-"] * 7
         if result is not None:

@@ -34,8 +34,8 @@ from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
-HERE = ("langgraph", "langchain")
-"""The systems whose packages the tests need anyway. scripts/memory_systems.py tries the others, each in an environment of its own."""
+HERE = ("langgraph", "langchain", "haystack")
+"""The systems that can share an environment with the tests. scripts/memory_systems.py tries the others, each in one of its own."""
 
 START = datetime(2024, 5, 7, 18)
 
@@ -44,8 +44,7 @@ def spec(system: str, options: str = "") -> str:
     return f"memory/{system}?answerer=none&embedder=hash{options}"
 
 
-@pytest.mark.parametrize("system", HERE)
-@pytest.mark.parametrize("options", ["", f"&interpreter={sys.executable}"])
+@pytest.mark.parametrize(("system", "options"), [*((system, "") for system in HERE), ("langchain", f"&interpreter={sys.executable}")])
 def test_a_system_passes_every_check_here_and_in_another_environment(system: str, options: str) -> None:
     async def findings() -> dict[str, str]:
         return {finding.check: finding.verdict async for finding in checkup(AgentSpec.parse(spec(system, options)))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ class Adapter:
     read_only_search = True
 
     def __init__(self, models: Any) -> None:
+        os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
         from haystack import Document
         from haystack.document_stores.in_memory import InMemoryDocumentStore
 
