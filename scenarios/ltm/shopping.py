@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from random import Random
 from typing import Any, ClassVar, Final, NamedTuple, final
 
@@ -280,23 +281,26 @@ _ALSO: Final = {
 """Other names of things on the list, as British or American English has them."""
 
 
-def _meant(key: str, things: Sequence[str]) -> str:
-    """Return the thing that another name or a slip of a letter stands for."""
-    keys = dict.fromkeys(map(thing_in, things))
-    if key in keys:
-        return key
-    also = {thing_in(other): thing_in(thing) for other, thing in _ALSO.items()}
-    return also.get(key) or next((known for known in keys if is_slip(key, known)), key)
+@cache
+def _others() -> Mapping[str, str]:
+    """Return the things that other names stand for, both as `thing_in` returns them."""
+    return {thing_in(other): thing_in(thing) for other, thing in _ALSO.items()}
+
+
+def _meant(key: str, known: Collection[str]) -> str:
+    """Return the thing that another name or a slip of a letter stands for. `known`: things, as `thing_in` returns them."""
+    return key if key in known else _others().get(key) or next((thing for thing in known if is_slip(key, thing)), key)
 
 
 def _consolidated(entries: list[_Entry], things: Sequence[str]) -> dict[str, _Entry]:
     """Return the entries by item, repeated items summed and those that come to zero or less left out. `things`: those that are known."""
     sums: dict[str, _Entry] = {}
+    known = dict.fromkeys(map(thing_in, things))
     for entry in entries:
-        key = _meant(thing_in(entry.item), things)
-        known = sums.get(key, _Entry(entry.item, 0))
-        both = known.quantity is not None and entry.quantity is not None
-        sums[key] = _Entry(known.item, (known.quantity or 0) + (entry.quantity or 0) if both else None)
+        key = _meant(thing_in(entry.item), known)
+        before = sums.get(key, _Entry(entry.item, 0))
+        both = before.quantity is not None and entry.quantity is not None
+        sums[key] = _Entry(before.item, (before.quantity or 0) + (entry.quantity or 0) if both else None)
     return {key: entry for key, entry in sums.items() if entry.quantity is None or entry.quantity > 0}
 
 
