@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,6 @@ from benchmarks.interleaving import woven
 from longspan.agents.base import BaseAgent
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
@@ -30,6 +30,8 @@ from tests.rig import play as play_tests
 from tests.sealing import nameless
 
 SPANS = [2_000, 32_000, 120_000, 200_000, 500_000]
+LONG = 120_000
+"""Spans from here on are played with one seed: shorter ones show that seeds make no difference. LONGSPAN_SEEDS=all plays as many."""
 TOKENS = {2_000: 8_600, 32_000: 88_000, 120_000: 335_000, 200_000: 551_000, 500_000: 1_360_000}
 """The length of a conversation with a silent agent in 0.2, which the schedule followed."""
 
@@ -44,6 +46,10 @@ def planned(span: int, seed: int, agent: str, out: Path, *, isolated: bool = Fal
 
 def converse(span: int, seed: int, agent: BaseAgent, path: Path, placement: Placement = "spread") -> Transcript:
     return play_tests(_tests(seed, placement), agent, setting(span, seed=seed, placement=placement), path)
+
+
+def seeds(span: int, count: int) -> range:
+    return range(count if span < LONG or os.environ.get("LONGSPAN_SEEDS") == "all" else 1)
 
 
 Played = Callable[..., Outcome]
@@ -66,12 +72,12 @@ def _tests(seed: int, placement: Placement):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("span", SPANS)
-@pytest.mark.parametrize(("placement", "seeds"), [("spread", 3), ("uniform", 1), ("early", 1)])
-def test_oracle_has_full_marks_and_every_test_is_certified_at_distance(span: int, placement: Placement, seeds: int, played: Played) -> None:
-    for seed in range(seeds):
+@pytest.mark.parametrize(("placement", "count"), [("spread", 3), ("uniform", 1), ("early", 1)])
+def test_oracle_has_full_marks_and_every_test_is_certified_at_distance(span: int, placement: Placement, count: int, played: Played) -> None:
+    for seed in seeds(span, count):
         result = played("oracle", span, seed, placement).result
-        assert [(test.id, test.reason) for test in result.tests if test.score != 1] == []
-        assert [(test.id, test.span_dealt) for test in result.tests if not (test.certified and test.at_distance)] == []
+        assert [(seed, test.id, test.reason) for test in result.tests if test.score != 1] == []
+        assert [(seed, test.id, test.span_dealt) for test in result.tests if not (test.certified and test.at_distance)] == []
         assert {test.scenario for test in result.tests if test.exempt} <= {"chapterbreak"}
         assert result.score == result.max_score == (10 if span == 2_000 else 11)
         assert result.score_bounds == (result.score, result.score)
@@ -92,16 +98,16 @@ def test_isolated_tests_are_played_alone_without_filler(agent: str, tmp_path: Pa
 
 @pytest.mark.parametrize("span", SPANS)
 def test_silent_scores_nothing(span: int, played: Played) -> None:
-    for seed in range(2):
+    for seed in seeds(span, 2):
         result = played("silent", span, seed).result
-        assert [(test.id, test.reason) for test in result.tests if test.score != 0] == []
+        assert [(seed, test.id, test.reason) for test in result.tests if test.score != 0] == []
         assert result.score == 0
 
 
 @pytest.mark.parametrize("placement", ["spread", "uniform"])
 @pytest.mark.parametrize(("span", "mean_open"), [(2_000, 6), (4_000, 7), (32_000, 8), (120_000, 8), (200_000, 8), (500_000, 8)])
 def test_tests_are_interleaved_and_keep_their_spans(span: int, mean_open: float, placement: Placement, played: Played) -> None:
-    runs = [RunFolder(played("silent", span, seed, placement).folder) for seed in range(6 if span < 32_000 else 2)]
+    runs = [RunFolder(played("oracle", span, seed, placement).folder) for seed in seeds(span, 6 if span < 32_000 else 2)]
     weaves = [woven(run, span) for run in runs]
     assert [each.late for each in weaves if each.late] == []
     assert fmean(each.mean_open for each in weaves) >= mean_open
@@ -137,21 +143,27 @@ class Wordy(BaseAgent):
         return Reply("That is a lot to take in, and I have a great deal to say about it. " * 20)
 
 
-@pytest.mark.parametrize("span", SPANS[1:])
-def test_early_placement_puts_the_last_needle_three_quarters_of_a_span_before_its_question(span: int, tmp_path: Path) -> None:
-    scenarios: dict[str, type[Scenario]] = {test.scenario.name: type(test.scenario) for test in _tests(0, "early")}
+def check_early(transcript: Transcript, span: int) -> None:
+    """Check that the last needle of each test that allows it is three quarters of a span before the last question."""
+    early = {test.scenario.name: test.scenario.early for test in _tests(0, "early")}
     checked = set()
+    for test in transcript.tests.values():
+        if early[test.definition.scenario]:
+            checked.add(test.definition.scenario)
+            last_question = max(evidence.question_turn for evidence in test.evidence)
+            nearest = min(evidence.dealt or 0 for evidence in test.evidence if evidence.question_turn == last_question)
+            assert nearest >= 0.75 * span, test.id
+    assert early.keys() - checked == {"trigger_response", "chapterbreak", "restaurant"}
+
+
+@pytest.mark.parametrize("span", SPANS[1:])
+def test_early_placement_puts_the_last_needle_three_quarters_of_a_span_before_its_question(span: int, played: Played) -> None:
+    check_early(RunFolder(played("oracle", span, 0, "early").folder).transcripts()["main"], span)
+
+
+def test_early_placement_does_so_for_every_seed_and_agent(tmp_path: Path) -> None:
     for seed in range(5):
-        transcript = converse(span, seed, Babbler(seed), tmp_path / f"{seed}.jsonl", "early")
-        for test in transcript.tests.values():
-            if scenarios[test.definition.scenario].early:
-                checked.add(test.definition.scenario)
-                last_question = max(evidence.question_turn for evidence in test.evidence)
-                nearest = min(evidence.dealt or 0 for evidence in test.evidence if evidence.question_turn == last_question)
-                assert nearest >= 0.75 * span, test.id
-    forbidden = {name for name, scenario in scenarios.items() if not scenario.early}
-    assert forbidden == {"trigger_response", "chapterbreak", "restaurant"}
-    assert checked == set(scenarios) - forbidden
+        check_early(converse(32_000, seed, Babbler(seed), tmp_path / f"{seed}.jsonl", "early"), 32_000)
 
 
 def test_one_seed_gives_one_journal_and_another_seed_another(tmp_path: Path) -> None:
