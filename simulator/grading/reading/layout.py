@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from longspan.simulator.grading.matching import plain
@@ -29,8 +30,6 @@ _MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", r
 _CROSSED: Final = re.compile(rf"\s?{_CROSSES}\s?")
 _CHECKED: Final = re.compile(rf"\s?{_CHECKS}\s?")
 _DENIES: Final = re.compile(r"\b(?:no|not|never|none|nothing|without)\b", re.IGNORECASE)
-_AFFIRMED: Final = re.compile(LEXICON.pattern("affirmed").pattern, re.IGNORECASE)
-"""Words of a denial that deny nothing: "no doubt", "not only"."""
 _JSON: Final = re.compile(r"(:\s*)[\[{]")
 _APOSTROPHES: Final = str.maketrans("\u2019\u2018\u02bc\u00b4\u00a0\u202f\u2011", "''''  -")
 _CONTRACTED: Final = re.compile(
@@ -53,8 +52,14 @@ def laid_out(text: str) -> str:
     text = unmarked(text)
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
     text = _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text))
-    text = _AFFIRMED.sub(" ", text) if _DENIES.search(text) else text
+    text = _affirmed().sub(" ", text) if _DENIES.search(text) else text
     return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
+
+
+@cache
+def _affirmed() -> re.Pattern[str]:
+    """Return the pattern of the words of a denial that deny nothing: "no doubt", "not only"."""
+    return re.compile(LEXICON.source("affirmed"), re.IGNORECASE)
 
 
 def unmarked(text: str) -> str:

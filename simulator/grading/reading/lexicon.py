@@ -43,6 +43,7 @@ class Lexicon:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._patterns: dict[str, re.Pattern[str]] = {}
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, str]]:
@@ -54,10 +55,6 @@ class Lexicon:
             yield from entry.split(", ")
 
     @cached_property
-    def _patterns(self) -> Mapping[str, re.Pattern[str]]:
-        return {group: re.compile(rf"\b(?:{'|'.join(map(_compiled, self.phrases(group)))})\b") for group in self.groups}
-
-    @cached_property
     def _stances(self) -> re.Pattern[str]:
         """Return the pattern of all phrases that show a stance, the longest first, in groups that begin with the number of their stance."""
         phrases = [(each, stance.value) for stance in _ORDER for each in self.phrases(stance.name.lower())]
@@ -65,13 +62,19 @@ class Lexicon:
         compiled = [(stance, "|".join(_compiled(each) for each, _ in run)) for stance, run in runs]
         return re.compile(rf"\b(?:{'|'.join(f'(?P<s{stance}_{at}>{run})' for at, (stance, run) in enumerate(compiled))})\b")
 
+    def source(self, group: str) -> str:
+        """Return a regular expression for the phrases of a group, in plain words."""
+        return rf"\b(?:{'|'.join(map(_compiled, self.phrases(group)))})\b"
+
     def pattern(self, group: str) -> re.Pattern[str]:
-        """Return the pattern of the phrases of a group, in plain words."""
+        """Return the same, compiled."""
+        if group not in self._patterns:  # most runs need few groups
+            self._patterns[group] = re.compile(self.source(group))
         return self._patterns[group]
 
     def has(self, group: str, clause: str) -> bool:
         """Return whether a clause in plain words has a phrase of a group."""
-        return self._patterns[group].search(clause) is not None
+        return self.pattern(group).search(clause) is not None
 
     def stances(self, clause: str) -> set[Stance]:
         """Return the stances that a clause in plain words has words of."""

@@ -14,14 +14,14 @@ from longspan.simulator.grading.reading.values import Findable, Found
 __all__ = ["Mention", "corrects", "mentions"]
 
 _THE: Final = r"(?:(?:the|your|that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
-_GONE: Final = re.compile(rf"{LEXICON.pattern('left before').pattern} {_THE}")
+_GONE: Final = re.compile(rf"{LEXICON.source('left before')} {_THE}")
 """Matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
-_LEFT: Final = re.compile(f" {LEXICON.pattern('left after').pattern}")
+_LEFT: Final = re.compile(f" {LEXICON.source('left after')}")
 """Matches after the name of something that was left."""
 _REACHED: Final = re.compile(
-    rf"{LEXICON.pattern('changed').pattern}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
-    rf"|{LEXICON.pattern('exchanged').pattern}.{{0,60}}\b(?:for|with) {_THE}"
-    rf"|{LEXICON.pattern('settled on').pattern}(?: is)? {_THE}"
+    rf"{LEXICON.source('changed')}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
+    rf"|{LEXICON.source('exchanged')}.{{0,60}}\b(?:for|with) {_THE}"
+    rf"|{LEXICON.source('settled on')}(?: is)? {_THE}"
 )
 """Matches right before the name of something that was changed to."""
 _FILLED: Final = frozenset(
