@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 
     from tests.browser import Open
 
-# Property-based tests use the same examples each time, so that a failure means a change. `explore` uses others.
-settings.register_profile("same", derandomize=True, deadline=None)
+# What is imported and collected stays: to search it for garbage meanwhile would find nothing, and take a third of the time.
+gc.disable()
+
+# Property-based tests use the same examples each time, so that a failure means a change. `explore` uses others, and more of them.
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("same")
 
@@ -87,6 +91,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Move the longest files to the front."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, but not among what was collected."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

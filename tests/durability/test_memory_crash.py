@@ -40,7 +40,7 @@ def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(name: str, tmp_
     with Service(Answering()).running() as service:
         kind = (OURS | KINDS).get(name, service.address)
         agent = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none&batch={'turn' if name == 'bm25' else 'session'}&unchecked=true"
-        places = set(Random(name).sample(range(1, EVENTS), max(2, int(SHARE / 4 * EVENTS))))
+        places = set(Random(name).sample(range(1, EVENTS), EVENTS // (4 if SHARE == 1 else 80)))
         copies: list[Path] = []
 
         def copy(journal: Journal, written: int, last: Event | None) -> None:
