@@ -65,10 +65,10 @@ class RunStatus:
     """Tracks the progress of a run from the changes in its `gradebook`.
 
     It grades no test itself: when a test ends, it reads the grade by rules alone from the gradebook. `lengths` returns the lengths of the
-    run's conversations by id. Without it, or until replies have taken some time, the lengths are unknown.
+    run's conversations by id, or None if they are not known yet. Without it, or until replies have taken some time, they are unknown.
     """
 
-    def __init__(self, gradebook: Gradebook, lengths: Callable[[], Mapping[str, Length]] | None = None) -> None:
+    def __init__(self, gradebook: Gradebook, lengths: Callable[[], Mapping[str, Length] | None] | None = None) -> None:
         manifest = gradebook.manifest
         self.total = len(manifest.graded)
         self.ended = 0

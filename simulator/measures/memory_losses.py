@@ -72,7 +72,7 @@ OUTCOMES: Final = {
     "found_right": "found, answered right",
     "found_wrong": "found, not answered right",
     "found_undecided": "found, answer undecided",
-    "not_retrieved": "stored, not retrieved",
+    "not_retrieved": "stored, not found",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
     "not_stored": "never stored",
@@ -295,7 +295,7 @@ def _lost(needles: Needles) -> str:
         return "none is known to be lost." if needles.unknown else "all were found again."
     ways = [
         (needles.not_stored, "had never been stored"),
-        (needles.not_retrieved, f"{_were(needles.not_retrieved)} stored but not retrieved"),
+        (needles.not_retrieved, f"{_were(needles.not_retrieved)} stored but not found"),
         (needles.forgotten, f"{_were(needles.forgotten)} forgotten, as the user had asked"),
         (needles.not_shown, f"{_were(needles.not_shown)} not in the prompt"),
     ]

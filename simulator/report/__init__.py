@@ -80,9 +80,17 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
     return path
 
 
-def report_of(run: RunFolder, result: Result, reading: Reading | None = None, home: str | None = None, run_path: str = "") -> Iterator[str]:
-    """Yield the page in pieces. All files are read before the first piece. `home` is the address of the list of runs, if there is one, and
-    `run_path` is the run's folder as commands name it: a page that opens from disk knows it by itself.
+def report_of(
+    run: RunFolder,
+    result: Result,
+    reading: Reading | None = None,
+    home: str | None = None,
+    live: str | None = None,
+    run_path: str = "",
+) -> Iterator[str]:
+    """Yield the page in pieces. All files are read before the first piece. `home` is the address of the list of runs, `live` that of the
+    page that follows the run while it is played, if there are such pages, and `run_path` is the run's folder as commands name it: a page
+    that opens from disk knows it by itself.
 
     Raises JournalError if a journal is damaged.
     """
@@ -99,6 +107,7 @@ def report_of(run: RunFolder, result: Result, reading: Reading | None = None, ho
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
         home=home,
+        live=live,
         folder=run.path.resolve().name,
         run_path=run_path,
         manifest=run.manifest,

@@ -297,7 +297,7 @@ def _legend(card: Card) -> Iterator[tuple[str, dict[str, Any]]]:
         if fate in fates:
             yield OUTCOMES[fate], look | {"color": FATES[fate]}
     if any(lane.instead for lane in lanes):
-        yield "retrieved instead", {"marker": "_", "markersize": 9, "color": FATES["instead"]}
+        yield "found instead", {"marker": "_", "markersize": 9, "color": FATES["instead"]}
     yield "question:", {}
     for grade, meaning in MEANINGS.items():
         if grade in {lane.grade for lane in lanes}:

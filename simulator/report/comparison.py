@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, final
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from longspan.simulator.measures.memory_losses import Lost as CellLost
 from longspan.simulator.report.comparison_tables import more_tables, notes
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
 from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
+from longspan.simulator.report.forest import against, drawn
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.memory import split
 from longspan.simulator.report.page import environment, policy
@@ -81,33 +82,42 @@ class Grid(NamedTuple):
 @dataclass(frozen=True)
 class Links:
     """The links of a page: to the report in a run's folder, to a test of two runs side by side, and to the list of runs. None where no such
-    page exists."""
+    page exists.
+
+    `files`: the same figures as files, by their format. `title`: the name of the sweep or folder that is compared. `groups`: for runs that
+    play different tests, the name and the address of each comparison, and whether it is this one.
+    """
 
     report: Callable[[Path], str | None] = lambda run: None
     side_by_side: Callable[[Path, Path, str], str | None] = lambda one, other, test: None
     home: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    groups: Sequence[tuple[str, str, bool]] = ()
 
+
+NO_FILES: Final[Mapping[str, str]] = {}
 
 NOWHERE: Final = Links()
 """The links of a page that has none."""
 
 
-def links_from(folder: Path) -> Links:
-    """Return links from a file in `folder` to the reports in the runs' folders that have one."""
+def links_from(folder: Path, title: str = "", files: Mapping[str, str] = NO_FILES) -> Links:
+    """Return links from a file in `folder` to the reports in the runs' folders that have one. `title` and `files` are those of `Links`."""
 
     def report(run: Path) -> str | None:
         path = run / "report.html"
         return quote(os.path.relpath(path, folder.resolve()).encode("utf-8", "surrogateescape")) if path.is_file() else None
 
-    return Links(report)
+    return Links(report, title=title, files=files)
 
 
 def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | None = None) -> str:
     """Return the page, with contrasts if there are some. Text from agents and files is escaped; in figures it is drawn as outlines."""
     left_out = missing(comparison)
-    drawn = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
-    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in drawn}
-    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in drawn}
+    pictures = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
+    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in pictures}
+    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in pictures}
     shown, rows = [], 0
     for matrix in comparison.matrices:
         if (rows := rows + matrix.tests) <= MAX_TESTS:
@@ -126,11 +136,14 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
     template = environment().get_template("compare.html.j2")
     return template.render(
         comparison=comparison,
+        links=links,
         home=links.home,
         family=family,
         contrasts=None if family is None else table(family),
         sentences=[] if family is None else [sentence(each, family.contrasts) for each in family.tested],
         correction="" if family is None else corrected_by(family.contrasts),
+        forest=None if family is None else drawn(family.tested),
+        against=against(comparison),
         reports=reports,
         test_in=test_in,
         side_by_side=side_by_side,

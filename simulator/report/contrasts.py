@@ -13,7 +13,7 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.results.graded_runs import Column
 
-__all__ = ["Family", "corrected_by", "percent", "sentence", "table"]
+__all__ = ["Family", "corrected_by", "percent", "sentence", "table", "where"]
 
 NAMED: Final = 5
 """The number of missing runs that are named; the others are counted."""
@@ -95,7 +95,7 @@ def sentence(each: Tested, of: Contrasts) -> str:
         if not each.conversations:
             return f"Undecided: {one} and {other} have no test in common{there}."
         number = f"{each.conversations:,} conversation{'s' * (each.conversations > 1)}"
-        return f"Undecided: {one} and {other} have {number} in common{there}, which cannot show a difference; {each.needed:,} would do."
+        return f"Undecided: {one} and {other} have only {number} in common{there}, too few to tell them apart; {each.needed:,} would do."
     return f"{_claim(each, one, other)}{there}: {_figures(each, of)}."
 
 

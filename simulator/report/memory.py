@@ -49,8 +49,8 @@ def stages(losses: MemoryLosses) -> list[Stage]:
     needles, memory = losses.needles, losses.tells == "memory"
     passed: list[tuple[str, int, list[str]]] = [("needed", needles.needed, [])]
     if memory:
-        passed.append(("kept", needles.told - needles.not_stored, ["not_stored"]))
-    passed.append(("found again" if memory else "in the prompt", needles.found, ["not_retrieved", "forgotten", "not_shown"]))
+        passed.append(("stored", needles.told - needles.not_stored, ["not_stored"]))
+    passed.append(("found" if memory else "in the prompt", needles.found, ["not_retrieved", "forgotten", "not_shown"]))
     if not needles.found or needles.found_undecided < needles.found:  # else nobody knows how any question was answered
         passed.append(("answered right", needles.found_right, ["found_wrong", "found_undecided"]))
     passed[1][2].append("unknown")

@@ -39,9 +39,10 @@ def family_of(contrasts: Contrasts, runs: Sequence[Graded], unusable: Sequence[U
     return Family(contrasts, evaluate(contrasts, runs), statements, sorted(each.path.name for each in unusable))
 
 
-def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable: Sequence[Unusable]) -> None:
+def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable: Sequence[Unusable], title: str = "") -> None:
     """Write the files into an existing folder, and replace older ones: comparison.html, contrasts.json, methods.md, references.bib, and
-    figures/. If the runs play different tests, each group of them has a page and figures, numbered from the second group on.
+    figures/. `title` is the name of the sweep. If the runs play different tests, each group of them has a page and figures, numbered from
+    the second group on.
 
     Nothing is written if contrasts.json is already there and would not change. Raises OSError, and JournalError if a folder inside is a
     link.
@@ -55,7 +56,7 @@ def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable
     for number, group in enumerate(comparable(runs).values(), 1):
         suffix = f"-{number}" if number > 1 else ""
         comparison = compare(group, unusable if number == 1 else [])
-        write_text(folder / f"comparison{suffix}.html", as_html(comparison, links_from(folder), family))
+        write_text(folder / f"comparison{suffix}.html", as_html(comparison, links_from(folder, title, {"JSON": "contrasts.json"}), family))
         figures = inside(folder, f"figures{suffix}")
         figures.mkdir(exist_ok=True)
         left_out = missing(comparison)

@@ -23,7 +23,7 @@ __all__ = ["Cause", "ConversationView", "Reading", "Stretch", "TestView", "TurnV
 
 STAGES: Final[Mapping[Outcome, str]] = {
     "not_stored": "not stored",
-    "not_retrieved": "not retrieved",
+    "not_retrieved": "not found",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
     "found_wrong": "found, not answered right",
@@ -282,9 +282,14 @@ class TestView:
 
     @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:
-        """Return, for "stored", "retrieved" and "echoed", how many pairs of needle and question had this outcome, and how many have a known
+        """Return, for "stored", "found" and "echoed", how many pairs of needle and question had this outcome, and how many have a known
         one."""
-        fates = {name: [getattr(pair, name) for pair in self.result.evidence] for name in ("stored", "retrieved", "echoed")}
+        pairs = self.result.evidence
+        fates = {
+            "stored": [pair.stored for pair in pairs],
+            "found": [pair.retrieved for pair in pairs],
+            "echoed": [pair.echoed for pair in pairs],
+        }
         known = {name: [value for value in values if value is not None] for name, values in fates.items()}
         return [(name, sum(values), len(values)) for name, values in known.items() if values]
 

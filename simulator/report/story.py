@@ -1,4 +1,4 @@
-"""Why a test has its score, in one sentence: what its question needed, what was retrieved instead, and what was answered."""
+"""Why a test has its score, in one sentence: what its question needed, what was found instead, and what was answered."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ MAX_GIST: Final = 3
 MAX_CHARS: Final = 60
 """The most characters of a reply in the sentence."""
 
+INSTEAD_CHARS: Final = 48
+"""The most characters of a turn that was found instead."""
+
 EXPECTED_CHARS: Final = 200
 
 READ_CHARS: Final = 4_000
@@ -35,7 +38,7 @@ NAMES: Final = re.compile(r"\d+|(?<=[^\W\d_] )[^\W\d_a-z]\w+")
 
 LOSSES: Final[dict[Outcome, str]] = {
     "not_stored": "never stored",
-    "not_retrieved": "stored, but not retrieved",
+    "not_retrieved": "stored, but not found",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
 }
@@ -106,9 +109,9 @@ def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], recalled: Seque
             parts.append(f"found {_named(turns, found)}")
         known = lost[0][1] != "not_shown"
         if recalled:
-            parts.append(f"retrieved {_named(turns, recalled)} instead")
+            parts.append(f"found {_instead(turns, recalled)}")
         elif known and not found:
-            parts.append("retrieved nothing")
+            parts.append("found nothing")
     elif found:
         parts.append(f"Found {_named(turns, found)}")
     elif own:
@@ -125,6 +128,17 @@ def _answer(turns: _Turns, score: float | None) -> str:
     text = " ".join(reply.head.split())
     said = f"“{shorten(text, MAX_CHARS, placeholder=' …')}”" if text else "nothing"
     return f"answered {said}{', which is right' if score == 1 else ''}"
+
+
+def _instead(turns: _Turns, numbers: Sequence[int]) -> str:
+    """Name the turns that were found instead of what was needed, by their words: the first says what it begins with, if none says more."""
+    known = {turn.number: turn for turn in turns.recalled}
+    first = known.get(numbers[0])
+    if first is None or any(_gist(turns, turn) for turn in turns.recalled):
+        return f"{_named(turns, numbers)} instead"
+    said = shorten(" ".join(first.text.head[:READ_CHARS].split()), INSTEAD_CHARS, placeholder=" …")
+    more = f", and {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
+    return f"turn {first.number} instead{f' (“{said}”)' if said else ''}{more}"
 
 
 def _named(turns: _Turns, numbers: Sequence[int]) -> str:

@@ -20,7 +20,7 @@ MAX_CROSSINGS: Final = 60
 nothing."""
 
 MAX_INSTEAD: Final = 3
-"""The most turns that are shown as retrieved instead of what a question needed: the first ones."""
+"""The most turns that are shown as found instead of what a question needed: the first ones."""
 
 Grade = Literal["full", "part", "low", "none"]
 """A test's grade: all points, more than chance, no more than chance, or no score."""
@@ -55,7 +55,7 @@ class Mark(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """From a turn to the question that needs it, or for which it was retrieved instead. `start` and `end`: where their messages start, in
+    """From a turn to the question that needs it, or for which it was found instead. `start` and `end`: where their messages start, in
     tokens. `fate`: that of the needle, or "instead"."""
 
     turn: int

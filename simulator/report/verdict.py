@@ -53,7 +53,7 @@ def _of_needles(needles: Needles, *, memory: bool) -> str:
     missed = needles.not_retrieved + needles.forgotten
     losses = [
         (needles.not_stored, f"{needles.not_stored:,} {of} were never stored"),
-        (missed, f"{missed:,} {of} were stored and not retrieved"),
+        (missed, f"{missed:,} {of} were stored and not found"),
         (needles.not_shown, f"{needles.not_shown:,} {of} were not in the prompt"),
         (needles.found_wrong, f"{needles.found_wrong:,} {of} were found, and their questions not answered right"),
     ]

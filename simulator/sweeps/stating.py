@@ -64,7 +64,7 @@ def conclude(out: Path, contrasts: Contrasts, entries: Sequence[Indexed]) -> tup
     folder = inside(out, outcome.NAME)
     try:
         folder.mkdir(exist_ok=True)
-        outcome.write_outcome(folder, family, runs, unusable)
+        outcome.write_outcome(folder, family, runs, unusable, out.resolve().name)
     except OSError as error:
         raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return folder, family

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
@@ -10,7 +11,7 @@ from longspan.simulator.analysis.changes import changed_options, chosen_scenario
 from longspan.simulator.analysis.matrix import natural
 from longspan.simulator.view.run_list import ListedRun
 
-__all__ = ["ORDERS", "Group", "arranged", "in_order"]
+__all__ = ["ORDERS", "Group", "arranged", "in_order", "told_by_names"]
 
 ORDERS: Final[dict[str, str]] = {
     "changed": "newest first",
@@ -48,6 +49,22 @@ class Group(NamedTuple):
     high: float
     chance: float
 
+    @property
+    def name(self) -> str:
+        """What the names of its runs begin with, up to their seeds."""
+        return re.sub(r"-seed[0-9].*", "", self.entries[0].short) or self.entries[0].short
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a seed is played twice."""
+        seeds = [entry.manifest.seed for entry in self.entries if entry.manifest is not None]
+        return len(set(seeds)) < len(seeds)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all of its runs are finished."""
+        return all(entry.state == "finished" for entry in self.entries)
+
 
 def in_order(entries: Sequence[ListedRun], order: str) -> list[ListedRun]:
     """Sort entries by one of `ORDERS`, and equal ones by name. They are given most recent first."""
@@ -67,6 +84,31 @@ def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
     if order.removeprefix("-") == "score":
         groups.sort(key=lambda group: -group.share if group.scored else 1.0, reverse=order.startswith("-"))
     return groups
+
+
+def told_by_names(entries: Iterable[ListedRun]) -> set[str]:
+    """Return the columns whose values the names of all runs tell, so that a list need not repeat them."""
+    told = {"suite", "span", "seed", "agent"}
+    for entry in entries:
+        if (manifest := entry.manifest) is not None:
+            said = f"-{_plain(entry.short)}-"
+            words = {
+                "suite": manifest.suite.name,
+                "span": "" if manifest.alone else _size(manifest.span),
+                "seed": f"seed{manifest.seed}",
+                "agent": manifest.labelled,
+            }
+            told = {column for column in told if f"-{_plain(words[column])}-".replace("--", "-") in said}
+    return told
+
+
+def _size(tokens: int) -> str:
+    return f"{tokens // 1000}k" if tokens % 1000 == 0 else str(tokens)
+
+
+def _plain(text: str) -> str:
+    """Return a text as it stands in a folder's name."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
 
 
 def _kind(entry: ListedRun) -> Hashable:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 import trio
@@ -20,17 +21,24 @@ from longspan.simulator.gradebook.run_status import RunProgress, RunStatus
 from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn
+from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.report.excerpts import EXCERPT_CHARS
 from longspan.simulator.report.reading import Reading, TestView, TurnView
 from longspan.simulator.report.timeline import lane_of
 from longspan.simulator.results.result import TestResult
+from longspan.simulator.running.planning import replan, setting_of
+from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.plugins import installed_scenarios
+from longspan.simulator.suite.trust import named_in
 from longspan.simulator.view.run_list import has_results
 
 __all__ = ["LiveEvent", "LiveRun", "LiveRuns"]
 
 POLL_INTERVAL: Final = 0.25
 """The number of seconds between two reads of the journals."""
+
+LENGTHS_LIMITER: Final = trio.CapacityLimiter(1)
+"""Limits for how many runs at once the tests are made again, to know how long their conversations will be."""
 
 MAX_TURNS: Final = 300
 """The number of turns kept for clients that connect later or read slowly."""
@@ -65,6 +73,9 @@ class LiveRun:
         self._places: dict[str, dict[str, Any]] = {}  # by conversation, the fields that the events of its turns share
         self._pending: dict[str, PlayedTurn] = {}  # by conversation, the message that has no reply yet
         self._announced: set[str] = set()  # conversations whose pending message has already had its event
+        self._lengths: Mapping[str, Length] | None = None
+        self._wanted = False  # whether replies have taken so long that the lengths are of interest
+        self._measuring = False
 
     def turns(self, number: int) -> list[LiveEvent]:
         """Return the events of turns after the first `number`, as far as they are kept."""
@@ -77,18 +88,20 @@ class LiveRun:
 
     async def follow(self) -> None:
         """Read the journals as they grow, until cancelled or until one is damaged."""
-        try:
-            await self._follow()
-        except Exception as error:  # the files are untrusted, so any error means a damaged run
-            why = str(error) if isinstance(error, LongspanError) else one_line(error)
-            self.damage = _event("damaged", why=visible(why))
-            self._wake()
+        async with trio.open_nursery() as nursery:
+            try:
+                await self._follow(nursery)
+            except Exception as error:  # the files are untrusted, so any error means a damaged run
+                why = str(error) if isinstance(error, LongspanError) else one_line(error)
+                self.damage = _event("damaged", why=visible(why))
+                self._wake()
+            nursery.cancel_scope.cancel()
 
-    async def _follow(self) -> None:
+    async def _follow(self, nursery: trio.Nursery) -> None:
         tails = {id: JournalTail(self._run.journal(id), self._run.owner(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # so that no code named by a run is run
-        worker, status = GradingWorker(gradebook), RunStatus(gradebook)
+        worker, status = GradingWorker(gradebook), RunStatus(gradebook, self._known_lengths)
         figures = _json(status.figures())
         ended: set[str] = set()
         results = False
@@ -117,11 +130,25 @@ class LiveRun:
             caught_up = lines < MAX_LINES
             if caught_up:
                 self._add_pending()
-            if lines:
+            if lines or (self._lengths is not None and figures["share"] is None):
                 figures = _json(status.figures())
             results = (results and not lines) or has_results(self._run)
-            self._set_status(json.dumps(figures | {"results": results, "running": is_locked(self._run.path)}))
+            running = is_locked(self._run.path)
+            if running and self._wanted and not self._measuring:
+                self._measuring = True
+                nursery.start_soon(self._measure)
+            self._set_status(json.dumps(figures | {"results": results, "running": running}))
             await trio.sleep(POLL_INTERVAL if caught_up else 0)
+
+    def _known_lengths(self) -> Mapping[str, Length] | None:
+        self._wanted = True
+        return self._lengths
+
+    async def _measure(self) -> None:
+        """Find the lengths of the conversations, in a thread, as the terminal that plays them does. A run whose tests cannot be made from
+        its manifest, or may not be, goes without."""
+        with suppress(Exception):  # the manifest is untrusted
+            self._lengths = await trio.to_thread.run_sync(lengths_of, self._run.manifest, abandon_on_cancel=True, limiter=LENGTHS_LIMITER)
 
     def _add(self, id: str, change: Change) -> None:
         match change:
@@ -162,6 +189,15 @@ class LiveRun:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
+
+
+def lengths_of(manifest: Manifest) -> Mapping[str, Length] | None:
+    """Return the lengths of a run's conversations, by id, for a run that a process of this machine is playing. None if its tests would be
+    made by code, or from files, that its manifest names: those are run and read by who plays it alone."""
+    if named_in(manifest, ["scenarios", "sources"]):
+        return None
+    plan = replan(manifest, "silent", Path())
+    return {id: dry_run(setting_of(manifest, id), tests) for id, tests in plan.tests.items()}
 
 
 def _test_of(change: Change) -> str | None:

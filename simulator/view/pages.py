@@ -1,8 +1,9 @@
-"""The pages of `longspan view`: the list of runs, reports, comparisons, and runs while they are played."""
+"""The pages of `longspan view`: lists of runs, reports, comparisons, runs while they are played, and figures to download."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -14,15 +15,17 @@ from urllib.parse import quote, unquote, urlencode
 import trio
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
 from longspan.simulator.analysis.matrix import natural
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.analysis.statements import NAME
+from longspan.simulator.archive.run_folder import RESULT, RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError, one_line
 from longspan.simulator.base.terminal import typed, visible
+from longspan.simulator.files.locks import is_locked
 from longspan.simulator.report import POLICY, report_of
 from longspan.simulator.report.page import ASSETS, anchor
 from longspan.simulator.report.side_by_side import Side, SideBySide, side_by_side
@@ -31,10 +34,12 @@ from longspan.simulator.report.timeline import grade_of
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.view.annotating import AnnotationPages, can_be_judged
-from longspan.simulator.view.arranging import ORDERS, arranged, in_order
+from longspan.simulator.view.arranging import ORDERS, arranged, in_order, told_by_names
+from longspan.simulator.view.comparing import Compared, compared
+from longspan.simulator.view.folder_list import FolderList
 from longspan.simulator.view.following import LiveEvent, LiveRun, LiveRuns
 from longspan.simulator.view.rendering import page
-from longspan.simulator.view.run_list import ListedRun, MissingError, RunList, matching
+from longspan.simulator.view.run_list import MissingError, RunList, matching
 
 __all__ = ["EventStream", "Pages"]
 
@@ -66,6 +71,9 @@ SEND_TIMEOUT: Final = 60.0
 KEPT_REPORTS: Final = 8
 """The number of rendered reports that are kept, until something in their runs' folders changes."""
 
+KEPT_COMPARISONS: Final = 4
+"""The same of comparisons."""
+
 REPORT_LIMITER: Final = trio.CapacityLimiter(2)
 """Limits how many reports are rendered at once."""
 
@@ -79,19 +87,23 @@ class Pages:
 
     def __init__(self, runs: RunList, live_runs: LiveRuns) -> None:
         self._runs = runs
+        self._folders = FolderList(runs)
         self._live_runs = live_runs
         self._annotation = AnnotationPages(runs)
         self._reports: dict[str, tuple[object, bytes]] = {}
+        self._comparisons: dict[object, Compared] = {}
 
     def app(self) -> Starlette:
         routes = [
             Route("/", self.index),
-            Route("/runs/{name}/report", self.report),
-            Route("/runs/{name}/live", self.live),
-            Route("/runs/{name}/events", self.events),
-            Route("/runs/{name}/annotate", self._annotation.page),
-            Route("/runs/{name}/annotate", self._annotation.save, methods=["POST"]),
+            Route("/runs/{name:path}/report", self.report),
+            Route("/runs/{name:path}/live", self.live),
+            Route("/runs/{name:path}/events", self.events),
+            Route("/runs/{name:path}/result.json", self.result),
+            Route("/runs/{name:path}/annotate", self._annotation.page),
+            Route("/runs/{name:path}/annotate", self._annotation.save, methods=["POST"]),
             Route("/compare", self.comparison),
+            Route("/compare.{suffix}", self.figures),
             Route("/side-by-side", self.side_by_side),
             Route("/assets/{name}", self.file),
             Route("/favicon.ico", _no_content),
@@ -102,8 +114,8 @@ class Pages:
         """Return the page with the runs that match the query, in its order."""
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("suite", "span", "agent", "text")}
-        order, grouped = query.get("sort", "changed"), bool(query.get("group"))
-        entries = self._runs.entries()
+        folder, order, each_seed = query.get("in", ""), query.get("sort", "changed"), bool(query.get("seeds"))
+        entries = self._runs.entries(folder)
         manifests = [entry.manifest for entry in entries if entry.manifest is not None]
         choices = {
             "suite": sorted({manifest.suite.name for manifest in manifests}),
@@ -111,16 +123,19 @@ class Pages:
             "agent": sorted({manifest.agent for manifest in manifests}),
         }
         found = in_order(matching(entries, **wanted), order)
-        kept = {name: value for name, value in (wanted | {"group": "1" if grouped else ""}).items() if value}
+        kept = {name: value for name, value in (wanted | {"in": folder, "seeds": "each" if each_seed else ""}).items() if value}
         return page(
             "list.html.j2",
             root=str(self._runs.root),
+            folder=folder,
+            folders=[] if any(wanted.values()) else self._folders.entries(folder),
+            told=told_by_names(found),
             choices=choices,
             wanted=wanted,
             order=order,
             orders=ORDERS,
             sorted_by=lambda name: f"?{urlencode(kept | {'sort': f'-{name}' if name == order else name})}",
-            groups=arranged(found, order) if grouped else None,
+            groups=None if each_seed else arranged(found, order),
             entries=found,
             total=len(entries),
             scenarios={entry.name: chosen_scenarios(entry.manifest) for entry in found if entry.manifest is not None},
@@ -138,20 +153,37 @@ class Pages:
         """Return a run's report, rendered from its journals and results, because its report.html is untrusted."""
         name = _name(request)
         state = self._runs.state(name)
+        live = f"/runs/{quote(name)}/live" if is_locked(self._runs.root / name) else None
+        if live is not None and not (self._runs.root / name / RESULT).is_file():
+            return RedirectResponse(live, 303)
         if self._reports.get(name, (None,))[0] != state:
             graded = self._runs.graded(name)
-            render = partial(_render_report, graded.folder, graded.result, typed(self._runs.root / name))
+            links = {"home": _list_of(name), "live": live, "run_path": typed(self._runs.root / name)}
+            render = partial(_render_report, graded.folder, graded.result, links)
             self._reports[name] = state, await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
             while len(self._reports) > KEPT_REPORTS:
                 del self._reports[next(iter(self._reports))]
         rendered = self._reports[name][1]
         return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + NO_FRAMES})
 
+    async def result(self, request: Request) -> Response:
+        """Return a run's results, as they were read and checked."""
+        graded = self._runs.graded(_name(request))
+        return _download(graded.result.model_dump_json(), "json", graded.name)
+
     async def live(self, request: Request) -> Response:
         """Return the page of a run while it is played. A script fills it from `events`."""
         name = _name(request)
         manifest = self._runs.run(name).manifest
-        return page("live.html.j2", name=name, manifest=manifest, planned=_planned(manifest), resume=self._resume(name))
+        return page(
+            "live.html.j2",
+            name=name,
+            short=name.rpartition("/")[2],
+            home=_list_of(name),
+            manifest=manifest,
+            planned=_planned(manifest),
+            resume=self._resume(name),
+        )
 
     async def events(self, request: Request) -> Response:
         """Return the events of a run as server-sent events."""
@@ -162,13 +194,39 @@ class Pages:
         return EventStream(self._live_runs, name, run)
 
     async def comparison(self, request: Request) -> Response:
-        """Return the page with the selected runs side by side."""
-        names = dict.fromkeys(map(unquote, request.query_params.getlist("run")))
+        """Return the page with the selected runs, or those of a folder, side by side."""
+        found = await self._compared(request)
+        return HTMLResponse(found.page, headers={"Content-Security-Policy": found.policy + NO_FRAMES})
+
+    async def figures(self, request: Request) -> Response:
+        """Return the figures of the same runs as CSV or JSON."""
+        suffix = request.path_params["suffix"]
+        if suffix not in ("csv", "json"):
+            raise MissingError(f"{suffix:.80}: no such file")
+        found = await self._compared(request)
+        return _download(found.csv if suffix == "csv" else found.json, suffix, "comparison")
+
+    async def _compared(self, request: Request) -> Compared:
+        """Return the comparison that a request asks for, made again if one of its runs has changed. Runs of a folder that play different
+        tests are compared in groups, of which a request asks for one by its number."""
+        query = request.query_params
+        folder, group = query.get("in"), query.get("group", "1")
+        if folder is not None:
+            place = self._runs.folder(folder)
+            names = [entry.name for entry in self._runs.entries(folder) if entry.max_score or entry.state == "interrupted"]
+        else:
+            place, names = None, [*dict.fromkeys(map(unquote, query.getlist("run")))]
         if not names:
             raise InputError("no runs selected; go back and select the runs to compare")
         paths = [self._runs.run(name).path for name in names]
-        rendered, policy = await trio.to_thread.run_sync(_render_comparison, paths, limiter=COMPARISON_LIMITER)
-        return HTMLResponse(rendered, headers={"Content-Security-Policy": policy + NO_FRAMES})
+        number = int(group) if group.isascii() and group.isdigit() and len(group) < 5 else 1
+        key = (folder, number, tuple((name, self._runs.state(name)) for name in names), _status_of(place))
+        if key not in self._comparisons:
+            make = partial(_comparison, paths, self._runs.root, place, number)
+            self._comparisons[key] = await trio.to_thread.run_sync(make, limiter=COMPARISON_LIMITER)
+            while len(self._comparisons) > KEPT_COMPARISONS:
+                del self._comparisons[next(iter(self._comparisons))]
+        return self._comparisons[key]
 
     async def side_by_side(self, request: Request) -> Response:
         """Return the page with a test of two runs side by side."""
@@ -179,16 +237,19 @@ class Pages:
         found = await trio.to_thread.run_sync(_side_by_side, one, other, request.query_params.get("test", ""), limiter=REPORT_LIMITER)
         choices = [
             (entry.name, entry.manifest.labelled)
-            for entry in sorted(self._runs.entries(), key=lambda entry: natural(entry.name))
+            for folder in dict.fromkeys(name.rpartition("/")[0] for name in names)
+            for entry in sorted(self._runs.entries(folder), key=lambda entry: natural(entry.name))
             if entry.manifest is not None and entry.max_score and _same_tests(entry.manifest, one.manifest)
         ]
         results = [side.test.result for side in found.sides]
-        lanes = [_linked(side) for side in found.sides if side.lane is not None]
+        lanes = [_linked(side, name) for side, name in zip(found.sides, names, strict=True) if side.lane is not None]
         tokens = max([lane["tokens"] for lane in lanes], default=1)
         return page(
             "side_by_side.html.j2",
             id=results[0].id,
             sides=found.sides,
+            names=names,
+            home=_list_of(names[0]),
             exchanges=found.exchanges,
             stories=[Story.of(side.test).sentence for side in found.sides],
             panel={"conversation": results[0].conversation or "", "tokens": tokens, "lanes": lanes},
@@ -270,10 +331,40 @@ def _untrusted(problem: str) -> Iterator[None]:
         raise InputError(f"{problem}: {one_line(error)}") from error
 
 
-def _render_report(run: RunFolder, result: Any, run_path: str) -> bytes:
-    """Render a report of the run that commands call `run_path`. Raises InputError if that fails: the files are untrusted."""
+def _render_report(run: RunFolder, result: Any, links: Mapping[str, Any]) -> bytes:
+    """Render a report with links to other pages. Raises InputError if that fails: the files are untrusted."""
     with _untrusted(f"{run.path.name}: cannot make a report from its files"):
-        return "".join(report_of(run, result, home="/", run_path=run_path)).encode()
+        return "".join(report_of(run, result, **links)).encode()
+
+
+def _list_of(name: str) -> str:
+    """Return the address of the list that a run is in."""
+    folder = name.rpartition("/")[0]
+    return f"/?{urlencode({'in': folder})}" if folder else "/"
+
+
+def _download(content: str, suffix: str, name: str) -> Response:
+    """Return a file to keep, whose name is that of a run."""
+    type = "text/csv" if suffix == "csv" else "application/json"
+    headers = {"Content-Disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "-", name)[:100]}.{suffix}"'}
+    return Response(content, media_type=type, headers=headers)
+
+
+def _status_of(folder: Path | None) -> object:
+    """Return what tells whether the contrasts that are stated in a folder have changed."""
+    if folder is None:
+        return None
+    try:
+        status = (folder / NAME).lstat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _comparison(paths: Sequence[Path], root: Path, folder: Path | None, number: int) -> Compared:
+    """Compare runs. Raises InputError if they cannot be compared: the files are untrusted."""
+    with _untrusted("these runs cannot be compared"):
+        return compared(paths, root, folder, number)
 
 
 def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
@@ -282,10 +373,10 @@ def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
         return side_by_side(one, other, test)
 
 
-def _linked(side: Side) -> dict[str, Any]:
+def _linked(side: Side, name: str) -> dict[str, Any]:
     """Return the lane of a side as JSON, with the agent's name and the address of the lane in its report."""
     lane = side.lane.data() if side.lane is not None else {}
-    address = f"/runs/{quote(side.run.name, safe='')}/report#lane-{anchor(side.test.result.id)}"
+    address = f"/runs/{quote(name)}/report#lane-{anchor(side.test.result.id)}"
     return lane | {"id": visible(side.run.manifest.labelled), "address": address}
 
 
@@ -311,32 +402,17 @@ def _same_tests(one: Manifest, other: Manifest) -> bool:
     return key(one) == key(other)
 
 
-def _render_comparison(paths: list[Path]) -> tuple[str, str]:
-    """Render a comparison, and return it with its policy. The imports are slow, so they are here."""
-    from longspan.simulator.measures.comparing import load_comparison
-    from longspan.simulator.report.comparison import POLICY, Links, as_html
-
-    links = Links(
-        report=lambda run: f"/runs/{quote(run.name, safe='')}/report",
-        side_by_side=lambda one, other, test: (
-            f"/side-by-side?{urlencode([('run', quote(one.name)), ('run', quote(other.name)), ('test', test)])}"
-        ),
-        home="/",
-    )
-    return as_html(load_comparison(paths), links), POLICY
-
-
-def _ago() -> Callable[[ListedRun], str]:
-    """Return a function that says when an entry changed."""
+def _ago() -> Callable[[float], str]:
+    """Return a function that says when something changed, given in seconds since 1970; 0 is unknown."""
     now = time()
 
-    def ago(entry: ListedRun) -> str:
-        minutes = max(0, int((now - entry.changed) / 60))
-        if not entry.changed:
+    def ago(changed: float) -> str:
+        minutes = max(0, int((now - changed) / 60))
+        if not changed:
             return ""
         if minutes < 1:
             return "just now"
-        return f"{minutes} min ago" if minutes < 60 else f"{datetime.fromtimestamp(entry.changed):%Y-%m-%d %H:%M}"
+        return f"{minutes} min ago" if minutes < 60 else f"{datetime.fromtimestamp(changed):%Y-%m-%d %H:%M}"
 
     return ago
 

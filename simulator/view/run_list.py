@@ -1,4 +1,4 @@
-"""The list of the runs in a folder, with their states and scores. Nothing outside the folder is read."""
+"""The runs in a folder and in its subfolders, with their states and scores. Nothing outside the folder is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longspan.simulator.results.graded_runs import Graded, load
 from longspan.simulator.results.result import read_result
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["ListedRun", "MissingError", "RunList", "State", "has_results", "matching"]
+__all__ = ["ListedRun", "MissingError", "RunList", "State", "has_results", "is_folder", "is_run", "matching"]
 
 State = Literal["finished", "interrupted", "running", "stopped", "waiting", "damaged"]
 """A run's state. `running`: a process holds its lock. `stopped`: no process does, and the run has no results. `interrupted`: it has
@@ -47,10 +47,10 @@ class MissingError(LongspanError):
 class ListedRun:
     """A run in the list.
 
-    `changed`: when a journal or the results last changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: the score of
-    guessing. `measured`: the quantity that the score measures. `ended`: how many of its tests have ended, if it has no results. `why`: the
-    reason why the run is damaged. `ungraded`: it was interrupted before a test was graded. `recall`: the
-    recall of a memory that was only searched, so that no test has a score.
+    `name`: the path of its folder below that of the list, with `/` between its parts. `changed`: when a journal or the results last
+    changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: the score of guessing. `measured`: the quantity that the
+    score measures. `ended`: how many of its tests have ended, if it has no results. `why`: the reason why the run is damaged. `ungraded`:
+    it was interrupted before a test was graded. `recall`: the recall of a memory that was only searched, so that no test has a score.
     """
 
     name: str
@@ -76,10 +76,16 @@ class ListedRun:
     def tests(self) -> int:
         return len(self.manifest.graded) if self.manifest is not None else 0
 
+    @property
+    def short(self) -> str:
+        """The name of its folder."""
+        return self.name.rpartition("/")[2]
+
 
 @final
 class RunList:
-    """The runs in the folder `root`."""
+    """The runs in the folder `root` and below it. A folder below it is named by its path, with `/` between its parts, and `root` by
+    nothing."""
 
     def __init__(self, root: Path) -> None:
         """Raises InputError if the folder does not exist or is itself a run."""
@@ -91,18 +97,32 @@ class RunList:
         self._cache: dict[str, tuple[object, ListedRun]] = {}
         self._ended: dict[Path, tuple[int, int]] = {}
 
-    def entries(self) -> list[ListedRun]:
-        """Return all runs, most recently changed first."""
-        names = [file.name for file in os.scandir(self.root) if _is_run(Path(file.path))]
-        sweeping = is_locked(self.root)
+    def entries(self, folder: str = "") -> list[ListedRun]:
+        """Return all runs in a folder, most recently changed first. Raises MissingError if there is no such folder."""
+        place = self.folder(folder)
+        within = f"{folder}/" if folder else ""
+        names = {f"{within}{file.name}" for file in os.scandir(place) if is_run(Path(file.path))}
+        sweeping = is_locked(place)
         entries = [self._entry(name, sweeping) for name in names]
-        self._cache = {name: cached for name, cached in self._cache.items() if name in names}
+        gone = [name for name in self._cache if name.rpartition("/")[0] == folder and name not in names]
+        for name in gone:
+            del self._cache[name]
         return sorted(entries, key=lambda entry: (-entry.changed, natural(entry.name)))
+
+    def folder(self, name: str) -> Path:
+        """Return a folder. Raises MissingError if there is none, or if any part of its path is a link, hidden or a run."""
+        path = self.root
+        for part in name.split("/") if name else []:
+            path = path / part
+            if not part or part.startswith(".") or "\0" in part or not is_folder(path) or is_run(path):
+                raise MissingError(f"{name:.80}: no such folder")
+        return path
 
     def run(self, name: str) -> RunFolder:
         """Return the run called `name`. Raises MissingError if there is none, InputError if it is damaged, and JournalError for links."""
-        path = self.root / name
-        if name in ("", ".", "..") or "/" in name or "\0" in name or not _is_run(path):
+        within, _, last = name.rpartition("/")
+        path = self.folder(within) / last
+        if not last or last.startswith(".") or "\0" in name or not is_run(path):
             raise MissingError(f"{name:.80}: no such run")
         if name != name.encode(errors="replace").decode():
             raise InputError(f"{name!r}: a run's name must be valid Unicode; rename its folder")
@@ -119,15 +139,15 @@ class RunList:
         return graded
 
     def state(self, name: str) -> object:
-        """Return what tells whether anything that a run's report shows has changed: the checksum of its results, and the times and sizes of
-        its other files. Raises like `run`."""
+        """Return what tells whether anything that a run's report shows has changed: the checksum of its results, whether it is being
+        played, and the times and sizes of its other files. Raises like `run`."""
         run = self.run(name)
         files = sorted([*run.path.iterdir(), *map(run.journal, run.manifest.played), *map(run.prompts, run.manifest.played)])
         others = [
             (path.name, status.st_mtime_ns, status.st_size) for path in files if path.name != "report.html" and (status := _status(path))
         ]
         result = run.path / RESULT
-        return sha256(read_file(result, MAX_BYTES)).hexdigest() if result.is_file() else "", tuple(others)
+        return sha256(read_file(result, MAX_BYTES)).hexdigest() if result.is_file() else "", is_locked(run.path), tuple(others)
 
     def _entry(self, name: str, sweeping: bool) -> ListedRun:
         try:
@@ -250,9 +270,14 @@ def matching(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str,
     return [entry for entry in entries if matches(entry)]
 
 
-def _is_run(path: Path) -> bool:
-    """Return whether `path` is a folder, not a link, that contains something called a manifest."""
-    return not path.name.startswith(".") and not path.is_symlink() and path.is_dir() and os.path.lexists(path / MANIFEST)
+def is_folder(path: Path) -> bool:
+    """Return whether `path` is a folder, neither hidden nor a link."""
+    return not path.name.startswith(".") and not path.is_symlink() and path.is_dir()
+
+
+def is_run(path: Path) -> bool:
+    """Return whether `path` is such a folder, and contains something called a manifest."""
+    return is_folder(path) and os.path.lexists(path / MANIFEST)
 
 
 def _status(path: Path) -> os.stat_result | None:

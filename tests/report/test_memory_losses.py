@@ -108,7 +108,7 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
     ("needles", "sentence"),
     [
         (Needles(11, 59, 0, 11, 50), "Of 131 needles that questions needed, 70 were never found again: 11 had never been stored "
-         "and 59 were stored but not retrieved. Of the 61 that were found, 50 were needed by questions that were answered right."),
+         "and 59 were stored but not found. Of the 61 that were found, 50 were needed by questions that were answered right."),
         (Needles(0, 0, 4, 0, 1), "Of 5 needles that questions needed, 4 were not in the prompt. "
          "The one that was found was needed by a question that was answered right."),
         (Needles(found_right=2, unknown=3), "Of 5 needles that questions needed, none is known to be lost. All 2 that were found were "
@@ -117,7 +117,7 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
          "questions that were answered right."),
         (Needles(found_right=1, found_undecided=2), "Of 3 needles that questions needed, all were found again. Of the 3 that were found, "
          "1 was needed by questions that were answered right, and of 2 the answer is undecided."),
-        (Needles(not_retrieved=2, found_undecided=3), "Of 5 needles that questions needed, 2 were stored but not retrieved. The 3 that "
+        (Needles(not_retrieved=2, found_undecided=3), "Of 5 needles that questions needed, 2 were stored but not found. The 3 that "
          "were found were needed by questions whose answers have no score."),
         (Needles(1), "Of 1 needle that questions needed, 1 had never been stored."),
     ],

@@ -12,7 +12,7 @@ from longspan.simulator.report.verdict import verdict
     ("tells", "needles", "sentence"),
     [
         ("memory", Needles(not_stored=5, not_retrieved=100, found_wrong=30, found_right=26),
-         "Forgets little, finds little: 100 of 161 needles were stored and not retrieved."),
+         "Forgets little, finds little: 100 of 161 needles were stored and not found."),
         ("memory", Needles(not_stored=60, found_right=40), "Keeps little: 60 of 100 needles were never stored."),
         ("memory", Needles(found_wrong=7, found_right=2),
          "Forgets little, finds nearly all, answers little of it right: 7 of 9 needles were found, and their questions "

@@ -131,7 +131,7 @@ def test_what_contrasts_come_to_is_told_in_words(made: Callable[..., Path]) -> N
         "good scores higher than bad: 75.0% against 28.3% of full marks, difference +46.7% [95% interval +3",
         "bad scores lower than good: 28.3% against 75.0% of full marks, difference \u221246.7% [95% interval \u2212",
         "No difference is shown between good and as good: 75.0% against 75.0% of full marks, difference 0.0%, the same in every",
-        "Undecided: good and short have 3 conversations in common, which cannot show a difference; 6 would do.",
+        "Undecided: good and short have only 3 conversations in common, too few to tell them apart; 6 would do.",
         "good scores higher than bad by more than 20.0% of full marks (colours): 75.0%",
         "good is not shown to score higher than bad by more than 90.0% of full marks: 75.0%",
         "good is shown to score less than 5.0% of full marks below as good (at 2k): 75.0%",
@@ -158,7 +158,7 @@ def test_all_spans_are_tested_together_unless_one_is_named(made: Callable[..., P
         folder = made("bad", [0.3, 0.4, 0.2], span=span)
     whole, part = sentences(folder, stated({"agents": ["good", "bad"]}, {"agents": ["good", "bad"], "spans": ["4k"]}, correction="none"))
     assert "66 tests in 6 paired conversations" in whole
-    assert part == "Undecided: good and bad have 3 conversations in common (at 4k), which cannot show a difference; 6 would do."
+    assert part == "Undecided: good and bad have only 3 conversations in common (at 4k), too few to tell them apart; 6 would do."
 
 
 def test_a_test_without_a_score_counts_as_0_and_is_told(made: Callable[..., Path]) -> None:

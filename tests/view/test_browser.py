@@ -85,7 +85,8 @@ def test_runs_are_listed_and_a_report_opened(visit: Open, server: Server) -> Non
 def test_the_list_fits_a_phone(visit: Open, server: Server) -> None:
     seen = visit(server.at(), viewport=PHONE, is_mobile=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    expect(seen.page.locator(".agent").filter(has_text="oracle")).to_be_visible()
+    expect(seen.page.get_by_role("link", name=ORACLE)).to_be_visible()
+    expect(seen.page.locator(".agent")).to_have_count(0)  # the names tell the agents
     seen.picture("view-list-phone")
 
 
@@ -152,14 +153,17 @@ def test_runs_are_sorted_and_seeds_shown_together(visit: Open, made: Path, tmp_p
         first, *others = read_lines(run.journal("main"))
         write_lines(run.journal("main"), [first | named, *others])
     with serving(runs) as server:
-        seen = visit(server.at())
+        seen = visit(server.at("?seeds=each").replace("?token", "&token"))
         page = seen.page
         page.get_by_role("link", name="Score", exact=True).press("Enter")
         expect(page.locator("th[aria-sort]")).to_have_text("Score ↓")
         expect(page.locator("tbody th")).to_have_text(["again", "last", ORACLE, ISOLATED, SILENT])
-        page.get_by_label("seeds together").check()
-        expect(page.locator("tbody th")).to_have_text(["3 seeds", ORACLE, "last", "again", ISOLATED, SILENT])
+        page.get_by_label("each seed in a row").uncheck()
+        expect(page.locator("tbody th").filter(visible=True)).to_have_text(["ltm-2k-oracle 3 seeds", ISOLATED, SILENT])
         expect(page.locator(".mean .score")).to_contain_text("100% mean of 3")
+        page.get_by_label("Show the seeds of oracle").check()
+        names = ["ltm-2k-oracle 3 seeds", ORACLE, "last", "again", ISOLATED, SILENT]
+        expect(page.locator("tbody th").filter(visible=True)).to_have_text(names)
         page.get_by_label("Select all seeds of oracle").check()
         expect(page.locator("#compare")).to_have_text("Compare 3 runs")
         assert seen.faults() == []

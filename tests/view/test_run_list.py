@@ -230,7 +230,7 @@ def test_a_named_pipe_is_not_read(runs: Path) -> None:
     "name", ["", ".", "..", "../runs", f"{ORACLE}/..", f"../{ORACLE}", "/etc", "nothing", "a\0b", f"{ORACLE}/conversations"]
 )
 def test_no_name_leads_out_of_the_folder(made: Path, name: str) -> None:
-    with pytest.raises(MissingError, match="no such run"):
+    with pytest.raises(MissingError, match="no such"):
         RunList(made).run(name)
 
 

@@ -26,7 +26,7 @@
   }
 
   /** Open a lane's story. The lane stays where it is in the window, though another's story above it closes. */
-  async function choose(lane) {
+  async function choose(lane, reason = "") {
     const top = lane?.element.getBoundingClientRect().top;
     chosen?.button.setAttribute("aria-expanded", "false");
     chosen?.element.classList.remove("chosen");
@@ -41,7 +41,7 @@
     const head = Turns.make("h3", {}, data.id, " ", Turns.make("span", { class: `badge ${data.grade}` }, data.score === undefined ? data.status : Timeline.score(data.score)));
     const why = Turns.make("p", { class: "why", dir: "auto" }, data.story.sentence);
     const actions = Turns.make("p", { class: "actions" }, Turns.make("a", { href: `#${test}` }, "All of this test"), Story.actions(data, Conversations.all.length > 1 || Conversations.get(data.conversation)?.trunk));
-    story.replaceChildren(head, why, actions);
+    story.replaceChildren(...(reason ? [Turns.make("p", { class: "soft" }, reason)] : []), head, why, actions);
     scrollBy({ top: lane.element.getBoundingClientRect().top - top, behavior: "instant" });
     const played = Conversations.get(data.conversation);
     await played?.open();
@@ -309,8 +309,11 @@
     if (first) first.tabIndex = 0;
     const lanes = panels.flatMap((panel) => (panel.kinds ? [] : panel.data.lanes.map((lane) => panel.lane(lane))));
     const few = (one, other) => one.data.arcs.length - other.data.arcs.length;
-    const telling = lanes.filter(({ data }) => data.instead && data.grade === "low").sort(few)[0] ?? lanes.find(({ data }) => data.grade !== "full"); // what was retrieved tells most
-    if (telling && !location.hash) choose(telling);
+    const wrong = lanes.filter(({ data }) => data.grade !== "full");
+    const instead = wrong.filter(({ data }) => data.instead && data.grade === "low").sort(few)[0]; // what was found instead tells most
+    const among = wrong.length > 1 ? `of ${Turns.number(wrong.length)} tests that are not right, ` : "";
+    const told = instead ? "the simplest in which the memory found something else instead" : "the first in the order of their scores";
+    if (wrong.length && !location.hash) choose(instead ?? wrong[0], `Opened first: ${among}${told}.`);
     const [root] = Conversations.all;
     if (root) {
       offer(root);

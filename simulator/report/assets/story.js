@@ -6,7 +6,7 @@ const Story = (() => {
   const MAX_CHARS = 200; // of a text
   const BEFORE = 60; // characters that are shown before the first word that is marked
   const MAX_TURNS = 3; // of each part
-  const MEANINGS = { agree: "in what was needed and in the reply", differ: "in what was retrieved instead and in the reply", missed: "in what was needed, and not in the reply" };
+  const MEANINGS = { agree: "in what was needed and in the reply", differ: "in what was found instead and in the reply", missed: "in what was needed, and not in the reply" };
 
   /** The words of a text, in small letters: long ones, numbers, and names, which begin with a capital inside a sentence. */
   const words = (text) => new Set((text.match(/[\p{L}\p{N}]{4,}|\p{N}+|(?<=[\p{L},;] )\p{Lu}[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase()));
@@ -74,7 +74,7 @@ const Story = (() => {
     return Turns.make("dl", { class: "parts" },
       part("Asked", asked ? [Turns.make("p", { dir: "auto" }, Turns.link(conversation, question), " ", marked(head(asked.text), {}))] : []),
       part("Needed", list(wanted, { agree, missed: without(expected ? both(right, words(expected)) : new Set(), said) })),
-      part("Retrieved", list(instead, { differ })),
+      part("Found", list(instead, { differ })),
       part("Expected", expected ? [Turns.make("p", { dir: "auto" }, marked(expected, { agree, missed: without(right, said) }))] : []),
       part("Replied", asked ? [Turns.make("p", { class: "reply", dir: "auto" }, reply.trim() ? marked(reply, { agree, differ }) : Turns.make("em", { class: "blank" }, "(empty)"))] : []));
   }

@@ -72,11 +72,14 @@ const Timeline = (() => {
 
   const told = ({ id, score: value, status, grade }) => `${id}, ${value === undefined ? status || grade : score(value)}`;
 
+  /** A name that may be broken after an underscore, where there is room for two lines. */
+  const broken = (name) => name.split(/(?<=_)/).flatMap((part, place) => (place ? [Turns.make("wbr", {}), part] : [part]));
+
   function named(lane) {
     const dash = lane.id.lastIndexOf("-");
     const [stem, number] = dash > 0 ? [lane.id.slice(0, dash), lane.id.slice(dash)] : [lane.id, ""];
     return Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false", "aria-label": told(lane) },
-      Turns.make("span", { class: `sign ${lane.grade}` }, SIGNS[lane.grade]), Turns.make("span", { class: "stem" }, stem), Turns.make("span", {}, number));
+      Turns.make("span", { class: `sign ${lane.grade}` }, SIGNS[lane.grade]), Turns.make("span", { class: "stem" }, broken(stem)), Turns.make("span", {}, number));
   }
 
   /** A lane of a panel, which tells about its test when it is opened. */

@@ -9,6 +9,7 @@
   const state = document.getElementById("state");
   const filler = document.getElementById("filler");
   const story = document.getElementById("story");
+  const far = document.getElementById("far");
   const panel = new Timeline.Panel(JSON.parse(document.querySelector("#lanes script").textContent), false);
   let finished = false;
   let chosen = null; // the test whose story is told
@@ -17,11 +18,10 @@
     document.querySelector(`[data-figure="${name}"]`).replaceChildren(value, Turns.make("small", {}, note));
   }
 
+  /** A waiting time in its largest unit, as on the terminal. */
   function duration(seconds) {
-    if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
-    if (seconds < 100) return `${seconds.toFixed(1)} s`;
-    const minutes = Math.round(seconds / 60);
-    return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    for (const [unit, size] of [["d", 86400], ["h", 3600]]) if (seconds / size >= 0.95) return `${(seconds / size).toFixed(1)} ${unit}`;
+    return Math.round(seconds) >= 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds)} s`;
   }
 
   function showStatus(now) {
@@ -33,7 +33,10 @@
     const cost = now.cost === null ? "unknown" : `$${now.cost.toFixed(4)}`;
     setFigure("cost", now.used ? cost : "–", now.used ? "at list prices" : "no usage reported");
     setFigure("time", duration(now.seconds), "for the agent's replies");
-    setFigure("left", now.closed ? "–" : now.left === null ? "?" : `about ${duration(now.left)}`, now.closed ? "conversation finished" : "at this pace");
+    const known = now.share !== null && now.left !== null;
+    const share = now.closed ? 1 : now.share ?? now.ended / now.tests;
+    setFigure("left", now.closed || !known ? "–" : `about ${duration(now.left)}`, now.closed ? "conversation finished" : known ? `${Math.floor(100 * now.share)}% done` : "not known yet");
+    far.value = share;
     finished = now.results;
     document.getElementById("report").hidden = !finished;
     state.classList.toggle("finished", finished);
