@@ -6,7 +6,7 @@ The unit is a question that rests on evidence. Intervals and tests are those of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -121,11 +121,11 @@ class EvidenceQuestions:
 
     def stored(self, chosen: Chosen = _all) -> Estimate | None:
         """Return the share of a question's evidence that was stored; None if no trace tells."""
-        return self._estimate(lambda question: stored_share(question.evidence), chosen)
+        return self._once(("stored", None, chosen), lambda: self._estimate(lambda question: stored_share(question.evidence), chosen))
 
     def found(self, k: int, chosen: Chosen = _all) -> Estimate | None:
         """Return the share of a question's evidence among the first `k` memories read; None if no trace tells."""
-        return self._estimate(lambda question: found_share(question.evidence, k), chosen)
+        return self._once(("found", k, chosen), lambda: self._estimate(lambda question: found_share(question.evidence, k), chosen))
 
     def answered(self, chosen: Chosen = _all) -> Estimate | None:
         """Return the score of the answers to the same questions; None if none has a score."""
@@ -141,8 +141,18 @@ class EvidenceQuestions:
         for key, times in self.asked.items():
             known = [value for each in times if chosen(each.test) and (value := share(each)) is not None]
             if known:
-                found[key] = fmean(known)
+                found[key] = fmean(known) if len(known) > 1 else known[0]
         return found
+
+    def _once(self, what: Hashable, make: Callable[[], Estimate | None]) -> Estimate | None:
+        """Return an estimate that several tables show, made the first time that one asks for it."""
+        if what not in self._estimates:
+            self._estimates[what] = make()
+        return self._estimates[what]
+
+    @cached_property
+    def _estimates(self) -> dict[Hashable, Estimate | None]:
+        return {}
 
     def _estimate(self, share: Share, chosen: Chosen, *, undecided: bool = False) -> Estimate | None:
         low = self.shares(_or(share, 0.0) if undecided else share, chosen)

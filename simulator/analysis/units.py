@@ -7,10 +7,11 @@ again shows how much an agent varies, but nothing about other histories. All cod
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import final
+from typing import Final, final
+from weakref import finalize
 
 from longspan.simulator.analysis.comparable import played
 from longspan.simulator.analysis.distances import Point, points
@@ -72,8 +73,20 @@ class Units:
         return member
 
 
-def keys(manifest: Manifest) -> dict[str, Key]:
-    """Return the keys of the tests of a run with this manifest, by their ids."""
+def keys(manifest: Manifest) -> Mapping[str, Key]:
+    """Return the keys of the tests of a run with this manifest, by their ids. They are made once: a comparison asks for them many times."""
+    here = id(manifest)
+    if here not in _made:
+        _made[here] = _keys(manifest)
+        finalize(manifest, _made.pop, here).atexit = False
+    return _made[here]
+
+
+_made: Final[dict[int, Mapping[str, Key]]] = {}
+"""The keys of the manifests that are in use, by identity."""
+
+
+def _keys(manifest: Manifest) -> Mapping[str, Key]:
     name, tests, column = manifest.suite.name, played(manifest), Column.of(manifest)
     made = (manifest.definitions_sha256, manifest.versions.get("longspan"))
     found = {}

@@ -177,7 +177,7 @@ class Manifest(RunSettings):
         scenario, _, parameter = data.rpartition(".")
         return str(self.suite.scenarios.get(scenario, {}).get(parameter, ""))
 
-    @property
+    @cached_property
     def asked(self) -> Branch:
         """How the questions about histories are asked; "on" if there are none."""
         return self.branch if any(planned.trunk for _, planned in self.graded) else "on"
