@@ -114,8 +114,17 @@ def _lines(tested: Iterable[Tested], limit: int) -> Iterable[Line]:
             difference="" if each.difference is None else percent(each.difference, sign=True),
             interval="" if low is None or high is None else f"{percent(low, sign=True)} to {percent(high, sign=True)}",
             verdict=each.verdict,
-            badge=SHOWN[each.verdict],
+            badge=_badge(each),
         )
+
+
+def _badge(each: Tested) -> str:
+    """Say in few words what is shown of the first agent."""
+    if each.contrast.sides == 2 or each.verdict == "undecided":
+        return SHOWN[each.verdict]
+    if each.verdict == "not shown":
+        return "not shown"
+    return "higher" if each.contrast.margin >= 0 else "not worse"
 
 
 def _place(share: float | None, limit: int) -> float | None:

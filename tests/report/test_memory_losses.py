@@ -90,7 +90,7 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
         assert rows == [[stage.name, stage.passed] for stage in stages(losses)]
         assert rows[0] == ["needed", sum(expected.values())]
         assert rows[-1] == ["answered right", sum(number for (_, how), number in expected.items() if how == "found_right")]
-        assert ("kept" in [name for name, _ in rows]) == (tells == "memory")
+        assert ("stored" in [name for name, _ in rows]) == (tells == "memory")
         assert ("never stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
 
 

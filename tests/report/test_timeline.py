@@ -180,7 +180,7 @@ def test_a_lane_tells_why_its_test_failed(visit: Open, lossy: Path) -> None:
     expect(story.locator(".why")).to_have_text(sentence)
     parts = story.locator(".parts")
     expect(parts.locator("dd").nth(1)).to_contain_text(said[needed[0]][:60])
-    expect(parts.locator("dt")).to_contain_text(["Asked", "Needed", "Retrieved"])
+    expect(parts.locator("dt")).to_contain_text(["Asked", "Needed", "Found"])
     expect(parts.get_by_role("link", name=f"#{instead[0]}", exact=True)).to_be_visible()
     expect(parts.locator(".reply")).to_contain_text(replied[number][:60])
     assert tab.locator(".lane.chosen").count() == 1
