@@ -22,6 +22,7 @@ PATIENCE = 20_000
 expect.set_options(timeout=PATIENCE)
 
 PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
+LAPTOP: Final[ViewportSize] = {"width": 1024, "height": 768}
 
 SCREENSHOTS = os.environ.get("LONGSPAN_SCREENSHOTS")
 """The folder for pictures of the pages that tests open. A person looks at them, no test does: none is taken unless asked for."""
@@ -52,7 +53,7 @@ class Visit:
 
     def faults(self) -> list[str]:
         """Return the serious accessibility problems that axe-core finds: in light colours as wide as the page is, and in dark
-        ones on a phone, where the page must not scroll sideways either."""
+        ones on a phone, where the page must not scroll sideways either, nor on a small laptop."""
         size = self.page.viewport_size
         assert size is not None
         found = self._faults("light")
@@ -60,6 +61,9 @@ class Visit:
         found += self._faults("dark")
         if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append("on a phone it scrolls sideways")
+        self.page.set_viewport_size(LAPTOP)
+        if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append("on a small laptop it scrolls sideways")
         self.page.set_viewport_size(size)
         self.page.emulate_media(color_scheme="null")
         return found

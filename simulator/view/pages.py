@@ -100,6 +100,7 @@ class Pages:
             Route("/runs/{name:path}/live", self.live),
             Route("/runs/{name:path}/events", self.events),
             Route("/runs/{name:path}/result.json", self.result),
+            Route("/runs/{name:path}/card.svg", self.card),
             Route("/runs/{name:path}/annotate", self._annotation.page),
             Route("/runs/{name:path}/annotate", self._annotation.save, methods=["POST"]),
             Route("/compare", self.comparison),
@@ -170,6 +171,11 @@ class Pages:
         """Return a run's results, as they were read and checked."""
         graded = self._runs.graded(_name(request))
         return _download(graded.result.model_dump_json(), "json", graded.name)
+
+    async def card(self, request: Request) -> Response:
+        """Return a run's card."""
+        graded = self._runs.graded(_name(request))
+        return _download(await trio.to_thread.run_sync(_card, graded, limiter=COMPARISON_LIMITER), "svg", graded.name)
 
     async def live(self, request: Request) -> Response:
         """Return the page of a run while it is played. A script fills it from `events`."""
@@ -343,9 +349,17 @@ def _list_of(name: str) -> str:
     return f"/?{urlencode({'in': folder})}" if folder else "/"
 
 
-def _download(content: str, suffix: str, name: str) -> Response:
+def _card(run: Graded) -> bytes:
+    """Draw a run's card. The import is slow, so it is here. Raises InputError if that fails: the files are untrusted."""
+    from longspan.simulator.report.card import draw_card
+
+    with _untrusted(f"{run.name}: cannot draw a card from its files"):
+        return draw_card(run, "svg")
+
+
+def _download(content: str | bytes, suffix: str, name: str) -> Response:
     """Return a file to keep, whose name is that of a run."""
-    type = "text/csv" if suffix == "csv" else "application/json"
+    type = {"csv": "text/csv", "json": "application/json", "svg": "image/svg+xml"}[suffix]
     headers = {"Content-Disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "-", name)[:100]}.{suffix}"'}
     return Response(content, media_type=type, headers=headers)
 

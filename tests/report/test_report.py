@@ -153,14 +153,19 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     assert test.one("p", class_="reason").text == result.reason
     facts = facts_of(test)
     assert facts["Status"] == "scored"
-    assert facts["Span"] == f"dealt {result.span_dealt:,} of 2,000 tokens; with its replies {result.span_used:,} tokens"
-    assert facts["Evidence distance"] == f"{question_asked.tokens:,} tokens; dealt as {question_asked.dealt:,}"
+    assert (
+        facts["Span"] == f"{result.span_dealt:,} of 2,000 tokens as dealt to every agent; {result.span_used:,} tokens with its own replies"
+    )
+    assert (
+        facts["Evidence distance"]
+        == f"{question_asked.tokens:,} tokens with its own replies; {question_asked.dealt:,} as dealt to every agent"
+    )
     assert "Played" not in facts
-    assert facts["Proof"] == f"turn #{result.turns[0]}"
+    assert facts["Grade decided by"] == f"turn #{result.turns[0]}"
     (shown,) = test.one("ol", class_="questions").all("li")
     assert shown.all("a")[0].attributes["href"] == f"#t-main-{messages[-1]['turn']}"
     assert [dd.text for dd in shown.all("dd")] == [messages[-1]["text"], opened["lines"][-1]["ideal"], replies[messages[-1]["turn"]]]
-    assert [label.words for label in shown.all("span", class_="label")] == ["question", "proof"]
+    assert [label.words for label in shown.all("span", class_="label")] == ["question", "decides the grade"]
     assert shown.one("time").attributes["datetime"] == messages[-1]["sent_at"]
     needles = [element for element in test.one("ol", class_="needles").inside if isinstance(element, Element)]
     assert [needle.one("bdi").text for needle in needles] == [message["text"] for message in messages[:-1]]
@@ -168,7 +173,8 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     assert json.loads(test.one("pre").text) == opened["facts"]
     for pair in result.evidence:
         (needle,) = (needle for needle in needles if needle.all("a")[0].words == f"#{pair.needle_turn}")
-        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, dealt as {pair.dealt:,}, {(pair.dealt or 0) / 20:.0f}% of the span"
+        dealt = f"{pair.dealt:,} as dealt to every agent, {(pair.dealt or 0) / 20:.0f}% of the span"
+        text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {dealt}"
         assert needle.one("ul", class_="evidence").words == text
 
 
@@ -221,7 +227,7 @@ def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, 
     test = page.root.one("tbody", id="test-prospective_memory-1")
     shown = next(turn for turn in test.one("ol", class_="questions").all("li") if turn.all("a")[0].words == f"#{foreign}")
     assert shown.one("dd", class_="reply").text == reply
-    assert shown.one("span", class_="proof").words == "proof"
+    assert shown.one("span", class_="proof").words == "decides the grade"
     watched = next(entry for entry in entries if entry["type"] == "end" and entry["test"] == result.id)["watched"]
     assert f"turns #{watched[0]} to #{watched[-1]}" in test.one("dl", class_="facts").words
     assert result.id in data_of(page)["turns"][foreign]["proves"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -174,8 +175,9 @@ def test_a_lane_tells_why_its_test_failed(visit: Open, lossy: Path) -> None:
     replied = {entry["turn"]: " ".join(entry["text"].split()) for entry in journal(lossy) if entry["type"] == "reply"}
     seen = visit(lossy / "report.html")
     tab, story = seen.page, seen.page.locator("#story")
-    expect(story.locator(".why")).not_to_be_empty()  # a test that failed is open at first
+    expect(story.locator("p").first).to_contain_text("Opened first: of 2 tests that are not right, the ")
     tab.locator(f"#lane-{shown['id']} .value").click()
+    expect(tab).to_have_url(re.compile(rf"#lane-{shown['id']}$"))  # so that the address leads here again
     expect(story.locator("h3")).to_contain_text(shown["id"])
     expect(story.locator(".why")).to_have_text(sentence)
     parts = story.locator(".parts")

@@ -120,7 +120,13 @@ def test_figures_are_downloaded_as_csv_and_json(below: Server, tree: Path) -> No
     results = below.get(f"/runs/{ISOLATED}/result.json")
     assert results.headers["content-disposition"] == f'attachment; filename="{ISOLATED}.json"'
     assert Result.model_validate_json(results.body).score == 0
-    assert results.headers["content-security-policy"].startswith("default-src 'none'")
+    card = below.get(f"/runs/{ISOLATED}/card.svg")
+    assert (card.headers["content-type"], card.headers["content-disposition"]) == (
+        "image/svg+xml",
+        f'attachment; filename="{ISOLATED}.svg"',
+    )
+    for answer in (table, results, card):
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
 
 
 def test_a_run_that_is_being_played_leads_from_its_report_to_its_live_page(made: Path, tmp_path: Path) -> None:

@@ -274,6 +274,7 @@
       if (head.toggle) head.toggle();
       else if (turn) goTo(head, Number(turn));
       else choose(head === chosen && !wide.matches ? null : head);
+      if (!head.toggle) history.replaceState(null, "", chosen ? `#${chosen.element.id}` : "#conversation"); // so that the address leads here again
     });
     rows.addEventListener("keydown", (event) => {
       const head = event.target.matches("button.name") ? headOf(event.target) : null;

@@ -136,4 +136,21 @@
   });
   document.getElementById("tests-tools").hidden = false;
   follow(location.hash);
+
+  // ---- download
+
+  const FORMULA = /^[=+\-@\t\r]/; // what a spreadsheet would calculate
+
+  /** A cell of a CSV file. */
+  const cell = (text) => `"${(FORMULA.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+
+  document.getElementById("tests-csv").addEventListener("click", () => {
+    const said = (row, kind) => row.querySelector(kind)?.textContent.trim().replace(/\s+/g, " ") ?? "";
+    const rows = [...document.querySelectorAll(".tests > .test > tr:first-child")].map((row) =>
+      [said(row, "summary"), said(row, ".badge").replace(/^[●◐○–]/, ""), said(row, ".reason"), said(row, ".far"), said(row, ".cause")]);
+    const text = [["test", "score", "reason", "distance", "cause"], ...rows].map((row) => row.map(cell).join(",")).join("\r\n");
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([`${text}\r\n`], { type: "text/csv" })), download: "tests.csv" });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
 }

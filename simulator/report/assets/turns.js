@@ -96,7 +96,7 @@ const Turns = (() => {
     if (turn.test !== undefined) line.append(testLink(turn.test));
     if (turn.needs) line.append(make("span", {}, "needs ", turn.needs.flatMap((needle, i) => [i ? ", " : "", link(conversation, needle)])));
     for (const test of turn.proves ?? []) {
-      line.append(make("span", { class: "label proof" }, test === turn.test ? "proof" : `proof of ${test}`));
+      line.append(make("span", { class: "label proof" }, test === turn.test ? "decides the grade" : `decides the grade of ${test}`));
     }
     const facts = [`at ${number(turn.at)}: ${number(turn.tokens)} + ${number(turn.replyTokens ?? 0)} tokens`];
     if (turn.seconds !== undefined) facts.push(turn.seconds < 1 ? `${Math.round(1000 * turn.seconds)} ms` : `${turn.seconds.toFixed(1)} s`);
