@@ -14,7 +14,7 @@ from longspan.simulator.report.reading import ConversationView
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Times", "failures", "score_interval", "times", "without_score"]
+__all__ = ["Figures", "Times", "failures", "figures", "score_interval", "times", "without_score"]
 
 
 @final
@@ -25,6 +25,28 @@ class Times(NamedTuple):
     total: float
     median: float
     p95: float
+
+
+@final
+class Figures(NamedTuple):
+    """A run's further figures: those of each scenario, by their own names, and all others in words."""
+
+    scenarios: Mapping[str, Mapping[str, float]]
+    others: Mapping[str, float]
+
+
+def figures(result: Result) -> Figures:
+    """Return a run's further figures, as its scenarios and measures name them."""
+    scenarios: dict[str, dict[str, float]] = {}
+    others: dict[str, float] = {}
+    for name, value in result.metrics.items():
+        scenario, _, own = name.partition(": ")
+        if own and scenario in result.scenarios:
+            scenarios.setdefault(scenario, {})[own.replace("_", " ")] = value
+        else:
+            _, _, k = name.partition("evidence_recall@")
+            others[f"evidence found among the first {k}" if k else name.replace("_", " ")] = value
+    return Figures(scenarios, others)
 
 
 def times(conversations: Iterable[ConversationView]) -> Times | None:

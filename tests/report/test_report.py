@@ -340,7 +340,16 @@ def test_awards_verdicts_and_clock_jumps_are_shown(woven: Path, tmp_path: Path) 
 def test_a_small_figure_is_shown_with_as_many_digits_as_it_needs(woven: Path) -> None:
     metrics = {"search_seconds": 0.001234, "settle_seconds": 0.0000051, "evidence_stored": 0.5, "add_calls_per_1k": 12.3456}
     figures = figures_of(report(woven, lambda manifest, result: (manifest, result.model_copy(update={"metrics": metrics}))))
-    assert [figures[name] for name in metrics] == ["0.00123", "0.0000051", "0.50", "12.35"]
+    names = ["Search seconds", "Settle seconds", "Evidence stored", "Add calls per 1k"]
+    assert [figures[name] for name in names] == ["0.00123", "0.0000051", "50%", "12.35"]
+
+
+def test_what_scenarios_count_stands_by_itself(woven: Path) -> None:
+    metrics = {"colours: kept_right": 0.25, "colours: told": 1.5, "evidence_recall@5": 0.4}
+    changed = report(woven, lambda manifest, result: (manifest, result.model_copy(update={"metrics": metrics})))
+    own = [[cell.words for cell in row.all("dd")] for row in changed.root.one("dl", class_="own").all("div")]
+    assert own == [["kept right 25%", "told 1.50"]]
+    assert figures_of(changed)["Evidence found among the first 5"] == "40%"
 
 
 # Interrupted and damaged runs.
