@@ -30,10 +30,10 @@ PEER_DATA = Path(os.environ.get("LONGSPAN_PEER_DATA") or Path(__file__).parents[
 
 
 LONGEST = (
-    *("docs/test_docs.py", "test_ltm.py", "scenarios/test_chance.py", "test_benchmarks.py", "durability/test_crash.py"),
-    *("scenarios/histories/test_recall.py", "test_house.py", "cli/test_cli.py", "durability/test_memory_crash.py", "test_wording.py"),
-    *("api/test_pytest_plugin.py", "test_packaging.py", "agents/test_gguf.py", "test_extras.py", "agents/test_ltm.py"),
-    *("durability/test_faults.py", "durability/test_ltm_crash.py"),
+    *("docs/test_docs.py", "scenarios/test_chance.py", "test_ltm.py", "test_house.py", "agents/test_local.py", "test_extras.py"),
+    *("test_packaging.py", "test_benchmarks.py", "durability/test_crash.py", "durability/test_memory_crash.py"),
+    *("api/test_pytest_plugin.py", "agents/test_gguf.py", "cli/test_cli.py", "agents/test_apis.py", "durability/test_faults.py"),
+    *("report/test_browser.py", "view/test_browser.py", "agents/test_mcp.py", "agents/test_ltm.py", "test_wording.py"),
 )
 """The files that take longest, which begin first: a worker that begins one last has the others wait for it."""
 
