@@ -25,7 +25,7 @@ from longspan.simulator.report.memory import memory_map, split, stages
 from longspan.simulator.report.page import environment, policy
 from longspan.simulator.report.prompts import add_prompts
 from longspan.simulator.report.reading import ConversationView, Reading, TestView, with_branches
-from longspan.simulator.report.summary import failures, figures, score_interval, times, without_score
+from longspan.simulator.report.summary import failures, further_figures, score_interval, times, without_score
 from longspan.simulator.report.timeline import fates, grade_of, panels, played_in
 from longspan.simulator.report.verdict import standing, verdict
 from longspan.simulator.results.result import Result
@@ -154,7 +154,7 @@ def report_of(
         times=times(conversations.values()),
         cost=total_cost(part.cost_usd for part in result.costs.values()),
         without=without_score(result),
-        figures=figures(result),
+        figures=further_figures(result),
         questions=len(asked),
         said=measures.shown(run.manifest, result),
         calibrations=calibration_notes(run),

@@ -14,7 +14,7 @@ from longspan.simulator.report.reading import ConversationView
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Figures", "Times", "failures", "figures", "score_interval", "times", "without_score"]
+__all__ = ["Figures", "Times", "failures", "further_figures", "score_interval", "times", "without_score"]
 
 
 @final
@@ -35,7 +35,7 @@ class Figures(NamedTuple):
     others: Mapping[str, float]
 
 
-def figures(result: Result) -> Figures:
+def further_figures(result: Result) -> Figures:
     """Return a run's further figures, as its scenarios and measures name them."""
     scenarios: dict[str, dict[str, float]] = {}
     others: dict[str, float] = {}
