@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -39,9 +40,15 @@ class Project:
             "[pytest]\nfilterwarnings = error\naddopts = --strict-markers -p no:langsmith_plugin\npythonpath = .\n", "utf-8"
         )
 
-    def pytest(self, *options: str) -> tuple[dict[str, int], str]:
-        """Run pytest. Return the number of tests by outcome, and the output."""
-        done = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=self.path, capture_output=True, text=True, check=False)
+    def pytest(self, *options: str, installed: bool = False) -> tuple[dict[str, int], str]:
+        """Run pytest with longspan's plugin and xdist, or with all that are installed, which are many.
+
+        Return the number of tests by outcome, and the output.
+        """
+        named = [] if installed else ["-p", "xdist.plugin", "-p", "longspan.simulator.api.pytest_plugin"]
+        env = os.environ if installed else os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        command = [sys.executable, "-m", "pytest", *named, *options]
+        done = subprocess.run(command, cwd=self.path, env=env, capture_output=True, text=True, check=False)
         printed = done.stdout + done.stderr
         last = printed.strip().splitlines()[-1]
         return {outcome: int(count) for count, outcome in re.findall(r"(\d+) (passed|failed|deselected)", last)}, printed
@@ -54,7 +61,7 @@ def project(tmp_path: Path) -> Project:
 
 def test_each_memory_test_is_selected_reported_and_run_again(project: Project) -> None:
     agents = ("--longspan-agent", "notebook", "--longspan-agent", "oracle", "--longspan-seed", "4")
-    outcomes, shown = project.pytest(*ASKED, *agents, "--longspan-out", "kept")
+    outcomes, shown = project.pytest(*ASKED, *agents, "--longspan-out", "kept", installed=True)
     failed = sorted(set(re.findall(r"^FAILED (longspan::ltm@2k::\S+)", shown, re.MULTILINE)))
     assert failed
     assert outcomes == {"failed": len(failed), "passed": 13 - len(failed)}
