@@ -21,7 +21,7 @@ from longspan.simulator.base.suggestions import meant, with_keys
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "corrected", "evaluate", "least", "read_contrasts"]
+__all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "agent_named", "corrected", "evaluate", "least", "read_contrasts"]
 
 Correction = Literal["holm", "bonferroni", "none"]
 
@@ -89,7 +89,7 @@ class Contrasts(_Frozen):
         for number, given in enumerate(self.contrasts):
             place = f"{where}: contrasts.{number}"
             contrast = given.model_copy(update={"suites": [name.replace("+", "_") for name in given.suites]})
-            agents = [_agent(name, planned, place) for name in contrast.agents]
+            agents = [agent_named(name, planned, place) for name in contrast.agents]
             if agents[0] == agents[1]:
                 raise InputError(f"{place}: {agents[0]} is compared with itself; name two agents")
             values: list[tuple[str, Sequence[object], Iterable[object]]] = [
@@ -170,9 +170,9 @@ def corrected(ps: Sequence[float], of: Contrasts) -> list[float]:
             return list(ps)
 
 
-def _agent(name: str, manifests: Sequence[Manifest], where: str) -> str:
+def agent_named(name: str, manifests: Sequence[Manifest], where: str) -> str:
     """Return the agent, with its label, that a name stands for. The name may be complete, or just the spec or the label if it fits no other
-    agent."""
+    agent. Raises InputError with a message that begins with `where`."""
     called = {manifest.labelled: (manifest.agent, manifest.label) for manifest in manifests}
     if name in called:
         return name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
 from longspan.simulator.analysis.distances import Point
 from longspan.simulator.analysis.statistics import student
+from longspan.simulator.base.shares import between, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,9 +77,10 @@ class DistanceCurve:
     def sentence(self) -> str:
         """The curve in words, with 95% intervals in brackets."""
         ends = (
-            f"{score.value:.2f}{_between(score)} at {self.distances[at]:,.0f}" for at, score in ((0, self.scores[0]), (-1, self.scores[-1]))
+            f"{percent(score.value)}{_between(score)} at {self.distances[at]:,.0f}"
+            for at, score in ((0, self.scores[0]), (-1, self.scores[-1]))
         )
-        fall = f"a fall of {self.fall.value:.2f}{_between(self.fall)}" if self.fall.value >= 0.005 else "no fall"
+        fall = f"a fall of {percent(self.fall.value)}{_between(self.fall)}" if self.fall.value >= 0.005 else "no fall"
         return f"{' and '.join(ends)} tokens, {fall}; {self.half_text}"
 
     @property
@@ -92,7 +94,7 @@ class DistanceCurve:
 
 
 def _between(estimate: Estimate) -> str:
-    return f" [{estimate.low:.2f}, {estimate.high:.2f}]" if estimate.low < estimate.high else ""
+    return between(estimate[1:]) if estimate.low < estimate.high else ""
 
 
 def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve | None:

@@ -14,6 +14,7 @@ from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate, 
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.statistics import Interval, interval, total
 from longspan.simulator.analysis.units import observed, placed
+from longspan.simulator.base.shares import between, percent
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
@@ -61,14 +62,14 @@ class Effect:
         """The effect in words, with 95% intervals in brackets."""
         (first, last), (one, many) = (self.levels[0], self.levels[-1]), NAMES[self.cause]
         scores = " and ".join(
-            f"{level.score:.2f}{_between(level.interval)} with {level.number:g} {one if level.number == 1 else many}"
+            f"{percent(level.score)}{between(level.interval)} with {level.number:g} {one if level.number == 1 else many}"
             for level in (first, last)
         )
         change = "a fall" if self.fall.value >= 0.005 else "a rise" if self.fall.value <= -0.005 else "no fall"
         value, low, high = self.fall if self.fall.value > -0.005 else (-self.fall.value, -self.fall.high, -self.fall.low)
-        size = f" of {value:.2f}" if change != "no fall" else ""
+        size = f" of {percent(value)}" if change != "no fall" else ""
         left_out = f"; {_named(self.left_out)} left out, which had other numbers" if self.left_out else ""
-        return f"{scores}, {change}{size}{f' [{low:.2f}, {high:.2f}]' if low < high else ''} ({_named(self.scenarios)}{left_out})"
+        return f"{scores}, {change}{size}{between((low, high), sign=True) if low < high else ''} ({_named(self.scenarios)}{left_out})"
 
 
 @final
@@ -185,7 +186,3 @@ def _planted(tests: Sequence[_Played], span: int) -> list[Planted]:
 
 def _named(scenarios: Sequence[str]) -> str:
     return ", ".join([*scenarios[:NAMED], *([f"{len(scenarios) - NAMED} more"] if len(scenarios) > NAMED else [])])
-
-
-def _between(found: Interval | None) -> str:
-    return f" [{found.low:.2f}, {found.high:.2f}]" if found is not None else ""

@@ -10,11 +10,11 @@ from typing import Any, Final, final
 from longspan.simulator.analysis.baseline import Fall, fall
 from longspan.simulator.analysis.comparable import check_comparable
 from longspan.simulator.analysis.rows import TESTS, test_row
-from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.api.frame import Frame
 from longspan.simulator.api.markup import framed, preformatted
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.shares import between, percent, points, spanned
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.measures.cells import Cell, cells_of
 from longspan.simulator.measures.comparing import compare
@@ -262,13 +262,7 @@ def _score_row(agent: str, column: Column, cell: Cell) -> dict[str, Any]:
 
 
 def _sentence(agent: str, column: Column, cell: Cell, measured: str) -> str:
-    low, high = cell.bounds
-    score = f"{low:.2f}" if low == high else f"{low:.2f}–{high:.2f}"
     runs = f"{cell.runs} run{'s' * (cell.runs > 1)}"
     named = "" if measured == "score" else f"{measured} "
-    between = f"{_between(cell.interval)}, chance {cell.chance:.2f}"
-    return f"{agent}{column.at}: {named}{score} of {cell.maximum}{between}; {runs}, {cell.tests} tests"
-
-
-def _between(interval: Interval | None) -> str:
-    return "" if interval is None else f" [{', '.join(interval.ends())}]"
+    score = f"{spanned(*cell.share)}{between(cell.interval, whole=cell.maximum)} ({points(*cell.bounds)} of {cell.maximum})"
+    return f"{agent}{column.at}: {named}{score}, chance {percent(cell.chance / cell.maximum)}; {runs}, {cell.tests} tests"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import final
+from typing import Final, final
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 __all__ = ["Table", "small"]
+
+NUMERIC: Final = "0123456789<+\N{MINUS SIGN}"
+"""What a number in a cell may begin with."""
 
 
 @final
@@ -40,7 +43,10 @@ class Table(BaseModel):
     def numeric(self) -> list[bool]:
         """Whether each column is numeric and right-aligned. The first column never is: it names the row."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
-        return [number > 0 and all(not cell or cell[0] in "0123456789<" for cell in column) for number, column in enumerate(columns)]
+        return [
+            number > 0 and all(not cell or cell[0] in "0123456789<+\N{MINUS SIGN}" for cell in column)
+            for number, column in enumerate(columns)
+        ]
 
 
 def small(value: float) -> str:

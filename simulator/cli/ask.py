@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longspan.simulator.base.integers import whole
+from longspan.simulator.base.shares import percent
 from longspan.simulator.base.terminal import complain, confirm, say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
@@ -78,7 +79,7 @@ def _verdict(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> li
     said = "word for word" if words else "in score, not in words" if score else "no"
     if grades is None:
         return [("agree", said)]
-    scores = ["no score" if grade.score is None else f"{grade.score:.2f}" for grade in grades]
+    scores = ["no score" if grade.score is None else percent(grade.score) for grade in grades]
     return [("agree", said), ("grade", f"{scores[1]}, recorded {scores[0]}: {grades[1].reason}")]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from longspan.simulator.base.shares import percent
 from longspan.simulator.base.terminal import say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption, RunsArgument
@@ -35,8 +36,12 @@ def compare(
     format: Annotated[Format | None, typer.Option(help="The output format.", show_default="from --out, or terminal")] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write.", metavar="FILE")] = None,
     baseline: Annotated[
-        list[Path] | None,
-        typer.Option(help="Runs that RUN is compared with, seed by seed.", metavar="RUN", autocompletion=completion.runs),
+        list[str] | None,
+        typer.Option(
+            help="An agent that the others are compared with; or older runs, to ask whether RUN is worse.",
+            metavar="AGENT|RUN",
+            autocompletion=completion.runs,
+        ),
     ] = None,
     margin: Annotated[
         float, typer.Option(help="The fall below the baseline that is tolerated, as a share of full marks.", min=0, max=1, metavar="SHARE")
@@ -52,8 +57,9 @@ def compare(
     """Compare runs of the same tests.
 
     Runs that play different tests are compared in groups. Shows agents by span, in pairs, and by scenario, skill and evidence distance,
-    with confidence intervals and significance tests. Damaged and unfinished runs are named and left out. With --baseline, says only
-    whether the runs are worse; with --contrasts, what the contrasts come to.
+    with confidence intervals and significance tests. Damaged and unfinished runs are named and left out. With --baseline AGENT, shows how
+    the others differ from that agent; with --baseline RUN, says only whether the runs are worse than older ones; with --contrasts, what the
+    contrasts come to.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.files.reading import writing
@@ -65,15 +71,16 @@ def compare(
         if baseline or fail_if_worse or margin or format is not None:
             raise InputError("--contrasts: the file names the runs to test, so only --out may be given besides")
         return _contrast(runs, contrasts, out, json_)
-    if baseline:
+    before, agent = _baseline(baseline or [])
+    if before:
         if out is not None or format is not None:
             raise InputError("--baseline: prints a sentence and a table; leave out --out and --format")
-        return _compare_with(baseline, runs, margin, fail_if_worse, json_)
+        return _compare_with(before, runs, margin, fail_if_worse, json_)
     if fail_if_worse or margin:
-        raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: worse than what? name runs with --baseline")
+        raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: worse than what? name older runs with --baseline RUN")
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}, unless --format names the format")
-    comparisons = load_comparisons(runs)
+    comparisons = load_comparisons(runs, agent)
     if json_:
         say_json({"groups": [_group(name, comparison) for name, comparison in comparisons.items()]})
         return 0
@@ -92,6 +99,19 @@ def compare(
                 file.write(_text(comparison, chosen, path.parent))
         say(f"{path}: {_counts(comparison)}{f' of {name}' if len(comparisons) > 1 else ''}")
     return 0
+
+
+def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
+    """Return the runs that a baseline names, or else the agent. A folder comes first. Raises InputError if one of several is not there."""
+    from longspan.simulator.base.errors import InputError
+
+    paths = [Path(each) for each in given]
+    missing = [path for path in paths if not path.exists()]
+    if len(missing) > 1 or (missing and len(paths) > 1):
+        raise InputError(f"--baseline {missing[0]}: no such run; name one agent, or runs that exist")
+    if missing:
+        return [], given[0]
+    return paths, None
 
 
 def _group(name: str, comparison: Comparison) -> dict[str, Any]:
@@ -147,10 +167,13 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
         return CODES[fall.verdict] if fail_if_worse else 0
     console = Console()
     if fall.scenarios:
-        rows = [[each.name, f"{each.old:.2f}", f"{each.new:.2f}", f"{each.new - each.old:+.2f}"] for each in fall.scenarios]
+        rows = [[each.name, percent(each.old), percent(each.new), percent(each.new - each.old, sign=True)] for each in fall.scenarios]
         measured = f", {fall.measured}," if fall.measured != "score" else ""
         print_table(
-            console, Table(title=f"Mean scores{measured} in the tests that both have", columns=["scenario", "before", "now", ""], rows=rows)
+            console,
+            Table(
+                title=f"Mean scores{measured} in the tests that both have", columns=["scenario", "before", "now", "difference"], rows=rows
+            ),
         )
     for warning in fall.warnings:
         console.say(warning, "yellow")
@@ -223,16 +246,18 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], fo
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
     from longspan.simulator.cli.compact import letters, print_compact
     from longspan.simulator.cli.console import Console
-    from longspan.simulator.measures.group_tables import one_line
     from longspan.simulator.report.comparison_tables import notes, tables
 
     console = Console(file)
-    called = letters([one_line(agent) for agent in comparison.agents])
-    for agent, letter in called.items():
-        console.say(f"{letter}  {agent}")
+    called = letters([comparison.side.called.names[agent] for agent in comparison.agents])
     for verdict in comparison.said.verdicts:
         console.print()
         console.print(verdict.text, style="bold")
+    console.print()
+    for agent, letter in called.items():
+        console.say(f"{letter}  {agent}")
+    if told := comparison.side.called.told(called):
+        console.print(told, style="dim")
     shown = tables(comparison)
     last = {table.note: number for number, table in enumerate(shown)}
     for number, table in enumerate(shown):  # a note that several have stands below the last of them

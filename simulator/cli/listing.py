@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from longspan.simulator.base.shares import percent, spanned
 from longspan.simulator.base.terminal import say, say_json, typed
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
 
 if TYPE_CHECKING:
+    from longspan.simulator.cli.run_lines import RunLine
     from longspan.simulator.results.result import Result
     from longspan.simulator.suite.manifest import Manifest
 
@@ -24,9 +26,6 @@ KindArgument = Annotated[
 
 MAX_DEFAULT: Final = 20
 """The longest default that a table of options shows, in characters."""
-
-INDENT: Final = "    "
-"""The indentation of the lines about a run."""
 
 
 def scenarios(json_: JsonOption = False) -> None:
@@ -126,12 +125,14 @@ def suites(json_: JsonOption = False) -> None:
 
 
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"), json_: JsonOption = False) -> None:
-    """List the runs in a folder: what each plays, its score, cost and date."""
+    """List the runs in a folder, a line each; into a file or a pipe, in full."""
     import os
+    from datetime import UTC, datetime
 
     from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.base.errors import InputError, LongspanError
     from longspan.simulator.cli.console import Console
+    from longspan.simulator.cli.run_lines import run_lines
     from longspan.simulator.files.folders import inside
     from longspan.simulator.results.result import read_result
 
@@ -156,18 +157,14 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
         listed = [_as_json(out / name, planned, graded, why) for name, planned, graded, why in found]
         say_json({"folder": str(out), "runs": listed, "deeper": list(map(str, deeper))})
         return
-    shares = len({result.max_score for _, _, result, _ in found if result is not None}) > 1
     console = Console()
     if found:
         console.say(f"Runs in {out}", "bold")
-    for name, planned, graded, why in found:
-        console.say(name)
-        if planned is None:
-            console.say(f"{INDENT}{why}", "dim")
-        else:
-            score = "unfinished" if graded is None else _score(graded, shares)
-            for line in _lines([score, *_details(planned, graded)], console.width):
-                console.say(line, "dim")
+        width = console.width if console.is_terminal else None
+        measures = {result.measured for _, _, result, _ in found if result is not None}
+        lines = [_line(*each, named=measures != {"score"}) for each in found]
+        for line in run_lines(lines, width, datetime.now(UTC)):
+            console.say(line)
     for folder in deeper:
         say(f"{folder} contains more runs: {typed('longspan', 'list', 'runs', folder)}")
 
@@ -177,43 +174,40 @@ def _is_shown(folder: Path, out: Path) -> bool:
     return not any(part.startswith(".") for part in folder.relative_to(out).parts)
 
 
-def _score(result: Result, shares: bool) -> str:
-    """Return a score, also as a share of full marks if `shares`."""
-    if result.searched is not None:
-        return result.headline
-    if result.score is None or not result.max_score:
-        return f"{result.measured} incomplete"
-    return result.headline + (f", share {result.score / result.max_score:.1%}" if shares else "")
-
-
-def _details(manifest: Manifest, result: Result | None) -> list[str]:
-    """Return in brief what a run plays and how much it cost."""
+def _line(name: str, manifest: Manifest | None, result: Result | None, why: str, *, named: bool) -> RunLine:
+    """Return a run's line. If `named`, the score says what it measures."""
     from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
+    from longspan.simulator.cli.run_lines import RunLine
+    from longspan.simulator.results.graded_runs import Column
     from longspan.simulator.subject.ledger import known_cost
 
-    plays = ", ".join(chosen_scenarios(manifest)) or manifest.suite.name
+    if manifest is None:
+        return RunLine(name, "damaged", why=why)
     costs = [entry.cost_usd for entry in result.costs.values()] if result is not None else []
     known = known_cost(costs)
-    cost = [f"${known:.2f}{' or more' if None in costs else ''}"] if known else []
-    created = [f"{manifest.created:%Y-%m-%d %H:%M}"] if manifest.created is not None else []
-    where = plays if manifest.alone else f"{plays} at {manifest.span:,}"
-    return [where, manifest.labelled, f"seed {manifest.seed}", *changed_options(manifest), *cost, *created]
+    return RunLine(
+        name,
+        _score(result, named=named),
+        manifest.suite.name,
+        "" if manifest.alone else str(Column.of(manifest)),
+        manifest.labelled,
+        str(manifest.seed),
+        [*([f"only {', '.join(chosen)}"] if (chosen := chosen_scenarios(manifest)) else []), *changed_options(manifest)],
+        f"${known:.2f}{'+' if None in costs else ''}" if known else "",
+        manifest.created,
+    )
 
 
-def _lines(parts: Sequence[str], width: int) -> list[str]:
-    """Arrange the parts in indented lines of at most `width` columns, with as many parts as fit on each. Longer parts are folded."""
-    from rich.cells import cell_len, chop_cells
-
-    from longspan.simulator.base.terminal import as_line
-
-    lines: list[str] = []
-    room = max(20, width - len(INDENT))
-    for part in map(as_line, parts):
-        if lines and cell_len(f"{lines[-1]} · {part}") <= room:
-            lines[-1] += f" · {part}"
-        else:
-            lines += chop_cells(part, room) or [""]
-    return [f"{INDENT}{line}" for line in lines]
+def _score(result: Result | None, *, named: bool) -> str:
+    """Return a score in percent, or the run's state."""
+    if result is None or result.ungraded:
+        return "unfinished"
+    if result.searched is not None:
+        return f"found {percent(result.searched.share)}"
+    if not result.max_score:
+        return "no score"
+    share = spanned(*(bound / result.max_score for bound in result.score_bounds))
+    return f"{share}{f' {result.measured}' if named and result.measured != 'score' else ''}{' (unfinished)' if result.interrupted else ''}"
 
 
 def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> dict[str, Any]:

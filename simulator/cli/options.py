@@ -96,7 +96,10 @@ class GridOptions:
         ),
     ] = None
     agent: Annotated[
-        list[str], typer.Option(help="The agent under test, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)
+        list[str],
+        typer.Option(
+            help="The agent under test, such as openai/gpt-4o; notebook needs no model.", metavar="SPEC", autocompletion=completion.agents
+        ),
     ] = field(default_factory=lambda: ["notebook"])
     seed: Annotated[list[str], typer.Option(help="The seed of the tests; 0-9 or 1,4,7 is several.", metavar="N", show_default="0")] = field(
         default_factory=lambda: ["0"]

@@ -59,7 +59,7 @@ def run(
     otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the results, as a JSON list.")] = False,
 ) -> int:
-    """Play a suite against an agent and grade it.
+    """Play a suite of memory tests in one conversation with an agent, and grade it.
 
     --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a run
     of its own; all are played at the same time.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longspan.simulator.base.shares import percent
 from longspan.simulator.base.terminal import complain, confirm, say, say_json, typed
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
@@ -281,7 +282,7 @@ def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "unscored" if value is None else f"{value:.2f}"
+    return "unscored" if value is None else percent(value)
 
 
 def user() -> str:

@@ -19,8 +19,10 @@ from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base import tables
+from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
+from longspan.simulator.base.shares import between, percent, points, spanned
 from longspan.simulator.base.terminal import as_line, complain, typed
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.printed_tables import cut, print_table
@@ -101,18 +103,16 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     finished = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
     called = {result.measured for _, result in finished}
     intervals = [_interval(outcome.folder, result) for outcome, result in finished]
-    rows = [_row(*each, between, named=len(called) > 1) for each, between in zip(finished, intervals, strict=True)]
-    mixed = len({result.max_score for _, result in finished}) > 1
+    rows = [_row(*each, whole, named=len(called) > 1) for each, whole in zip(finished, intervals, strict=True)]
     scored = any(result.searched is None for _, result in finished)
     columns = [
         name
         for name in _Row._fields
-        if (name != "share" or mixed)
-        and (name not in ("cost", "found", "stored", "recall") or any(getattr(row, name) for row in rows))
-        and (name not in ("score", "share", "interval", "chance", "failed") or scored)
+        if (name not in ("cost", "found", "stored", "recall") or any(getattr(row, name) for row in rows))
+        and (name not in ("score", "interval", "chance", "failed") or scored)
     ]
     named = {
-        "recall": "recall",
+        "recall": "evidence found",
         "found": "95% interval",
         "interval": "95% interval",
         "score": as_line(next(iter(called))) if len(called) == 1 else "score",
@@ -143,15 +143,17 @@ def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
     for outcome, result in finished:
         manifest = RunFolder(outcome.folder).manifest
         share = result.searched.share if result.searched is not None else result.score_bounds[0] / (result.max_score or 1)
-        shares.setdefault(as_line(manifest.labelled), {}).setdefault(Column.of(manifest), []).append(share)
+        shares.setdefault(manifest.labelled, {}).setdefault(Column.of(manifest), []).append(share)
     columns = sorted({column for by_column in shares.values() for column in by_column})
 
     def cell(found: Sequence[float]) -> str:
-        return f"{fmean(found):.0%}{f' ({len(found)})' if len(found) > 1 else ''}" if found else ""
+        return f"{percent(fmean(found))}{f' ({len(found)})' if len(found) > 1 else ''}" if found else ""
 
     best = sorted(shares, key=lambda agent: (-fmean(fmean(found) for found in shares[agent].values()), agent))
-    rows = [[agent, *(cell(shares[agent].get(column, [])) for column in columns)] for agent in best]
+    called = short_names(best)
+    rows = [[called.names[agent], *(cell(shares[agent].get(column, [])) for column in columns)] for agent in best]
     note = "Mean shares of full marks, and in brackets of how many runs; of a run without a score, the least that is possible."
+    note = f"{note} {called.told()}".rstrip()
     return tables.Table(title=f"{len(finished):,} runs", columns=["agent", *map(str, columns)], rows=rows, note=note)
 
 
@@ -182,7 +184,6 @@ class _Row(NamedTuple):
     recall: str
     found: str
     score: str
-    share: str
     interval: str
     chance: str
     cost: str
@@ -190,21 +191,20 @@ class _Row(NamedTuple):
     run: str
 
 
-def _row(outcome: Outcome, result: Result, between: Interval | None, *, named: bool) -> _Row:
+def _row(outcome: Outcome, result: Result, whole: Interval | None, *, named: bool) -> _Row:
     """Return a run's row. If `named`, the score includes the name of its measure."""
     dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
-    score = _range(result) if result.ungraded else f"{_range(result)} of {result.max_score}"
+    score = _range(result) if result.ungraded else f"{_range(result)} · {points(*result.score_bounds)} of {result.max_score}"
     memory, searched = result.memory, result.searched is not None
     found = None if memory is None else memory.found
     stored = next((each for each in memory.stages if each.stage == "stored"), None) if memory is not None else None
     return _Row(
-        stored="" if stored is None else f"{stored.share:.2f}",
-        recall="" if found is None else f"{found.share:.2f} @{found.k}",
-        found="" if found is None or found.interval is None else "[{:.2f}, {:.2f}]".format(*found.interval),
+        stored="" if stored is None else percent(stored.share),
+        recall="" if found is None else f"{percent(found.share)} among first {found.k}",
+        found="" if found is None else between(found.interval).strip(),
         score="" if searched else as_line(result.headline) if named else score,
-        share=f"{result.score / result.max_score:.1%}" if result.score is not None and result.max_score else "",
-        interval=_between(between),
-        chance="" if searched else f"{result.chance:.2f}",
+        interval=between(whole, whole=result.max_score or 1).strip(),
+        chance="" if searched else percent(result.chance / (result.max_score or 1)),
         cost=f"${dollars:.4f}" if dollars is not None else "",
         failed="" if searched else f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
         run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
@@ -322,7 +322,7 @@ def _print_kinds(result: Result, console: Console) -> None:
     for name in (
         *(["score"] if scored else []),
         "tests",
-        *(f"{'' if number else 'evidence found '}@{k}" for number, k in enumerate(found)),
+        *(f"{'' if number else 'evidence found among '}first {k}" for number, k in enumerate(found)),
     ):
         table.add_column(name, justify="right", no_wrap=True)
     for name, kind in kinds.items():
@@ -348,7 +348,7 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
     tests = [scenario.tests for scenario in result.scenarios.values()]
     groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}
     evidence = [Distances.of(group, result.span) for group in groups.values()]
-    intervals = [_between(score_interval(manifest, group)) for group in groups.values()]
+    intervals = [between(score_interval(manifest, group)).strip() for group in groups.values()]
     title = f"{result.suite}{'' if alone else f' at {result.span:,} tokens'} · {manifest.labelled} · seed {result.seed}"
     same = len(set(tests)) == 1
     of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
@@ -357,18 +357,24 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
         asked = EvidenceQuestions.of([(manifest, result.tests)])
         found = [asked.found(searched.k or 0, lambda test, name=name: test.scenario == name) for name in groups]  # type: ignore[misc]
         figures = [
-            _Column(f"recall@{searched.k}", [_figure(None if each is None else each.low) for each in found], f"{searched.share:.2f}"),
+            _Column(
+                f"found among first {searched.k}", [_figure(None if each is None else each.low) for each in found], percent(searched.share)
+            ),
             _Column(
                 "95% interval",
-                ["" if each is None else _between(each.interval) for each in found],
-                "" if searched.interval is None else "[{:.2f}, {:.2f}]".format(*searched.interval),
+                ["" if each is None else between(each.interval).strip() for each in found],
+                between(searched.interval).strip(),
             ),
         ]
     else:
         figures = [
             _Column(as_line(result.measure), [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
-            *([_Column("95% interval", intervals, _between(whole))] if whole is not None else []),
-            _Column("chance", [_figure(scenario.chance) for scenario in result.scenarios.values()], f"{result.chance:.2f}"),
+            *([_Column("95% interval", intervals, between(whole, whole=result.max_score or 1).strip())] if whole is not None else []),
+            _Column(
+                "chance",
+                [_figure(scenario.chance) for scenario in result.scenarios.values()],
+                percent(result.chance / (result.max_score or 1)),
+            ),
         ]
     columns = [
         _Column("scenario", list(result.scenarios), "in total"),
@@ -443,13 +449,8 @@ def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
 def _range(result: Result) -> str:
     if result.ungraded:
         return "no score"
-    low, high = result.score_bounds
-    return f"{result.score:.2f}" if result.score is not None else f"{low:.2f}–{high:.2f}"
-
-
-def _between(interval: Interval | None) -> str:
-    return "" if interval is None else f"[{', '.join(interval.ends())}]"
+    return spanned(*(bound / (result.max_score or 1) for bound in result.score_bounds))
 
 
 def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return "–" if value is None else percent(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from longspan.simulator.base.shares import percent
 from longspan.simulator.base.terminal import say_json, typed
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
@@ -120,11 +121,11 @@ def print_test(graded: Graded, test: TestView, console: Console) -> None:
     """Print a test as it was played."""
     result = test.result
     _print_title(graded, console)
-    score = "no score" if result.score is None else f"{result.score:.2f}"
+    score = "no score" if result.score is None else percent(result.score)
     console.say(f"{result.id}: {score}, {result.status.replace('_', ' ')}", "bold")
     _print_text("reason", result.reason, console)
     if result.correction is not None:
-        machine = "no score" if result.machine_score is None else f"{result.machine_score:.2f}"
+        machine = "no score" if result.machine_score is None else percent(result.machine_score)
         _print_text("by", f"{result.correction.by}: {result.correction.why}; the machine gave {machine}", console)
     for effect, lacking in (
         (graded.result.twins, "without its needles"),
@@ -133,10 +134,10 @@ def print_test(graded: Graded, test: TestView, console: Console) -> None:
     ):
         for row in effect.tests if effect is not None else ():
             if row.test == result.id:
-                score = "no score" if row.score_without is None else f"{row.score_without:.2f}"
+                score = "no score" if row.score_without is None else percent(row.score_without)
                 _print_text("again", f"{lacking}: {score}; {row.reason}", console)
     if result.farewell is not None:
-        told = "no score" if result.farewell.score is None else f"{result.farewell.score:.2f}"
+        told = "no score" if result.farewell.score is None else percent(result.farewell.score)
         _print_text("after", f"asked again after its farewell: {told}; {result.farewell.reason}", console)
     if test.causes:
         lost = ", ".join(f"{cause.lost} of {cause.known} needles {cause.stage}" for cause in test.causes)

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import final
 
+from longspan.simulator.base.shares import percent
 from longspan.simulator.base.sizes import short
 from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.transcript import Change, PlayedTurn
@@ -106,7 +107,7 @@ class Standing:
             "tokens": f"{figures.tokens:,}",
             "virtual time": f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
             "open": str(figures.open),
-            "score": f"{figures.score:.2f} of {figures.scenarios}" if figures.scenarios else "",
+            "score": percent(figures.score / figures.scenarios) if figures.scenarios else "",
         }
 
     def line(self) -> str:
@@ -115,7 +116,7 @@ class Standing:
         far = f"{shown['done']} done, " * bool(shown["done"]) + f"about {shown['left']} left, " * bool(shown["left"])
         time = f"after {shown['elapsed']}, " * (self.elapsed >= 1)
         cost = f"{shown['cost']}, " * bool(shown["cost"])
-        spoken = f"turn {shown['turn']}, {shown['tokens']} tokens, {shown['virtual time']}"
+        spoken = f"turn {shown['turn']}, {shown['tokens']} tokens, virtual time {shown['virtual time']}"
         score = f", score so far {shown['score']}" * bool(shown["score"])
         return f"{shown['tests']} tests, {time}{far}{cost}{spoken}{score}"
 

@@ -25,6 +25,7 @@ from longspan.simulator.measures.nights import Nights
 from longspan.simulator.measures.own_figures import OwnFigures
 from longspan.simulator.measures.reach import Reach
 from longspan.simulator.measures.refusals import Refusals
+from longspan.simulator.measures.shown import Shown
 from longspan.simulator.measures.skills import Skills
 from longspan.simulator.measures.stages import Stages
 from longspan.simulator.measures.stuck import Stuck
@@ -45,6 +46,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     Leaks,
     Unchecked,
     Stages,
+    Shown,
     WhereLost,
     EvidenceRecall,
     Ingestion,

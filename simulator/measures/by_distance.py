@@ -10,9 +10,10 @@ from longspan.simulator.analysis.distance_curve import DistanceCurve, Estimate
 from longspan.simulator.analysis.distances import Point
 from longspan.simulator.analysis.groups import Group, by_distance, grouped, in_order
 from longspan.simulator.base.document import Data, Document
+from longspan.simulator.base.shares import between, percent
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
-from longspan.simulator.measures.group_tables import Row, group_rows, one_line, place, side_by_side
+from longspan.simulator.measures.group_tables import Row, group_rows, place, side_by_side
 from longspan.simulator.measures.measure import Measure, SideBySide
 
 __all__ = ["ByDistance"]
@@ -32,9 +33,9 @@ class ByDistance(Measure):
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
         groups = _by_distance(side.points)
-        table = side_by_side("Evidence distance, over all spans", "distance", groups, side.answering, "graded questions")
+        table = side_by_side("Evidence distance, over all spans", "distance", groups, side, "graded questions")
         data = [Data("distances", {}, list(group_rows(None, groups))), Data("curve", {}, list(_curve_rows(side.curves)))]
-        return Document(tables=[_curves(side.curves), table], data=data)
+        return Document(tables=[_curves(side), table], data=data)
 
 
 def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Group]]:
@@ -44,11 +45,11 @@ def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Gr
     return {name: {agent: by_name[name] for agent, by_name in groups.items() if name in by_name} for name in names}
 
 
-def _curves(curves: Mapping[str, DistanceCurve]) -> Table:
+def _curves(side: SideBySide) -> Table:
     """Return a table of each agent's curve: its score at the nearest and the furthest distance seen, and where it falls to one half."""
     rows = [
         [
-            one_line(agent),
+            side.called.names[agent],
             f"{curve.questions:,}",
             *(
                 f"{_estimate(score)} at {short(at)}"
@@ -57,7 +58,7 @@ def _curves(curves: Mapping[str, DistanceCurve]) -> Table:
             _estimate(curve.fall),
             _half(curve),
         ]
-        for agent, curve in curves.items()
+        for agent, curve in side.curves.items()
     ]
     columns = ["agent", "questions", "nearest", "furthest", "fall", "one half at"]
     return Table(title="Score by evidence distance, over all spans [95% interval]", columns=columns, rows=rows, note=CURVE_NOTE)
@@ -71,7 +72,7 @@ def _half(curve: DistanceCurve) -> str:
 
 
 def _estimate(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+    return f"{percent(estimate.value)}{between((estimate.low, estimate.high))}"
 
 
 def _curve_rows(curves: Mapping[str, DistanceCurve]) -> Iterator[Row]:

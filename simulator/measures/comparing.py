@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import Final, final
 
+from longspan.simulator.analysis.attempts import Attempts, Key, attempts, told_attempts
 from longspan.simulator.analysis.changes import data_of
 from longspan.simulator.analysis.comparable import check_comparable, comparable, differences, other_data, pooled
+from longspan.simulator.analysis.contrasts import agent_named
 from longspan.simulator.analysis.distance_curve import DistanceCurve
 from longspan.simulator.analysis.distances import Distances, narrow
 from longspan.simulator.analysis.groups import Group, by_scenario
@@ -20,15 +22,18 @@ from longspan.simulator.analysis.pairing import paired
 from longspan.simulator.analysis.pairs import Pair, corrected, pair_of
 from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.units import repeated
-from longspan.simulator.base.document import Document
+from longspan.simulator.base.agent_names import short_names
+from longspan.simulator.base.document import Document, Sentence
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
+from longspan.simulator.measures.against import Against, against, told_against
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
-from longspan.simulator.measures.group_tables import grouped_tests, one_line
+from longspan.simulator.measures.group_tables import grouped_tests
 from longspan.simulator.measures.leading import leading
 from longspan.simulator.measures.meaning import SPEAKS, Played, meaning_of, silent
 from longspan.simulator.measures.measure import SideBySide
+from longspan.simulator.measures.pair_tables import too_few
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
 
 __all__ = ["Comparison", "compare", "load_comparison", "load_comparisons", "load_finished"]
@@ -45,7 +50,9 @@ class Comparison:
     distances of each scenario's questions, for all agents together. `narrow` names the scenarios that occur only at some distances.
     `matrices` hold each agent's score in each test, or its recall if no agent has a score. `data` names the data that the tests are made
     from. `speaking` are the cells whose scores can speak of memory (see `meaning_of`). `measured` says what the scores measure, with
-    remarks in brackets. `said` is the document of all other figures.
+    remarks in brackets. `against` are the agents beside the
+    baseline, if one was chosen. `said` is the document of all other figures.
+    `attempts` are all runs at the same that their folders hold, if they were looked for.
     """
 
     suite: str
@@ -61,10 +68,12 @@ class Comparison:
     side: SideBySide
     speaking: set[tuple[str, Column]]
     said: Document
+    against: list[Against]
     data: list[str]
     measured: str
     warnings: list[str]
     unusable: list[Unusable]
+    attempts: Mapping[tuple[str, Column], Attempts] = field(default_factory=dict)
 
     @property
     def mixed(self) -> bool:
@@ -86,7 +95,7 @@ class Comparison:
             reasons = {test.reason for run in self.side.runs for test in run.result.tests if test.status == "unscored"}
             return f"No test has a score, and so none is shown: {'; '.join(sorted(reasons)):.200}"
         above = {agent for agent, _ in self.speaking}
-        if not (guessed := [one_line(agent) for agent in self.side.answering if agent not in above]):
+        if not (guessed := [self.side.called.names[agent] for agent in self.side.answering if agent not in above]):
             return ""
         if above:
             return f"The answers of {listed(guessed)} are not shown to be better than guessing: recall ranks them, and not their scores."
@@ -100,18 +109,29 @@ class Comparison:
 
 def load_comparison(paths: Sequence[Path]) -> Comparison:
     """Compare all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
-    return compare(*_loaded(paths))
+    runs, unusable = _loaded(paths)
+    return _with_attempts(compare(runs, unusable), attempts(paths, runs))
 
 
-def load_comparisons(paths: Sequence[Path]) -> dict[str, Comparison]:
+def load_comparisons(paths: Sequence[Path], baseline: str | None = None) -> dict[str, Comparison]:
     """Compare the runs in `paths` with those of the same tests: a comparison for each group (see `comparable`), by its name.
 
-    Runs that cannot be used are in the first. Raises InputError.
+    `baseline` names an agent, as people are told what it is called or in full: agents are compared with it in each group that has runs of
+    it. Runs that cannot be used are in the first group. Raises InputError, also for a baseline that no run or several agents have.
     """
     runs, unusable = _loaded(paths)
-    found = {name: compare(group, [] if number else unusable) for number, (name, group) in enumerate(comparable(runs).items())}
+    chosen = None if baseline is None else _named(baseline, runs)
+    groups = comparable(runs)
+    found = {name: compare(group, [] if number else unusable, chosen) for number, (name, group) in enumerate(groups.items())}
     first = next(iter(found.values()))
-    return found | {next(iter(found)): replace(first, warnings=[*other_data(runs), *first.warnings])}
+    found |= {next(iter(found)): replace(first, warnings=[*other_data(runs), *first.warnings])}
+    return {name: _with_attempts(comparison, attempts(paths, groups[name])) for name, comparison in found.items()}
+
+
+def _with_attempts(comparison: Comparison, tried: Mapping[Key, Attempts]) -> Comparison:
+    """Return the comparison with the attempts at what it compares, told first."""
+    told = told_attempts(tried, comparison.side.called.names)
+    return replace(comparison, attempts={key[:2]: each for key, each in tried.items()}, warnings=[*told, *comparison.warnings])
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
@@ -139,8 +159,19 @@ def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     return [run for run in runs if run not in left], unusable
 
 
-def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Comparison:
-    """Compare runs. Raises InputError if they do not play the same tests (see `check_comparable`), or if no test is graded."""
+def _named(baseline: str, runs: Sequence[Graded]) -> str:
+    """Return the agent that a baseline names. Raises InputError if there is none, or if it is the only agent."""
+    agents = list(dict.fromkeys(run.agent for run in runs))
+    short = {name: agent for agent, name in short_names(agents).names.items()}
+    chosen = short[baseline] if baseline in short else agent_named(baseline, [run.manifest for run in runs], "--baseline")
+    if len(agents) == 1:
+        raise InputError(f"--baseline {baseline!r:.60}: all runs are of this agent; name runs of others as well")
+    return chosen
+
+
+def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline: str | None = None) -> Comparison:
+    """Compare runs, all agents with each other or with the `baseline`, an agent; where it has no run, with each other. Raises InputError if
+    the runs do not play the same tests (see `check_comparable`), or if no test is graded."""
     check_comparable(runs)
     runs, ungraded = without_ungraded(runs)
     tests = counted(runs)
@@ -148,13 +179,17 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
     asked = {key: EvidenceQuestions.of((run.manifest, run.result.tests) for run in group) for key, group in by(runs, _place).items()}
     memories = {key: each for key, each in asked.items() if each.is_memory and key in cells}
-    side = SideBySide(runs, _ranked(cells), columns, cells, memories)
+    ranked = _ranked(cells)
+    side = SideBySide(runs, ranked, columns, cells, memories, baseline if baseline in ranked else None)
     if side.by_recall:
         side = replace(side, agents=_ranked_by_recall(side))
     agents, speaking = side.agents, _speaking(runs)
     pairs, said = _pairs(side, speaking), compared(side)
-    if not side.by_recall:
-        said = said._replace(verdicts=[*leading(cells, tests, pairs, columns), *said.verdicts])
+    apart = [] if side.baseline is None else against(side)
+    first = leading(side, tests, pairs) if side.baseline is None else told_against(side, apart)
+    if side.baseline is not None or not side.by_recall:
+        few = too_few(side.recall_pairs if side.by_recall else pairs)
+        said = said._replace(verdicts=[*first, *([Sentence(few)] if few else []), *said.verdicts])
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),
@@ -171,11 +206,17 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> Compar
         side=side,
         speaking=speaking,
         said=said,
+        against=apart,
         matrices=test_matrices(runs, score_bounds if side.answering else partial(recall_bounds, k=side.k)),
         narrow=narrow([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
-        warnings=[*silent([run for run in runs if run.agent in side.answering]), *differences(runs), *pooled(runs), *repeated(runs)],
+        warnings=[
+            *silent([run for run in runs if run.agent in side.answering], side.called.names),
+            *differences(runs),
+            *pooled(runs),
+            *repeated(runs),
+        ],
         unusable=[*unusable, *ungraded],
     )
 
@@ -227,6 +268,7 @@ def _pairs(side: SideBySide, speaking: set[tuple[str, Column]]) -> list[Pair]:
         (column, one, other, paired(by_cell[one, column], by_cell[other, column]))
         for column in side.columns
         for one, other in combinations([agent for agent in answering if (agent, column) in by_cell], 2)
+        if side.baseline is None or side.baseline in (one, other)
         if not side.by_recall or {(one, column), (other, column)} & speaking
     ]
     compared = [each for each in shared if each[-1]]

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple, Self, final
 from longspan.simulator.analysis.statistics import Difference, Interval, effect_interval, paired_p, permutation_p
 from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.base.document import Chapter, Document, Section, Sentence
+from longspan.simulator.base.shares import between, percent
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.journal.experiment import ExperimentKind
-from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.effects import Effect, Paired, ScenarioEffect, TestEffect, is_shown, paired_interval
 from longspan.simulator.results.graded_runs import Column, Graded
@@ -86,7 +86,8 @@ class Experiments(Measure):
         names = dict.fromkeys((each.kind, each.name) for each in pooled)
         return Document(
             tables=[
-                (_control_table if kind == "control" else _table)([each for each in pooled if each.name == name]) for kind, name in names
+                (_control_table if kind == "control" else _table)([each for each in pooled if each.name == name], side.called.names)
+                for kind, name in names
             ]
         )
 
@@ -193,14 +194,14 @@ def told(effect: Effect, kind: ExperimentKind) -> str:
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return f"{tests}, none of which has a score both in the run and {lacking}"
     both = f", {effect.paired:,} of which have both scores" if effect.paired < len(effect.tests) else ""
-    scores = f"{tests}{both}: {effect.score:.2f}, and {effect.score_without:.2f} {lacking}"
+    scores = f"{tests}{both}: {percent(effect.score)}, and {percent(effect.score_without)} {lacking}"
     low, high = effect.interval
     if kind == "control":
         return f"{tests}{both}: {by_distance(effect)}"
     if effect.difference < 0:
-        return f"{scores}: {-effect.difference:.2f} [{-high:.2f}, {-low:.2f}] more"
-    share = f" or {effect.share:.0%}" if effect.share is not None else ""
-    return f"{scores}: {effect.difference:.2f} [{low:.2f}, {high:.2f}]{share} {IS[kind]}"
+        return f"{scores}: {percent(-effect.difference)}{between((-high, -low), sign=True)} more"
+    share = f", {percent(effect.share)} of it," if effect.share is not None else ""
+    return f"{scores}: {percent(effect.difference)}{between((low, high), sign=True)}{share} {IS[kind]}"
 
 
 def by_distance(effect: Paired) -> str:
@@ -208,10 +209,10 @@ def by_distance(effect: Paired) -> str:
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return "no test has both scores"
     low, high = effect.interval
-    scores = f"{effect.score:.2f} with distance, {effect.score_without:.2f} without"
-    change = f"{abs(effect.difference):.2f} {'more with' if effect.difference > 0 else 'lost to'} distance"
-    between = (low, high) if effect.difference > 0 else (-high, -low)
-    return f"{scores}: {change} [{between[0]:.2f}, {between[1]:.2f}], p {p_told(effect.p)}"
+    scores = f"{percent(effect.score)} with distance, {percent(effect.score_without)} without"
+    change = f"{percent(abs(effect.difference))} {'more with' if effect.difference > 0 else 'lost to'} distance"
+    ends = (low, high) if effect.difference > 0 else (-high, -low)
+    return f"{scores}: {change}{between(ends, sign=True)}, p {p_told(effect.p)}"
 
 
 def p_told(p: float | None) -> str:
@@ -249,7 +250,7 @@ def _by_scenario(control: Effect) -> Table:
             _figure(each.score),
             _figure(each.score_without),
             _figure(None if each.difference is None else 0.0 - each.difference),
-            "" if each.interval is None else f"[{0.0 - each.interval[1]:.2f}, {0.0 - each.interval[0]:.2f}]",
+            "" if each.interval is None else between((-each.interval[1], -each.interval[0])).strip(),
             _small_p(each.p),
         ]
         for name, each in [*control.scenarios.items(), *([("in total", control)] if len(control.scenarios) > 1 else [])]
@@ -259,24 +260,24 @@ def _by_scenario(control: Effect) -> Table:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+    return "" if value is None else percent(value)
 
 
-def _cells(each: Pooled) -> list[str]:
+def _cells(each: Pooled, names: Mapping[str, str]) -> list[str]:
     """Return the cells of a row on an agent's experiments: whose they are, how many, and the scores."""
     counts = [str(each.tests), str(each.conversations)]
-    return [one_line(each.agent), str(each.column), *counts, f"{each.score:.2f}", f"{each.without:.2f}"]
+    return [names[each.agent], str(each.column), *counts, percent(each.score), percent(each.without)]
 
 
-def _table(pooled: Sequence[Pooled]) -> Table:
+def _table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
     """Return a table of the effects of twins or lesions, with a row for each agent and span."""
     return Table(
         title=f"The same tests {pooled[0].name}",
         columns=["agent", "at", "tests", "conversations", "score", "left", "difference [95% interval]", "share"],
         rows=[
             [
-                *_cells(each),
-                f"{each.difference:.2f} [{', '.join(each.interval.ends())}]",
+                *_cells(each, names),
+                f"{percent(each.difference, sign=True)}{between(each.interval, sign=True)}",
                 "" if each.share is None else f"{each.share:.0%}",
             ]
             for each in pooled
@@ -286,16 +287,16 @@ def _table(pooled: Sequence[Pooled]) -> Table:
     )
 
 
-def _control_table(pooled: Sequence[Pooled]) -> Table:
+def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
     """Return a table of what distance costs, with a row for each agent and span."""
     return Table(
         title="The same tests with and without distance",
         columns=["agent", "at", "tests", "conversations", "with", "without", "lost", "95% interval", "p"],
         rows=[
             [
-                *_cells(each),
-                f"{0.0 - each.difference:.2f}",
-                f"[{0.0 - each.interval.high:.2f}, {0.0 - each.interval.low:.2f}]",
+                *_cells(each, names),
+                percent(-each.difference),
+                between((-each.interval.high, -each.interval.low)).strip(),
                 _small_p(each.p),
             ]
             for each in pooled

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from longspan.simulator.analysis.groups import Group, group, in_order
+from longspan.simulator.base.shares import percent, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.cells import Played, by
@@ -13,7 +14,7 @@ from longspan.simulator.measures.measure import SideBySide
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Row", "by_span", "group_rows", "grouped_tests", "one_line", "place", "side_by_side", "spanned"]
+__all__ = ["Row", "by_span", "group_rows", "grouped_tests", "one_line", "place", "side_by_side"]
 
 Row = dict[str, Any]
 
@@ -36,11 +37,12 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def side_by_side(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], agents: Sequence[str], counted: str = "tests") -> Table:
+def side_by_side(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], side: SideBySide, counted: str = "tests") -> Table:
     """Return a table of groups by agents. `counted` names the things that a group counts, such as tests."""
-    columns = [agent for agent in agents if any(agent in group for group in groups.values())]
+    columns = [agent for agent in side.answering if any(agent in group for group in groups.values())]
     rows = {name: [by.get(agent) for agent in columns] for name, by in groups.items()}
-    return _shaded(title, what, columns, {name: row for name, row in rows.items() if any(row)}, counted)
+    heads = [side.called.names[agent] for agent in columns]
+    return _shaded(title, what, heads, {name: row for name, row in rows.items() if any(row)}, counted)
 
 
 def by_span(title: str, what: str, side: SideBySide, groups: Mapping[Column, Mapping[str, Mapping[str, Group]]]) -> list[Table]:
@@ -51,7 +53,7 @@ def by_span(title: str, what: str, side: SideBySide, groups: Mapping[Column, Map
         columns = [column for column in side.columns if (agent, column) in side.cells]
         rows = {name: [groups[column].get(name, {}).get(agent) for column in columns] for name in sorted(names)}
         kept = {name: row for name, row in rows.items() if any(row)}
-        found.append(_shaded(f"{title}, {one_line(agent)}", what, list(map(str, columns)), kept, "tests"))
+        found.append(_shaded(f"{title}, {side.called.names[agent]}", what, list(map(str, columns)), kept, "tests"))
     return found
 
 
@@ -64,7 +66,7 @@ def _shaded(title: str, what: str, columns: Sequence[str], groups: Mapping[str, 
     for name, row in groups.items():
         chance = max(group.chance for group in row if group is not None)
         cells = [_mean(group, counted=not number) for group, number in zip(row, same, strict=True)]
-        rows.append([one_line(name), *cells, f"{chance:.2f}"])
+        rows.append([one_line(name), *cells, percent(chance)])
         shades.append([None, *(group and group.low for group in row), None])
     brackets = "" if all(same) else f" ({counted})"
     return Table(title=f"{title}: mean score{brackets}", columns=[what, *heads, "chance"], rows=rows, shades=shades)
@@ -72,11 +74,6 @@ def _shaded(title: str, what: str, columns: Sequence[str], groups: Mapping[str, 
 
 def _mean(group: Group | None, *, counted: bool) -> str:
     return "" if group is None else f"{spanned(group.low, group.high)}{f' ({group.tests})' if counted else ''}"
-
-
-def spanned(low: float, high: float) -> str:
-    """Return a score in words, or the two bounds that it lies between."""
-    return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}–{high:.2f}"
 
 
 def group_rows(column: Column | None, groups: Mapping[str, Mapping[str, Group]]) -> Iterable[Row]:

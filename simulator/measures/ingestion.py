@@ -13,7 +13,6 @@ from longspan.simulator.base.integers import is_finite
 from longspan.simulator.base.tables import Table, small
 from longspan.simulator.journal.events import Event, Settled
 from longspan.simulator.journal.transcript import Change, PlayedTurn
-from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import Result
@@ -180,7 +179,7 @@ def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
 
 def _takes(side: SideBySide) -> Table:
     """Return a table of what memories take: the cost of adding, settling and searching. Empty unless an agent tells of adding."""
-    means = [(one_line(agent), str(column), _means(side.of(agent, column))) for agent, column, _ in side.places]
+    means = [(side.called.names[agent], str(column), _means(side.of(agent, column))) for agent, column, _ in side.places]
     told = [each for each in means if ADDING in each[-1]]
     seen = [name for name in TAKES if any(name in figures for *_, figures in told)]
     rows = [[agent, span, *("" if name not in figures else small(figures[name]) for name in seen)] for agent, span, figures in told]

@@ -8,10 +8,12 @@ from typing import Final
 
 from longspan.simulator.analysis.pairs import Pair
 from longspan.simulator.base.document import Sentence
+from longspan.simulator.base.shares import percent, spanned
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.cells import Cell, Played, by
 from longspan.simulator.measures.experiments import p_told
-from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.measures.measure import SideBySide
+from longspan.simulator.measures.pair_tables import counted_conversations
 from longspan.simulator.results.graded_runs import Column
 
 __all__ = ["leading"]
@@ -26,25 +28,23 @@ NAMED, LARGE = 2, 0.1
 """The most scenarios that are named as those where agents differ most, and the least difference of their shares."""
 
 
-def leading(
-    cells: Mapping[tuple[str, Column], Cell], tests: Sequence[Played], pairs: Sequence[Pair], columns: Sequence[Column]
-) -> Iterator[Sentence]:
+def leading(side: SideBySide, tests: Sequence[Played], pairs: Sequence[Pair]) -> Iterator[Sentence]:
     """Yield what is said of each column where several agents were played. `tests`: those that count."""
-    for column in columns:
-        found = {agent: cell for (agent, place), cell in cells.items() if place == column and agent.partition(" ")[0] != IDEAL}
+    for column in side.columns:
+        found = {agent: cell for (agent, place), cell in side.cells.items() if place == column and agent.partition(" ")[0] != IDEAL}
         ranked = sorted(found, key=lambda agent: (-found[agent].share[0], agent))
         if len(ranked) > 1:
-            told = _of(column, ranked[0], ranked[1], found, [pair for pair in pairs if pair.column == column])
+            told = _of(column, ranked[0], ranked[1], found, pairs, side.called.names)
             yield Sentence(told + _differing(ranked[0], ranked[1], [each for each in tests if each.run.column == column]))
 
 
-def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pairs: Sequence[Pair]) -> str:
+def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pairs: Sequence[Pair], names: Mapping[str, str]) -> str:
     shares = f"{_share(found[first])} against {_share(found[second])}"
-    one, other = one_line(first), one_line(second)
-    pair = next((pair for pair in pairs if {pair.better, pair.other} == {first, second}), None)
+    one, other = names[first], names[second]
+    pair = next((pair for pair in pairs if pair.column == column and {pair.better, pair.other} == {first, second}), None)
     if pair is None:
         return f"{one} leads{column.at}, before {other}: {shares} of full marks. They share no test that would tell whether it is better."
-    told = f"p {p_told(pair.corrected)} over {pair.conversations:,} conversation{'s' * (pair.conversations > 1)}"
+    told = f"p {p_told(pair.corrected)} over {counted_conversations(pair.conversations, recorded=pair.recorded)}"
     if pair.corrected < ALPHA and pair.better == first:
         return f"{one} is better than {other}{column.at}: {shares} of full marks ({told})."
     if found[first].share == found[second].share:
@@ -61,10 +61,10 @@ def _differing(first: str, second: str, tests: Sequence[Played]) -> str:
     }
     one, other = scores.get(first, {}), scores.get(second, {})
     both = sorted(one.keys() & other.keys(), key=lambda name: (-abs(one[name] - other[name]), name))
-    large = [f"{name} ({one[name]:.0%} against {other[name]:.0%})" for name in both[:NAMED] if abs(one[name] - other[name]) >= LARGE]
+    far = [name for name in both[:NAMED] if abs(one[name] - other[name]) >= LARGE]
+    large = [f"{name} ({percent(one[name])} against {percent(other[name])})" for name in far]
     return f" They differ most in {listed(large)}." if large and len(both) > 1 else ""
 
 
 def _share(cell: Cell) -> str:
-    low, high = (f"{bound:.0%}" for bound in cell.share)
-    return low if low == high else f"{low} to {high}"
+    return spanned(*cell.share)

@@ -13,9 +13,12 @@ from longspan.simulator.analysis.guessing import ALPHA, Against, against
 from longspan.simulator.analysis.stages import EvidenceQuestions
 from longspan.simulator.analysis.statistics import permutation_p, total
 from longspan.simulator.analysis.units import Key, keys
+from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.shares import between, percent, points
 from longspan.simulator.contract.rungs import rungs
+from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.experiments import effect_of, p_told
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.measures.memory_losses import outcomes
@@ -35,6 +38,23 @@ ENOUGH: Final = 12
 
 SPEAKS: Final = ("memory", "can do", "ideal")
 """The verdicts that need no warning."""
+
+MOST_OPENINGS: Final = 6
+"""The most agents and columns that have a sentence of their own before the table of several runs."""
+
+NAMED: Final = 2
+"""The same for the notes of a comparison."""
+
+VERDICTS: Final[Mapping[str, str]] = {
+    "memory": "These scores can speak of memory",
+    "can do": "These agents can do the tasks when nothing lies between",
+    "ideal": "These scores say nothing about memory, since the oracle is handed the answers",
+    "guessing": "These scores say nothing about memory yet, since they are not shown to be better than guessing",
+    "cannot do": "These agents cannot do the tasks even when nothing lies between, so that their scores say nothing about memory",
+    "too few": "Too few tests to tell whether these scores speak of memory",
+    "no score": "No test has a score, so that nothing is known of answers",
+}
+"""What is said of several agents at once, in this order."""
 
 PLAIN_FACTS: Final = "See how far back it remembers facts that any agent can repeat"
 """The advice where the tasks are too hard, or cannot be played without distance."""
@@ -69,7 +89,10 @@ class CanSpeak(Measure):
 
     @classmethod
     def listed(cls, runs: Sequence[Graded]) -> Document:
-        return Document(opening=[_opening(meaning, name) for name, meaning in _openings(runs)])
+        found = _openings(runs)
+        if len(found) <= MOST_OPENINGS:
+            return Document(opening=[_opening(each.meaning, each.name) for each in found])
+        return Document(opening=list(_grouped(found, short_names(list(dict.fromkeys(each.agent for each in found))).names)))
 
 
 def _opening(meaning: Meaning, whose: str = "") -> Sentence:
@@ -80,8 +103,40 @@ def _opening(meaning: Meaning, whose: str = "") -> Sentence:
     return Sentence(f"{whose}: {text}" if whose else text, tone=tone, command=meaning.command)
 
 
-def _openings(runs: Iterable[Graded]) -> list[tuple[str, Meaning]]:
-    """Return what the scores of several runs can speak of: of each agent's runs of the same tests together, with their name."""
+@final
+class _Said(NamedTuple):
+    """What the scores of an agent's runs of the same tests can speak of: the suite if there are several, the agent, and the column."""
+
+    suite: str
+    agent: str
+    column: Column
+    meaning: Meaning
+
+    @property
+    def name(self) -> str:
+        return f"{self.suite}{self.agent}{self.column.at}"
+
+
+def _grouped(found: Sequence[_Said], names: Mapping[str, str]) -> Iterator[Sentence]:
+    """Yield a sentence for each verdict, with those that it is about, and the command that comes next for the first of them."""
+    for verdict, what in VERDICTS.items():
+        those = [each for each in found if each.meaning.verdict == verdict]
+        first = next((each.meaning for each in those if each.meaning.command and verdict not in SPEAKS), None)
+        advice, command = ("", "") if first is None else (f" {first.advice}, such as", first.command)
+        if those:
+            yield Sentence(f"{what}: {_listed(those, names)}.{advice}", tone="plain" if verdict in SPEAKS else "warning", command=command)
+
+
+def _listed(found: Sequence[_Said], names: Mapping[str, str]) -> str:
+    """Name agents with the columns where something is said of them, each agent once."""
+    by_agent: dict[str, list[str]] = {}
+    for each in found:
+        by_agent.setdefault(f"{each.suite}{names[each.agent]}", []).append(str(each.column))
+    return ", ".join(f"{name} at {listed(columns)}" for name, columns in by_agent.items())
+
+
+def _openings(runs: Iterable[Graded]) -> list[_Said]:
+    """Return what the scores of several runs can speak of: of each agent's runs of the same tests together."""
     groups: dict[tuple[str, Column, str], list[Played]] = {}
     for run in runs:
         if run.result.reach:
@@ -91,13 +146,17 @@ def _openings(runs: Iterable[Graded]) -> list[tuple[str, Meaning]]:
     several = len({tests for *_, tests in groups}) > 1
     suites = [f"{group[0].manifest.suite.name}: " if several else "" for group in groups.values()]
     return [
-        (f"{suite}{agent}{column.at}", meaning_of(group)) for suite, ((agent, column, _), group) in zip(suites, groups.items(), strict=True)
+        _Said(suite, agent, column, meaning_of(group)) for suite, ((agent, column, _), group) in zip(suites, groups.items(), strict=True)
     ]
 
 
-def silent(runs: Iterable[Graded]) -> list[str]:
-    """Return a sentence for each agent's runs whose scores do not speak of memory."""
-    return [f"{name}: {meaning.sentence}" for name, meaning in _openings(runs) if meaning.verdict not in SPEAKS]
+def silent(runs: Iterable[Graded], names: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each agent's runs whose scores do not speak of memory, or of many a sentence for each reason. `names` are those
+    of the agents."""
+    found = [each for each in _openings(runs) if each.meaning.verdict not in SPEAKS]
+    if len(found) <= NAMED:
+        return [f"{each.suite}{names[each.agent]}{each.column.at}: {each.meaning.sentence}" for each in found]
+    return [sentence.text.partition(". ")[0] for sentence in _grouped(found, names)]
 
 
 def meaning_of(runs: Sequence[Played]) -> Meaning:
@@ -123,9 +182,9 @@ def _searched(runs: Sequence[Played]) -> str:
     k = max(asked.places)
     if not asked.is_memory or (found := asked.found(k)) is None:
         return ""
-    between = "" if found.interval is None else f" [{found.interval.low:.2f}, {found.interval.high:.2f}]"
-    recall = f"recall@{k} {found.low:.2f}{between} over {found.questions:,} question{'s' * (found.questions != 1)}"
-    return f"The memory finds {found.low:.0%} of the evidence: {recall}. No test has a score, so that nothing is known of answers."
+    share = f"{percent(found.low)}{between(found.interval)} of the evidence among the first {k} memories"
+    over = f"over {found.questions:,} question{'s' * (found.questions != 1)}"
+    return f"The memory finds {share}, {over}. No test has a score, so that nothing is known of answers."
 
 
 def _scored(runs: Sequence[Played]) -> Iterator[_Scored]:
@@ -183,8 +242,13 @@ class _Run:
         is_open = any(_open(each.test) for each in self.scored)
         aside = ", open questions aside" if is_open else ""
         known = chance or not is_open
-        earns = f"where guessing earns {chance:.2f}{aside}" if known else "in open questions, where what guessing earns is not known"
-        return f"{total(scores):.2f} of {len(scores)} {earns}"
+        earns = (
+            f"where guessing earns {percent(chance / len(scores))}{aside}"
+            if known
+            else "in open questions, where what guessing earns is not known"
+        )
+        earned = total(scores)
+        return f"{percent(earned / len(scores))} of full marks ({points(earned, earned)} of {len(scores)}) {earns}"
 
     def advised(self, advice: str, **changes: Any) -> dict[str, str]:
         """Return advice to play the run's tests with changed settings, and the command for it; nothing for an imported run."""
@@ -253,7 +317,7 @@ def _with_control(run: _Run) -> Meaning | None:
     if found.verdict == "too few":
         return None
     tests, failed = len(pairs), sum(alone < DONE for *_, alone in pairs)
-    means = f"{fmean(score for _, score, _ in pairs):.2f} a test with distance, {fmean(alone for *_, alone in pairs):.2f} without"
+    means = f"{percent(fmean(score for _, score, _ in pairs))} with distance, {percent(fmean(alone for *_, alone in pairs))} without"
     if found.verdict == "not above":
         said = f"The agent cannot do {failed:,} of the {tests:,} tasks even when nothing lies between, so that this score says nothing"
         return Meaning(verdict="cannot do", sentence=f"{said} about its memory: {means}.", **run.next(alone=True))

@@ -13,6 +13,7 @@ from longspan.simulator.analysis.distances import Point
 from longspan.simulator.analysis.pairs import Pair, corrected
 from longspan.simulator.analysis.stages import PLACES, EvidenceQuestions, pair_recall
 from longspan.simulator.analysis.units import Units, placed
+from longspan.simulator.base.agent_names import ShortNames, short_names
 from longspan.simulator.base.document import Document
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.scenario import Scenario
@@ -57,7 +58,8 @@ class GradedTests(NamedTuple):
 class SideBySide:
     """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`.
 
-    `memories` hold the questions of agents whose traces tell what their memory found.
+    `memories` hold the questions of agents whose traces tell what their memory found. With a `baseline`, an agent, only pairs with it are
+    compared.
     """
 
     runs: Sequence[Graded]
@@ -65,6 +67,12 @@ class SideBySide:
     columns: Sequence[Column]
     cells: Mapping[tuple[str, Column], Cell]
     memories: Mapping[tuple[str, Column], EvidenceQuestions]
+    baseline: str | None = None
+
+    @cached_property
+    def called(self) -> ShortNames:
+        """What people are told the agents are called."""
+        return short_names(self.agents)
 
     @property
     def by_recall(self) -> bool:
@@ -118,6 +126,7 @@ class SideBySide:
             (column, one, other)
             for column in self.columns
             for one, other in combinations([agent for agent in self.agents if (agent, column) in self.memories], 2)
+            if self.baseline is None or self.baseline in (one, other)
         ]
         found = [
             (name, pair)

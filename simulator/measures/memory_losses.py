@@ -17,7 +17,7 @@ from longspan.simulator.base.document import Data, Document
 from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.group_tables import one_line, place
+from longspan.simulator.measures.group_tables import place
 from longspan.simulator.measures.measure import Measure, SideBySide
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import TestResult
@@ -335,7 +335,7 @@ class WhereLost(Measure):
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
         found = lost_of(side)
-        cells = [(one_line(agent), str(column), found[agent, column]) for agent, column, _ in side.places]
+        cells = [(side.called.names[agent], str(column), found[agent, column]) for agent, column, _ in side.places]
         told = [(agent, span, lost.needles._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
         untold = [(agent, span, lost.answers._asdict()) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked]
         tables = [

@@ -16,7 +16,7 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.rungs import Rung, rungs
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.journal.transcript import Evidence, Transcript
-from longspan.simulator.measures.group_tables import one_line, place
+from longspan.simulator.measures.group_tables import place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.reach import STAGES, Extent, ReachOf, Stage, StrandOf
@@ -92,7 +92,7 @@ class Reach(Measure):
         pooled = _grouped(side.runs)
         for agent, column, _ in side.places:
             for each in pooled[agent, column][1] if (agent, column) in pooled else ():
-                rows.append([one_line(agent), str(column), each.stage, *_cells(each)])
+                rows.append([side.called.names[agent], str(column), each.stage, *_cells(each)])
                 extents = {"tokens": each.tokens, "messages": each.messages}
                 ends = {f"{unit}{end}": getattr(extent, key) for unit, extent in extents.items() for key, end in ENDS.items()}
                 asked = {"asked": each.asked, "recalled": each.recalled, "at_once": each.at_once, "able": each.able, "chance": each.chance}

@@ -25,7 +25,7 @@ class Skills(Measure):
         groups = {column: grouped_tests(tests, side.agents, by_skill, column) for column in side.columns}
         if len(side.columns) == 1:
             (column,) = side.columns
-            tables = [side_by_side(f"Skills{column.at}", "skill", groups[column], side.answering)]
+            tables = [side_by_side(f"Skills{column.at}", "skill", groups[column], side)]
         else:
             tables = by_span("Skills", "skill", side, groups)
         return Document(

@@ -9,13 +9,14 @@ from longspan.simulator.analysis.pairs import Pair
 from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, kinds_of
 from longspan.simulator.analysis.statistics import ALPHA, least_conversations
 from longspan.simulator.base.document import Data, Document, Sentence
+from longspan.simulator.base.shares import between, percent, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.cells import counted
-from longspan.simulator.measures.group_tables import Row, one_line, place, spanned
+from longspan.simulator.measures.group_tables import Row, one_line, place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.measures.memory_losses import MemoryLosses
-from longspan.simulator.measures.pair_tables import p_text, pair_row, pair_table
+from longspan.simulator.measures.pair_tables import counted_conversations, p_text, pair_row, pair_table, too_few
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import MemoryResult, Result, StageResult, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
@@ -26,10 +27,10 @@ COLUMNS: Final[Mapping[str, type]] = {"kind": str, "stage": str, "k": int, "ques
 """The columns of the CSV that are about memories alone."""
 
 STAGES_NOTE: Final = (
-    "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Recall@{k}: the share of it among "
-    "the first {k} memories found."
+    "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Found: the share of it among the "
+    "first {k} memories that a search returned (recall@{k})."
 )
-ANSWERED_NOTE: Final = " Answered: the score of the answers to the same questions."
+ANSWERED_NOTE: Final = " Answered right: the score of the answers to the same questions."
 
 Chosen = Callable[[TestResult], bool]
 
@@ -71,13 +72,22 @@ class Stages(Measure):
             return Document()
         kinds = kinds_of(each.test for each in counted(side.runs))
         by_kind = side.pairs_by_recall(kinds)
-        pairs = pair_table(f"Recall@{side.k}", side.recall_pairs, "same questions", several=len(side.columns) > 1, of="recall")
+        pairs = pair_table(
+            f"Evidence found among the first {side.k}",
+            side.recall_pairs if side.baseline is None else [],
+            "same questions",
+            side.called.names,
+            several=len(side.columns) > 1,
+            of="recall",
+        )
         tables = [_table(side)]
         if side.by_recall or len({agent for agent, _ in side.memories}) > 1:  # of one memory among other agents, that is enough
             tables += [_by_place(side), pairs, *_by_kind(side, kinds, by_kind)]
         data = [Data("stages", COLUMNS, list(_rows(side, kinds)))]
         data.append(Data("recall", COLUMNS, list(_pair_rows(side, by_kind))))
-        verdicts = [Sentence(verdict) for verdict in _verdicts(side)] if side.by_recall else []
+        verdicts = [Sentence(verdict) for verdict in _verdicts(side)] if side.by_recall and side.baseline is None else []
+        if side.by_recall and side.baseline is None and (few := too_few(side.recall_pairs)):
+            verdicts.append(Sentence(few))
         return Document(verdicts=verdicts, first=[table for table in tables if table.rows], leading_data=data)
 
 
@@ -110,8 +120,7 @@ def _stages(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[StageResult]:
 
 
 def _found(stage: StageResult) -> str:
-    between = "" if stage.interval is None else " [{:.2f}, {:.2f}]".format(*stage.interval)
-    return f"{stage.share:.2f}{between} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
+    return f"{percent(stage.share)}{between(stage.interval)} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
 
 
 # ---- side by side
@@ -124,20 +133,20 @@ def _table(side: SideBySide) -> Table:
         found, answered = asked.found(side.k), asked.answered()
         rows.append(
             [
-                one_line(agent),
+                side.called.names[agent],
                 str(column),
                 "" if found is None else f"{found.questions:,}",
                 _cell(asked.stored()),
                 _cell(found),
                 _cell(answered),
-                "" if answered is None else f"{asked.chance():.2f}",
+                "" if answered is None else percent(asked.chance()),
             ]
         )
-    columns = ["agent", "span", "questions", "stored", f"recall@{side.k}", "answered", "chance"]
+    columns = ["agent", "span", "questions", "stored", f"found among first {side.k}", "answered right", "chance"]
     kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
     rows = [[row[number] for number in kept] for row in rows]
     heads = [columns[number] for number in kept]
-    note = STAGES_NOTE.format(k=side.k) + ANSWERED_NOTE * ("answered" in heads)
+    note = STAGES_NOTE.format(k=side.k) + ANSWERED_NOTE * ("answered right" in heads)
     return Table(title="Memories by stage [95% interval]", columns=heads, rows=rows, note=note)
 
 
@@ -145,11 +154,11 @@ def _by_place(side: SideBySide) -> Table:
     """Return the table of recall among fewer or more memories, empty if there is only one number."""
     places = sorted({k for asked in side.memories.values() for k in asked.places})
     rows = [
-        [one_line(agent), str(column), *(_cell(asked.found(k)) if k <= max(asked.places) else "" for k in places)]
+        [side.called.names[agent], str(column), *(_cell(asked.found(k)) if k <= max(asked.places) else "" for k in places)]
         for agent, column, asked in _memories(side)
     ]
-    heads = [f"@{k}" for k in places]
-    title = "Recall by the number of memories [95% interval]"
+    heads = [f"first {k}" for k in places]
+    title = "Evidence found, by the number of memories looked at [95% interval]"
     return Table(title=title, columns=["agent", "span", *heads], rows=rows if len(places) > 1 else [])
 
 
@@ -168,24 +177,26 @@ def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, 
                 ps = [p_text(pair.corrected) for pair in pairs[kind] if pair.column == column] or [""]
                 rows.append([one_line(kind), number, *map(_cell, found), *(ps[:1] if two else [])])
         what = "kind" if any(each.test.tags for each in counted(side.runs)) else "scenario"
-        columns = [what, "questions", *(one_line(agent) for agent, _ in memories), *(["p (Holm)"] if two else [])]
+        columns = [what, "questions", *(side.called.names[agent] for agent, _ in memories), *(["p (Holm)"] if two else [])]
         have = max((pair.conversations for found in pairs.values() for pair in found), default=0)
         least = least_conversations(max(1, sum(map(len, pairs.values()))))
-        note = f"{have} conversations cannot show in which {what}s memories differ, however much; {least} can." if 0 < have < least else ""
-        yield Table(title=f"Recall@{side.k} by {what}{column.at} [95% interval]", columns=columns, rows=rows, note=note)
+        few = f"With {counted_conversations(have)} no difference by {what} can be shown, however large: that takes {least}."
+        note = few if 0 < have < least else ""
+        title = f"Evidence found among the first {side.k}, by {what}{column.at} [95% interval]"
+        yield Table(title=title, columns=columns, rows=rows, note=note)
         if len(memories) > 2 and not note:
             yield _against_best(side, column, what, pairs)
 
 
 def _against_best(side: SideBySide, column: Column, what: str, pairs: Mapping[str, Sequence[Pair]]) -> Table:
-    best = next(agent for agent in side.agents if (agent, column) in side.memories)
+    best, names = next(agent for agent in side.agents if (agent, column) in side.memories), side.called.names
     rows = [
-        [one_line(kind), one_line(pair.better), one_line(pair.other), f"{pair.difference:.2f}", p_text(pair.p), p_text(pair.corrected)]
+        [one_line(kind), names[pair.better], names[pair.other], percent(pair.difference), p_text(pair.p), p_text(pair.corrected)]
         for kind, found in pairs.items()
         for pair in found
         if pair.column == column and best in (pair.better, pair.other)
     ]
-    title = f"Recall@{side.k} by {what}{column.at}: the best memory against each other, Holm-corrected for all kinds and pairs"
+    title = f"Evidence found among the first {side.k}, by {what}{column.at}: the best memory against each other, Holm-corrected for all"
     return Table(title=title, columns=[what, "higher", "lower", "difference", "p", "p (Holm)"], rows=rows)
 
 
@@ -199,8 +210,7 @@ def _memories(side: SideBySide) -> Iterator[tuple[str, Column, EvidenceQuestions
 def _cell(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
-    between = "" if estimate.interval is None else f" [{', '.join(estimate.interval.ends())}]"
-    return f"{spanned(estimate.low, estimate.high)}{between}"
+    return f"{spanned(estimate.low, estimate.high)}{between(estimate.interval)}"
 
 
 def _rows(side: SideBySide, kinds: Mapping[str, Chosen]) -> Iterator[Row]:
@@ -246,11 +256,11 @@ def _verdicts(side: SideBySide) -> Iterator[str]:
 
 
 def _of_two(side: SideBySide, pair: Pair) -> str:
-    one, other = one_line(pair.better), one_line(pair.other)
-    shares = f"recall@{side.k} {_share(side, pair.better, pair.column)} against {_share(side, pair.other, pair.column)}"
-    between = "" if pair.between is None else " [{:.2f}, {:.2f}]".format(*pair.between)
+    one, other = side.called.names[pair.better], side.called.names[pair.other]
+    found = f"{_share(side, pair.better, pair.column)} against {_share(side, pair.other, pair.column)}"
     p = p_text(pair.corrected)
-    shown = f"{shares}, difference {pair.difference:.2f}{between}, p {p if p[0] == '<' else f'= {p}'}, {_counted(pair)}"
+    shown = f"{found} of the evidence among the first {side.k}, difference {percent(pair.difference)}{between(pair.between, sign=True)}"
+    shown += f", p {p if p[0] == '<' else f'= {p}'}, {_counted(pair)}"
     if pair.corrected < ALPHA:
         return f"{one} finds more than {other}{pair.column.at}: {shown}."
     return f"No difference in recall is shown between {one} and {other}{pair.column.at}: {shown}{_needed(pair)}."
@@ -264,14 +274,13 @@ def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: 
     others = sorted((agent for agent in agents if agent not in leaders), key=lambda agent: -recall[agent])
     beaten = [other for other in others if all((leader, other) in shown for leader in leaders)]
     rest = [other for other in others if other not in beaten]
-    most = listed([one_line(leader) for leader in leaders])
-    told = f"{most} {'find' if len(leaders) > 1 else 'finds'} the most{column.at}: recall@{side.k} {highest:.2f}."
+    names = side.called.names
+    most, verb = listed([names[leader] for leader in leaders]), "find" if len(leaders) > 1 else "finds"
+    told = f"{most} {verb} the most{column.at}: {percent(highest)} of the evidence among the first {side.k} memories."
     if beaten:
-        told += f" That is shown to be more than {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in beaten])}."
+        told += f" That is shown to be more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in beaten])}."
     if rest:
-        told += f" No difference is shown from {listed([f'{one_line(each)} ({_share(side, each, column)})' for each in rest])}"
-        have, least = max(pair.conversations for pair in pairs), least_conversations(len(side.recall_pairs))
-        told += f": {have} conversations cannot show one, however large; {least} can." if have < least else "."
+        told += f" No difference is shown from {listed([f'{names[each]} ({_share(side, each, column)})' for each in rest])}."
     return told
 
 
@@ -281,7 +290,7 @@ def _recall(side: SideBySide, agent: str, column: Column) -> float:
 
 
 def _share(side: SideBySide, agent: str, column: Column) -> str:
-    return f"{_recall(side, agent, column):.2f}"
+    return percent(_recall(side, agent, column))
 
 
 def _counted(pair: Pair) -> str:
@@ -292,6 +301,4 @@ def _counted(pair: Pair) -> str:
 
 
 def _needed(pair: Pair) -> str:
-    if pair.conversations < (least := least_conversations(1)):
-        return f", which cannot show one, however large; {least} can"
-    return "" if pair.more is None else f"; about {max(1, pair.more):,} more would show this one in four of five cases"
+    return "" if pair.more is None or too_few([pair]) else f"; about {max(1, pair.more):,} more would show this one in four of five cases"

@@ -33,13 +33,14 @@ POLICY: Final = policy((), STYLES)
 """The Content-Security-Policy of all comparison pages."""
 
 CAPTIONS: Final[dict[FigureName, str]] = {
-    "bars": "Scores by span, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests without a score could add.",
-    "spans": "Score by span, with 95% intervals.",
+    "bars": "Scores by span, in percent of full marks, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests "
+    "without a score could add.",
+    "spans": "Score by span, in percent of full marks, with 95% intervals.",
     "reach": "The share of plain facts recalled by distance, over all spans; bands are 95% intervals of the reach.",
-    "distance": "Expected score by evidence distance, over all spans, with 95% intervals.",
-    "cost": "Score by the cost of a run at list prices.",
+    "distance": "Expected score of a question by evidence distance, over all spans, with 95% intervals; lower to the right is forgetting.",
+    "cost": "Score, in percent of full marks, by the cost of a run in dollars at list prices; up and to the left is better.",
 }
-SHARES: Final = " Scores are shares of full marks, which differ."
+SHARES: Final = " Full marks differ between spans."
 
 Groups = Sequence[tuple[str, Mapping[str, Needles | Answers]]]
 """Outcomes, by span and agent."""
@@ -116,7 +117,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
     """Return the page, with contrasts if there are some. Text from agents and files is escaped; in figures it is drawn as outlines."""
     left_out = missing(comparison)
     pictures = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
-    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in pictures}
+    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name not in ('distance', 'reach') else ''}" for name in pictures}
     figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in pictures}
     shown, rows = [], 0
     for matrix in comparison.matrices:
@@ -137,6 +138,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
     return template.render(
         comparison=comparison,
         links=links,
+        called=comparison.side.called,
         home=links.home,
         family=family,
         contrasts=None if family is None else table(family),
@@ -211,10 +213,11 @@ def _by_column(
     comparison: Comparison, lost: Mapping[tuple[str, Column], CellLost], counted: Callable[[CellLost], Needles | Answers | None]
 ) -> Groups:
     """Return the counts for each agent at each span, with the spans' headings."""
+    names = comparison.side.called.names
     groups = [
         (
             str(column),
-            {agent: counts for agent in comparison.agents if (found := lost.get((agent, column))) and (counts := counted(found))},
+            {names[agent]: counts for agent in comparison.agents if (found := lost.get((agent, column))) and (counts := counted(found))},
         )
         for column in comparison.columns
     ]

@@ -9,22 +9,34 @@ from typing import Final, get_args
 
 from longspan.simulator.analysis.distances import Distances
 from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.analysis.statistics import ADVISED, least_conversations
 from longspan.simulator.base.document import Data
+from longspan.simulator.base.shares import between, points, spanned
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
+from longspan.simulator.measures.against import against_rows, against_table
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.measures.comparing import Comparison
-from longspan.simulator.measures.group_tables import Row, by_span, group_rows, one_line, place, side_by_side, spanned
+from longspan.simulator.measures.group_tables import Row, by_span, group_rows, one_line, place, side_by_side
 from longspan.simulator.measures.pair_tables import pair_row, pair_table
+from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import Status
 
-__all__ = ["COMMON_COLUMNS", "as_csv", "as_markdown", "as_rows", "escaped_markdown", "more_tables", "notes", "scenario_tables", "tables"]
+__all__ = [
+    "COMMON_COLUMNS",
+    "as_csv",
+    "as_markdown",
+    "as_rows",
+    "escaped_markdown",
+    "more_tables",
+    "notes",
+    "scenario_tables",
+    "tables",
+]
 
 COMMON_COLUMNS: Final = (
     *("table", "isolated", "span", "name", "agent", "other"),
     *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "share", "chance"),
-    *("runs", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
+    *("runs", "begun", "finished", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
 )
@@ -41,16 +53,19 @@ def tables(comparison: Comparison) -> list[Table]:
     """Return the tables for people, most important first."""
     said, scores = comparison.said, _score_tables(comparison)
     best = [*said.first, *scores] if comparison.side.by_recall else [*scores, *said.first]
-    found = [*best, *said.leading, *scenario_tables(comparison), *more_tables(comparison)]
+    found = [*best, *_against(comparison), *said.leading, *scenario_tables(comparison), *_facts(comparison, stated=False)]
     return [table for table in found if table.rows]
+
+
+def _against(comparison: Comparison) -> list[Table]:
+    return [against_table(comparison.side, comparison.against)] if comparison.against else []
 
 
 def _score_tables(comparison: Comparison) -> list[Table]:
     """Return the tables of scores, none if no agent has a score. The note below them says where they rank no memory."""
     if not comparison.side.answering:
         return []
-    scores = [_shares(comparison), _scores(comparison)] if comparison.mixed else [_scores(comparison)]
-    return [*scores[:-1], scores[-1].model_copy(update={"note": comparison.answers})]
+    return [_scores(comparison).model_copy(update={"note": comparison.answers})]
 
 
 def scenario_tables(comparison: Comparison) -> list[Table]:
@@ -60,19 +75,31 @@ def scenario_tables(comparison: Comparison) -> list[Table]:
         return []
     if len(comparison.columns) == 1:
         (column,) = comparison.columns
-        scenarios = side_by_side(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.side.answering)
+        scenarios = side_by_side(f"Scenarios{column.at}", "scenario", comparison.scenarios[column], comparison.side)
         return [_with_evidence(scenarios, comparison.evidence[column])]
     return [*by_span("Scenarios", "scenario", comparison.side, comparison.scenarios), _evidence(comparison)]
 
 
 def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
-    """Return the tables of pairs, of the facts behind the scores, and of all other figures.
+    """Return the tables of differences to a baseline, of pairs, of the facts behind the scores, and of all other figures.
 
     If contrasts were `stated`, the tables do not say how many more conversations would show a pair's difference.
     """
-    pairs = pair_table("Pairs", comparison.pairs, "same tests", several=len(comparison.columns) > 1, stated=stated)
-    found = [pairs, _tests(comparison), *comparison.said.tables]
+    found = [*_against(comparison), *_facts(comparison, stated=stated)]
     return [table for table in found if table.rows]
+
+
+def _facts(comparison: Comparison, *, stated: bool) -> list[Table]:
+    pairs = pair_table(
+        "Pairs",
+        comparison.pairs if comparison.side.baseline is None else [],
+        "same tests",
+        comparison.side.called.names,
+        several=len(comparison.columns) > 1,
+        maxima={column: cell.maximum for (_, column), cell in comparison.cells.items()},
+        stated=stated,
+    )
+    return [pairs, _tests(comparison), *comparison.said.tables]
 
 
 def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
@@ -80,8 +107,12 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
 
     If contrasts were `stated`, the notes ask for no more seeds, because the contrasts were all that was to be tested.
     """
-    lines = [f"{warning[0].upper()}{warning[1:]}" for warning in comparison.warnings]
+    agents = (*comparison.agents, *comparison.side.called.names.values())
+    lines = [each if each.startswith(agents) else f"{each[0].upper()}{each[1:]}" for each in comparison.warnings]
     lines += [f"Left out: {run.why}" for run in comparison.unusable]
+    tried = comparison.attempts.values()
+    if tried and all(each.begun == each.finished == each.compared and not each.failed for each in tried):
+        lines.append(f"Attempts: all {sum(each.begun for each in tried):,} runs of these agents and tests in these folders were finished")
     lines += [f"Data: {'; '.join(comparison.data)}"] if comparison.data else []
     lines += [comparison.narrow] if comparison.narrow else []
     lines += [] if comparison.side.answering or not comparison.answers else [comparison.answers]
@@ -95,22 +126,9 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
         lines.append(f"Intervals: 95%, from the spread of whole conversations{rest}; of two or three they can only be wide")
     elif by:
         lines.append("Intervals: 95%, from the spread of the tests of a single conversation: they say nothing about other conversations")
-    pairs = comparison.pairs or comparison.side.recall_pairs
-    least = least_conversations(len(pairs) or 1)
     if stated and comparison.pairs:
         for_all = f", corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
         lines.append(f"Pairs: their tests are two-sided{for_all}, and may differ from the contrasts, which are what was to be tested")
-    elif few := {pair.conversations for pair in pairs if pair.conversations < least}:
-        have = f"{min(few)} to {max(few)}" if len(few) > 1 else str(*few)
-        among = f" of one of {len(pairs)} pairs" if len(pairs) > 1 else ""
-        lacking = least - min(few)
-        if any(pair.recorded for pair in pairs):
-            more = f"take data with {lacking} more histor{'ies' if lacking > 1 else 'y'}"
-        else:
-            more = f"play {lacking} more seed{'s' * (lacking > 1)}"
-        advice = f"; {ADVISED} are recommended" if least < ADVISED else ""
-        common = f"{have} conversation{'s' * (max(few) > 1)} in common"
-        lines.append(f"Pairs: {common} cannot show a difference{among}, however large; {least} can: {more}{advice}")
     return [one_line(line) for line in lines]
 
 
@@ -125,11 +143,13 @@ def _scores(comparison: Comparison) -> Table:
         cells = [cell for (_, place), cell in comparison.cells.items() if place == column]
         maxima = sorted({cell.maximum for cell in cells})
         columns.append(f"{column}, of {'/'.join(map(str, maxima))}")
-        chance.append(spanned(min(cell.chance for cell in cells), max(cell.chance for cell in cells)))
+        shares, sums = [cell.chance / cell.maximum for cell in cells], [cell.chance for cell in cells]
+        chance.append(f"{spanned(min(shares), max(shares))} · {points(min(sums), max(sums))}")
     rows = [
-        [one_line(agent), *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.side.answering
+        [comparison.side.called.names[agent], *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)]
+        for agent in comparison.side.answering
     ]
-    title = f"{_measured(comparison)} ± the sum of the scenarios' standard deviations [95% interval]"
+    title = f"{_measured(comparison)} in percent of full marks [95% interval] · points ± the sum of the scenarios' standard deviations"
     return Table(title=title, columns=columns, rows=[*rows, chance])
 
 
@@ -140,27 +160,8 @@ def _measured(comparison: Comparison) -> str:
 def _score(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    between = f" [{', '.join(cell.interval.ends())}]" if cell.interval is not None else ""
-    return f"{spanned(*cell.bounds)}{f' ± {cell.spread:.2f}' if cell.spread is not None else ''}{between}"
-
-
-def _shares(comparison: Comparison) -> Table:
-    """Return the scores as shares of full marks. The table has no rows if all scores have the same maximum."""
-    columns = ["agent", *map(str, comparison.columns)]
-    rows = [
-        [one_line(agent), *(_share(comparison.cells.get((agent, c))) for c in comparison.columns)] for agent in comparison.side.answering
-    ]
-    return Table(
-        title=f"{_measured(comparison)} as shares of full marks [95% interval]", columns=columns, rows=rows if comparison.mixed else []
-    )
-
-
-def _share(cell: Cell | None) -> str:
-    if cell is None:
-        return ""
-    low, high = (f"{bound / cell.maximum:.1%}" for bound in cell.bounds)
-    between = " [{}%, {}%]".format(*cell.interval.ends(1, cell.maximum / 100)) if cell.interval is not None else ""
-    return f"{low if low == high else f'{low}–{high}'}{between}"
+    spread = f" ± {cell.spread:.2f}" if cell.spread is not None else ""
+    return f"{spanned(*cell.share)}{between(cell.interval, whole=cell.maximum)} · {points(*cell.bounds)}{spread}"
 
 
 def _tests(comparison: Comparison) -> Table:
@@ -168,7 +169,7 @@ def _tests(comparison: Comparison) -> Table:
     statuses: list[Status] = [s for s in get_args(Status) if s == "scored" or any(s in c.statuses for c in comparison.cells.values())]
     rows = [
         [
-            one_line(agent),
+            comparison.side.called.names[agent],
             str(column),
             str(cell.runs),
             str(cell.tests),
@@ -212,6 +213,7 @@ def as_markdown(comparison: Comparison) -> str:
     mention."""
     parts = [f"# {escaped_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     parts += [escaped_markdown(verdict.text) for verdict in comparison.said.verdicts]
+    parts += [escaped_markdown(told)] if (told := comparison.side.called.told()) else []
     for table in tables(comparison):
         rules = ["---:" if right else "---" for right in table.numeric]
         lines = [f"| {' | '.join(map(escaped_markdown, row))} |" for row in (table.columns, *table.rows)]
@@ -258,8 +260,10 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
     for agent in comparison.agents:
         for column in comparison.columns:
             if (cell := comparison.cells.get((agent, column))) is not None:
-                yield {"table": "scores"} | place(column, agent=agent) | _cell_row(cell)
+                yield {"table": "scores"} | place(column, agent=agent) | _cell_row(cell) | _attempts_row(comparison, agent, column)
     yield from _said(comparison.said.leading_data)
+    for row in against_rows(comparison.side, comparison.against):
+        yield {"table": "baseline"} | row
     for pair in comparison.pairs:
         yield {"table": "pairs"} | pair_row(pair)
     for column in comparison.columns:
@@ -271,6 +275,11 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
 def _said(data: Iterable[Data]) -> Iterable[Row]:
     for each in data:
         yield from ({"table": each.name} | dict(row) for row in each.rows)
+
+
+def _attempts_row(comparison: Comparison, agent: str, column: Column) -> Row:
+    tried = comparison.attempts.get((agent, column))
+    return {} if tried is None else {"begun": tried.begun, "finished": tried.finished}
 
 
 def _cell_row(cell: Cell) -> Row:

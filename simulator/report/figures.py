@@ -92,9 +92,9 @@ def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bo
     """Return the content of a file with one figure of a comparison, which must not be among the `missing` ones. For a `page`, its
     background is transparent.
 
-    Scores with different maxima are drawn as shares of their maximum.
+    Scores are drawn as shares of their maximum.
     """
-    return render(lambda drawn: DRAWN[figure](as_shares(comparison) if comparison.mixed else comparison, drawn), format, page=page)
+    return render(lambda drawn: DRAWN[figure](as_shares(comparison), drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
@@ -305,10 +305,10 @@ def _as_share(cell: Cell) -> Cell:
 
 
 def _axes(figure: Figure, comparison: Comparison) -> Axes:
-    top = max(cell.maximum for cell in comparison.cells.values())
     axes = figure.add_subplot()
-    axes.set_ylim(0, top * 1.04)
-    axes.set_ylabel(visible(comparison.measured) if top > 1 or comparison.measured != "score" else "share of full marks")
+    axes.set_ylim(0, 1.04)
+    axes.set_ylabel("share of full marks" if comparison.measured == "score" else visible(comparison.measured))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
     axes.set_axisbelow(True)
     return axes

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.shares import percent, points, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item
 from longspan.simulator.files.checksums import checked
@@ -288,14 +289,14 @@ class Result(_Frozen):
 
     @property
     def headline(self) -> str:
-        """The score and the maximum with the score's name: "token F1 0.29 of 1 (no judge)"."""
+        """The score as a share and in points, with its name: "token F1 29% (0.29 of 1) (no judge)"."""
         if self.ungraded:
             return f"no test is graded{self._remarks}"
         if (found := self.searched) is not None:
-            return f"recall@{found.k} {found.share:.2f}, nobody answered{self._remarks}"
+            return f"evidence found {percent(found.share)} among the first {found.k}, nobody answered{self._remarks}"
         low, high = self.score_bounds
-        figure = f"{self.score:.2f}" if self.score is not None else f"{low:.2f}\u2013{high:.2f}"
-        return f"{self.measure} {figure} of {self.max_score}{self._remarks}"
+        whole = self.max_score or 1
+        return f"{self.measure} {spanned(low / whole, high / whole)} ({points(low, high)} of {self.max_score}){self._remarks}"
 
     @property
     def _remarks(self) -> str:

@@ -112,7 +112,7 @@ def test_an_assertion_says_what_was_not_remembered(tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as raised:
         longspan.check("silent", suite="ltm@2k", scenarios=["colours", "jokes"], at_least=0.5, out=tmp_path)
     lines = str(raised.value).splitlines()
-    assert lines[0].startswith("silent at 2k: 0.00 of 2 [0.00, ")
+    assert lines[0].startswith("silent at 2k: 0% [0%, ")
     assert lines[1] == "0.0% of full marks are less than 50.0%"
     assert {name for line in lines if (name := line.partition("-")[0]) in ("colours", "jokes")} == {"colours", "jokes"}
     assert [line.partition(",")[0] for line in lines if line.startswith(("needle", "question"))].count("question") >= 3

@@ -64,4 +64,4 @@ def test_a_reply_that_does_not_fit_in_memory_interrupts_the_run_in_one_line(tmp_
     assert [full in line for line in stopped.stderr.splitlines()].count(True) == 1, stopped.stderr
     resumed = _longspan(tmp_path, "resume", "out/ltm-2k-python-huge-Huge-seed0", "--yes", second="'OK.'", limit=LEAST)
     assert resumed.returncode == 0, resumed.stderr
-    assert "score 0.00 of 1" in resumed.stdout
+    assert "score 0% (0.00 of 1)" in resumed.stdout

@@ -44,12 +44,12 @@ def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: 
     (head,) = (line for line in lines if line.startswith("scenario"))
     assert len([column for column in head.split("  ") if column.strip()]) == columns
     (total,) = (line for line in lines if line.startswith("in total"))
-    assert total.split()[2:] == (["1.50", "[0.70,", "2.30]", "0.30"] if columns > 3 else ["1.50", "[0.70,", "2.30]"])
+    assert total.split()[2:] == (["50%", "[23%,", "77%]", "10%"] if columns > 3 else ["50%", "[23%,", "77%]"])
     assert "cost    $0.2500: agent read 1,000 tokens, wrote 100" in lines
     at = lines.index("failed  3 of 9 tests, 3 in part")
     shown = [line.split()[:2] for line in lines[at + 1 : at + 5]]
-    wrong = [[f"{scenario}-3", "0.00"] for scenario in SCENARIOS]
-    assert shown == [*wrong, ["colours-2", "0.50"]], "the worst first, and each way to fail once"
+    wrong = [[f"{scenario}-3", "0%"] for scenario in SCENARIOS]
+    assert shown == [*wrong, ["colours-2", "50%"]], "the worst first, and each way to fail once"
     assert lines[at + 5] == f"  2 more: longspan show {outcome.folder}"
     assert lines[-1] == f"report  {outcome.folder / 'report.html'}"
 
@@ -77,7 +77,7 @@ def test_a_run_without_a_graded_test_has_no_score(tmp_path: Path) -> None:
     assert "0.00–3.00" not in said
     on, file = console(120)
     print_outcomes([outcome, played(tmp_path)], [], on)
-    assert file.getvalue().splitlines()[2].split()[:4] == ["no", "score", "0.30", "0"], "no interval either"
+    assert file.getvalue().splitlines()[2].split()[:4] == ["no", "score", "10%", "0"], "no interval either"
 
 
 def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) ->
     *said, head = file.getvalue().splitlines()[:4]
     lines = file.getvalue().splitlines()[4:]
     assert [line.partition(":")[0] for line in said] == ["one at 2k", "two at 2k", "three at 2k"]
-    assert head.split() == ["score", "share", "95%", "interval", "chance", "cost", "failed", "run"]
-    assert lines[0].split() == ["1.50", "of", "3", "50.0%", "[0.70,", "2.30]", "0.30", "$0.5000", "3", "of", "9", str(outcomes[0].folder)]
-    assert lines[2].split()[:4] == ["1.00", "of", "2", "50.0%"]
+    assert head.split() == ["score", "95%", "interval", "chance", "cost", "failed", "run"]
+    assert lines[0].split() == ["50%", "·", "1.50", "of", "3", "[23%,", "77%]", "10%", "$0.5000", "3", "of", "9", str(outcomes[0].folder)]
+    assert lines[2].split()[:5] == ["50%", "·", "1.00", "of", "2"]
     assert lines[3].endswith(f"{outcomes[0].folder} (interrupted)")
     assert " ".join(lines[4:6]) == "95% interval: it says nothing about other conversations;  more seeds would"
     assert lines[6:] == [

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.made_runs import made_run
 from tests.sealing import change_json
@@ -23,6 +25,7 @@ from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.api.playing import planned
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.cli.run_lines import RunLine, elided, run_lines
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.measures.comparing import load_comparison
 from longspan.simulator.results.graded_runs import load
@@ -144,20 +147,68 @@ def test_the_list_of_runs_tells_them_apart_within_80_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich takes the output for a terminal's
+    monkeypatch.setenv("NO_COLOR", "1")
     agent = "openai/gpt-4o-mini?context=16k&base_url=http://127.0.0.1:9/a-gateway-with-a-long-name/v1&temperature=0.25&end=here"
     name = "a-name-that-is-as-long-as-the-options-that-somebody-has-given-" + "x" * 60
     when = {"created": "2026-05-01T08:09:10Z"}
     made_run(tmp_path, agent, constant(0.5), name=name, label="reranked", cost=1.25, placement="spread", branch="retell", **when)
     made_run(tmp_path, "notebook", constant(0.5), name="other", scenarios=("colours",), pace_s=5.0)
     assert called("list", "runs", str(tmp_path)) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert name in lines, "names can be copied"
-    assert all(len(line) <= 80 for line in lines if line not in (name, f"Runs in {tmp_path}"))
-    text = " ".join(line.strip() for line in lines)
-    assert agent.replace("?", "?") in "".join(line.strip() for line in lines), "nothing of what tells runs apart is cut"
-    assert [
-        part for part in ("[reranked]", "branch retell", "$1.25", "2026-05-01 08:09", "colours at 2,000", "pace_s 5.0") if part not in text
-    ] == []
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
+    head = next(number for number, line in enumerate(lines) if line.endswith("  run"))
+    assert all(len(line) <= 80 for line in lines[head:]), "a line a run"
+    runs = lines[head + 1 : head + 3]
+    assert [line.split()[-1] for line in runs] == [f"{name[:12]}…{name[-12:]}", "other"] or runs[0].endswith("x")
+    assert [line.split()[:2] for line in runs] == [["50%", "A"], ["50%", "B"]]
+    above, below = lines[:head], lines[head + 3 :]
+    assert any(line.startswith("A  ") and line.endswith(" [reranked]") for line in above)
+    assert f"{agent} [reranked]" in " ".join(above), "nothing of what tells runs apart is cut"
+    assert [part for part in ("branch retell", "placement uniform", "only colours", "pace_s 5.0") if part not in " ".join(below)] == []
+    assert "$1.25" in runs[0]
+    assert "2026-05-01" in runs[0]
+
+
+def test_a_list_of_runs_that_is_piped_has_everything_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a-name-" + "x" * 90
+    made_run(tmp_path, "memory/bm25?answerer=none", constant(0.5), name=name, created="2026-05-01T08:09:10Z", branch="retell")
+    made_run(tmp_path, "memory/full?answerer=none", constant(0.5), name="other")
+    assert called("list", "runs", str(tmp_path)) == 0
+    _, head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["score", "agent", "plays", "span", "seed", "date", "changed", "run"]
+    assert first.split() == [*("50%", "memory/bm25?answerer=none", "ltm", "2k", "0", "2026-05-01", "08:09"), *first.split()[7:-1], name]
+    assert "branch retell" in first
+    assert "memory/full?answerer=none" in second
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=40), min_size=1, max_size=8, unique=True), st.integers(1, 50))
+def test_names_are_cut_in_their_middle_only_where_they_stay_distinct(names: list[str], width: int) -> None:
+    found = elided(names, width)
+    assert len(set(found)) == len(names)
+    for name, each in zip(names, found, strict=True):
+        start, cut, end = each.partition("…")
+        assert name == each if not cut else name.startswith(start) and name.endswith(end) and len(each) <= width
+
+
+def test_what_is_the_same_in_all_runs_is_said_once_above_them() -> None:
+    now = datetime(2026, 11, 26, 12, tzinfo=UTC)
+    ages = [timedelta(seconds=30), timedelta(minutes=5), timedelta(hours=3), timedelta(days=2), timedelta(days=40)]
+    runs = [
+        RunLine(f"run{number}", f"{number}%", "ltm", "2k", "notebook", str(number), ["2 tests each"], created=now - age)
+        for number, age in enumerate(ages)
+    ]
+    lines = list(run_lines([*runs, RunLine("bad", "damaged", why="not a manifest")], 80, now))
+    assert lines == [
+        "The same in all: agent notebook, ltm, span 2k, 2 tests each.",
+        "  score  seed         age  note  run",
+        "     0%     0        30 s        run0",
+        "     1%     1       5 min        run1",
+        "     2%     2         3 h        run2",
+        "     3%     3         2 d        run3",
+        "     4%     4  2026-10-17        run4",
+        "damaged                    *1    bad",
+        "*1  not a manifest",
+    ]
 
 
 def test_only_what_no_result_needs_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,13 +319,13 @@ def test_a_run_stops_when_its_time_is_up_and_is_resumed(
 def test_a_mixed_folder_is_compared_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     for agent in ("one", "two"):
-        for name, given in {
+        for name, chosen in {
             "colours": {"scenarios": ("colours",)},
             "both": {"scenarios": ("colours", "jokes")},
             "eight": {"scenarios": ("colours",), "parameters": {"colours": {"changes": 8}}},
             "again": {"scenarios": ("colours",), "parent": "some-run"},
         }.items():
-            made_run(tmp_path, agent, constant(0.5), name=f"{name}-{agent}", **given)  # type: ignore[arg-type]
+            made_run(tmp_path, agent, constant(0.5), name=f"{name}-{agent}", **chosen)  # type: ignore[arg-type]
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "manifest.json").write_text("{}")
     groups = ["ltm: colours", "ltm: colours, changes 8", "ltm: colours, jokes", "ltm: colours, tests that had failed in some-run"]

@@ -194,12 +194,12 @@ def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["old", "--fail-if-worse"], "--fail-if-worse: worse than what? name runs with --baseline"),
-        (["old", "--margin", "0.1"], "--margin: worse than what? name runs with --baseline"),
+        (["old", "--fail-if-worse"], "--fail-if-worse: worse than what? name older runs with --baseline RUN"),
+        (["old", "--margin", "0.1"], "--margin: worse than what? name older runs with --baseline RUN"),
         (["old", "--baseline", "old", "--out", "x.md"], "--baseline: prints a sentence and a table; leave out --out and --format"),
         (["old", "new", "--baseline", "old"], "the new runs are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "old", "--baseline", "new"], "the baseline are of 2 agents (new, old): name the runs of one"),
-        (["old", "--baseline", "nowhere"], "nowhere: folder does not exist; name a run's folder or a folder of runs"),
+        (["old", "--baseline", "nowhere"], "--baseline: no run has agent 'nowhere'; there are old"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error(

@@ -118,7 +118,7 @@ def test_kinds_have_a_table_and_what_does_not_count_is_marked(diaries: Path, cap
     assert marks == {0: "first", 3: "later, not in the score", 6: "later"}
     assert "2 tests are graded and shown, but not in the score." in page.root.one("main").words
     printed = [" ".join(line.split()) for line in commanded(capsys, "score", diaries).splitlines()]
-    assert {"kind score tests evidence found @1", "later (2 not in the score) 1.00 6 1.00"} <= set(printed)
+    assert {"kind score tests evidence found among first 1", "later (2 not in the score) 100% 6 100%"} <= set(printed)
     assert "2 of 8 tests are graded, but not in the score" in printed
 
 

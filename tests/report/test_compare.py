@@ -24,7 +24,7 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
 from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.measures.comparing import Comparison, load_comparison
+from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
 from longspan.simulator.measures.group_tables import one_line
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, lost_of
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
@@ -106,7 +106,7 @@ def test_agents_are_ranked_by_their_lower_bounds_and_tests_without_a_score_are_c
     (pair,) = comparison.pairs
     assert (pair.better, pair.unscored, pair.difference) == ("sure", 11, pytest.approx(11 * 0.1))
     assert any(note.startswith("11 tests have no score") for note in notes(comparison))
-    assert tables(comparison)[0].rows[1][1].startswith("4.40–8.07 [")
+    assert tables(comparison)[0].rows[1][1].startswith("40%–73% [")
     (row,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "unsure")
     assert (row["score"], row["unscored"], row["scored"]) == ("", "11", "22")
 
@@ -122,31 +122,31 @@ def test_columns_are_as_in_the_papers_table(tmp_path: Path) -> None:
     for span in (32_000, 2_000, 1_500):
         made_run(tmp_path, "one", constant(1.0), span=span, left_out=("chapterbreak",) if span < 32_000 else ())
     made_run(tmp_path, "one", constant(1.0), span=32_000, isolated=True)
-    table = tables(load_comparison([tmp_path]))[1]
+    table = tables(load_comparison([tmp_path]))[0]
     assert table.columns == ["agent", "isolated 32k, of 11", "1,500, of 10", "2k, of 10", "32k, of 11"]
     assert [row[0] for row in table.rows] == ["one", "chance"]
 
 
-def test_scores_of_different_maxima_are_shown_as_shares_first(tmp_path: Path) -> None:
+def test_scores_are_shown_as_shares_first_and_points_second(tmp_path: Path) -> None:
     made_run(tmp_path, "one", constant(0.5), left_out=("chapterbreak",))
     made_run(tmp_path, "one", constant(0.5), span=32_000)
     made_run(tmp_path, "two", constant(0.0), span=32_000)
     comparison = load_comparison([tmp_path])
-    shares, scores = tables(comparison)[:2]
-    assert [row[1][:4] for row in scores.rows[:2]] == ["5.00", ""]
-    assert shares.title == "Scores as shares of full marks [95% interval]"
-    assert shares.columns == ["agent", "2k", "32k"]
-    assert [row[0] for row in shares.rows] == ["one", "two"]
-    assert [[cell.split(" ")[0] for cell in row[1:]] for row in shares.rows] == [["50.0%", "50.0%"], ["", "0.0%"]]
+    scores = tables(comparison)[0]
+    assert scores.title.startswith("Scores in percent of full marks [95% interval] · points ± ")
+    assert scores.columns == ["agent", "2k, of 10", "32k, of 11"]
+    assert [row[0] for row in scores.rows] == ["one", "two", "chance"]
+    assert [[cell.split(" ")[0] for cell in row[1:]] for row in scores.rows] == [["50%", "50%"], ["", "0%"], ["10%", "10%"]]
+    assert [row[1].partition(" · ")[2] for row in scores.rows] == ["5.00 ± 0.00", "", "1.00"]
     (interval,) = (cell.interval for key, cell in comparison.cells.items() if key[0] == "two")
     assert interval is not None
-    assert shares.rows[1][2] == f"0.0% [0.0%, {interval.high / 11:.1%}]"
+    assert scores.rows[1][2] == f"0% [0%, {interval.high / 11:.0%}] · 0.00 ± 0.00"
     assert [row["share"] for row in rows_of(comparison, "scores")] == ["0.5", "0.5", "0.0"]
     (tmp_path / "page.html").write_text(as_html(comparison), "utf-8")
     page = Page(tmp_path / "page.html").root
     assert [cell.words for cell in page.one("table", class_="board").all("span", class_="big")] == ["50%", "50%", "0%"]
     captions = {figure.attributes["id"]: figure.one("figcaption").words for figure in page.all("figure")}
-    assert [name for name, caption in captions.items() if "shares of full marks" in caption] == ["figure-bars", "figure-spans"]
+    assert [name for name, caption in captions.items() if "Full marks differ" in caption] == ["figure-bars", "figure-spans"]
 
 
 def test_agents_have_a_shaded_table_of_scenarios_by_span_once_there_are_several(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_agents_have_a_shaded_table_of_scenarios_by_span_once_there_are_several(
     found = {table.title: table for table in tables(load_comparison([tmp_path])) if table.title in titles}
     assert list(found) == titles
     assert found[titles[0]].columns == ["scenario", "2k, 3 each", "32k, 3 each", "chance"]
-    assert found[titles[0]].rows == [["colours", "0.50", "0.50", "0.10"], ["jokes", "0.50", "0.50", "0.10"]]
+    assert found[titles[0]].rows == [["colours", "50%", "50%", "10%"], ["jokes", "50%", "50%", "10%"]]
     assert found[titles[0]].shades == [[None, 0.5, 0.5, None]] * 2
     (pairs,) = (table for table in tables(load_comparison([tmp_path])) if table.title.startswith("Pairs"))
     assert [row[0] for row in pairs.rows] == ["2k", "32k"]
@@ -210,7 +210,7 @@ def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_
     losses = MemoryLosses.of(grade_run(RunFolder(folders[0])).tests, 2_000)
     assert lost_of(comparison.side)["notebook", AT_2K] == ("memory", losses.needles, losses.answers)
     assert [table.title for table in tables(comparison)[:2]] == [
-        "Scores ± the sum of the scenarios' standard deviations [95% interval]",
+        "Scores in percent of full marks [95% interval] · points ± the sum of the scenarios' standard deviations",
         "Memories by stage [95% interval]",
     ], "not all agents are memories, so that scores come first"
     (told, untold) = (table for table in tables(comparison) if table.title.startswith(("Where the memory was lost", "Answers of agents")))
@@ -221,12 +221,6 @@ def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_
     memory = {row["agent"]: row for row in rows_of(comparison, "memory")}
     assert (memory["notebook"]["found_right"], memory["silent"]["found_right"]) == (str(losses.needles.found_right), "")
     assert int(memory["silent"]["wrong"]) > 0
-
-
-def test_scores_of_one_maximum_are_not_shown_as_shares(tmp_path: Path) -> None:
-    for span in (2_000, 32_000):
-        made_run(tmp_path, "one", constant(0.5), span=span)
-    assert [table.title for table in tables(load_comparison([tmp_path])) if "share" in table.title] == []
 
 
 def test_only_the_same_tests_are_paired(tmp_path: Path) -> None:
@@ -271,14 +265,14 @@ def test_isolated_tests_are_conversations_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agents", "seeds", "expected"),
     [
-        (2, 1, "Pairs: 1 conversation in common cannot show a difference, however large; 6 can: play 5 more seeds; 8 are recommended"),
-        (2, 5, "Pairs: 5 conversations in common cannot show a difference, however large; 6 can: play 1 more seed; 8 are recommended"),
+        (2, 1, "Too few to tell: 1 conversation in common. {}; it takes 6. Play 5 more seeds of each; 8 are recommended."),
+        (2, 5, "Too few to tell: 5 conversations in common. {}; it takes 6. Play 1 more seed of each; 8 are recommended."),
         (2, 6, None),
         (
             3,
             6,
-            "Pairs: 6 conversations in common cannot show a difference of one of 3 pairs, however large; 7 can: play 1 more seed; "
-            "8 are recommended",
+            "Too few to tell: 6 conversations in common. {}; it takes 7 for 3 pairs of agents. "
+            "Play 1 more seed of each; 8 are recommended.",
         ),
     ],
 )
@@ -289,14 +283,14 @@ def test_too_few_conversations_to_show_anything_are_noted_with_how_many_more_wou
         for seed in range(seeds):
             made_run(tmp_path, f"agent{agent}", constant(agent / 2), seed=seed, scenarios=("colours", "jokes"))
     comparison = load_comparison([tmp_path])
-    found = [note for note in notes(comparison) if note.startswith("Pairs: ")]
+    found = [each.text for each in comparison.said.verdicts if each.text.startswith("Too few")]
     table = next(table for table in tables(comparison) if table.title.startswith("Pairs"))
     if expected is None:
         assert found == []
         assert "p of these tests" not in table.columns
         assert table.rows[0][-1] == "significant"
     else:
-        assert found == [expected]
+        assert found == [expected.format("Even an agent that was better in every one of them could owe that to chance")]
         assert "p of these tests" in table.columns
         assert {row[-1] for row in table.rows} == {"1" if seeds > 1 else "5"}
 
@@ -500,8 +494,8 @@ def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_the_terminal_gets_tables_and_no_control_characters(several: Path) -> None:
     done = longspan("compare", ".", where=several)
     assert done.returncode == 0, done.stderr
-    assert "Scores ± the sum of the scenarios' standard deviations [95% interval]" in done.stdout
-    assert "3.67 ± 5.19 [" in done.stdout
+    assert "Scores in percent of full marks [95% interval] · points ± " in done.stdout
+    assert re.search(r"33% \[\d+%, \d+%\] · 3.67 ± 5.19", done.stdout)
     assert "[U+001B]" in done.stdout
     assert not set(done.stdout) & {"\x1b", "\u202e", "\x00"}
     for title in ("Tests behind the scores", "Pairs at 2k", "Scenarios at 2k", "Skills at 2k", "Evidence distance"):
@@ -609,7 +603,7 @@ def test_the_page_fits_a_phone(visit: Open, page: Path) -> None:
         (["--out", "x.html"], "<!doctype html>"),
         (["--out", "x.md"], "# ltm: 3 agents, 6 runs"),
         (["--out", "x.csv"], "table,isolated,span,"),
-        (["--out", "x.txt"], "A  one"),
+        (["--out", "x.txt"], "one leads at 2k"),
         (["--out", "x.txt", "--format", "csv"], "table,isolated,span,"),
         (["--format", "markdown"], "# ltm: 3 agents, 6 runs"),
     ],
@@ -639,3 +633,102 @@ def test_an_unknown_file_extension_is_refused_before_anything_is_read(tmp_path: 
         main(["compare", str(tmp_path / "nothing"), "--out", str(tmp_path / "c.pdf")])
     assert "the name must end in .md, .csv, .html, .txt" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+# Against a baseline, and what was tried.
+
+
+def test_agents_are_compared_with_a_chosen_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shares = {"memory/good?answerer=x": 1.0, "memory/base?answerer=x": 0.5, "memory/bad?answerer=x": 0.0, "memory/same?answerer=x": 0.5}
+    for seed in range(8):
+        for agent, share in shares.items():
+            made_run(tmp_path / "runs", agent, constant(share), seed=seed, scenarios=("colours", "jokes"))
+    for name in ("base", "memory/base?answerer=x", "memory/base"):
+        comparison = load_comparisons([tmp_path / "runs"], name)["ltm: colours, jokes"]
+        assert comparison.side.baseline == "memory/base?answerer=x"
+    assert [each.text for each in comparison.said.verdicts] == [
+        "good (+50%) is better than base at 2k.",
+        "bad (−50%) is worse than base at 2k.",
+        "same (0%) is not shown to differ from base at 2k.",
+    ]
+    found = {each.agent: each for each in comparison.against}
+    assert [each.difference for each in comparison.against] == [0.5, 0.0, -0.5]
+    assert found["memory/good?answerer=x"].corrected == pytest.approx(3 * 2 / 2**8)
+    assert found["memory/same?answerer=x"].interval is None, "all conversations are alike"
+    (table,) = (table for table in tables(comparison) if table.title == "Differences to base at 2k [95% interval]")
+    assert table.columns == ["agent", "score", "baseline", "difference", "conversations", "tests", "p", "p (Holm)", "needed"]
+    assert table.rows[0] == ["good", "100%", "50%", "+50%", "8", "48", "0.008", "0.023", "shown"]
+    assert not [table for table in tables(comparison) if table.title.startswith("Pairs")]
+    assert "## Differences to base at 2k" in as_markdown(comparison)
+    rows = rows_of(comparison, "baseline")
+    assert [(row["agent"], row["other"], float(row["difference"])) for row in rows] == [
+        (agent, "memory/base?answerer=x", shares[agent] - 0.5) for agent in comparison.agents if "base" not in agent
+    ]
+    assert {row["table"] for row in csv.DictReader(io.StringIO(as_csv(comparison)))} >= {"baseline", "pairs"}
+    assert all("memory/base?answerer=x" in (pair.better, pair.other) for pair in comparison.pairs)
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", str(tmp_path / "runs"), "--baseline", "base"])
+    assert "good (+50%) is better than base at 2k." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("baseline", "error"),
+    [
+        (["nobody"], "--baseline: no run has agent 'nobody'; there are bot?k=1; bot?k=2"),
+        (["bot"], "--baseline: 'bot' may be any of bot?k=1; bot?k=2; name one of them in full"),
+        (["one", "two"], "--baseline one: no such run; name one agent, or runs that exist"),
+        (["bot?k=1", "--margin", "0.1"], "--margin: worse than what? name older runs with --baseline RUN"),
+        (["bot?k=1", "--fail-if-worse"], "--fail-if-worse: worse than what? name older runs with --baseline RUN"),
+    ],
+)
+def test_a_baseline_that_is_not_there_or_unclear_is_refused(
+    baseline: list[str], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for agent in ("bot?k=1", "bot?k=2"):
+        made_run(tmp_path / "runs", agent, constant(0.5), scenarios=("colours",))
+    given = [part for each in baseline for part in ([each] if each.startswith("--") or each == "0.1" else ["--baseline", each])]
+    with pytest.raises(SystemExit, match="2"):
+        main(["compare", "runs", *given])
+    assert capsys.readouterr().err == f"longspan: {error}\n"
+
+
+def test_a_folder_comes_before_an_agent_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made_run(tmp_path / "runs", "two", constant(0.5), scenarios=("colours",))
+    made_run(tmp_path / "two", "two", constant(0.5), scenarios=("colours",))
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", "runs", "--baseline", "two"])
+    assert "undecided: 1 paired conversation cannot show a fall" in capsys.readouterr().out
+
+
+def test_attempts_that_were_not_finished_or_are_not_compared_are_told(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path, "bot", constant(1.0), seed=seed, scenarios=("colours",)) for seed in range(3)]
+    other = made_run(tmp_path, "other", constant(0.5), scenarios=("colours",))
+    made_run(tmp_path, "bot", constant(0.0), span=4_000, scenarios=("colours",))
+    assert "Attempts: all 5 runs of these agents and tests in these folders were finished" in notes(load_comparison([tmp_path]))
+    spoil(runs[2], "gone")
+    told = "Attempts at the same tests in these folders: bot at 2k: 3 attempts, 2 finished, {} compared"
+    assert told.format(2) in notes(load_comparison([tmp_path]))
+    assert told.format(1) in notes(load_comparison([runs[0], other])), "those that are left out are counted as well"
+    (row,) = (row for row in rows_of(load_comparison([runs[0], other]), "scores") if row["agent"] == "bot")
+    assert (row["runs"], row["begun"], row["finished"]) == ("1", "3", "2")
+
+
+def test_agents_are_called_by_their_shortest_names_and_what_they_share_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for agent in ("memory/bm25?answerer=x&k=5", "memory/chroma?answerer=x&k=5"):
+        made_run(tmp_path / "runs", agent, constant(0.5), scenarios=("colours",))
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", str(tmp_path / "runs")])
+    out = capsys.readouterr().out
+    assert out.count("answerer=x") == 1
+    assert "Short names: all are memory/…?answerer=x&k=5." in out
+    assert "bm25 and chroma are level at 2k" in " ".join(out.split())
+    assert all(len(line) <= 80 for line in out.splitlines())
+    page = as_html(load_comparison([tmp_path / "runs"]))
+    assert "Short names: all are memory/" in re.sub("<[^>]*>", "", page)

@@ -63,7 +63,7 @@ def test_an_agent_that_takes_the_newest_colour_of_anybody_falls_and_one_that_kee
     assert newest.fall.low > 0.5
     assert keeps.fall.value == 0
     assert keeps.fall.low < 0 < keeps.fall.high
-    assert "a fall of 1.00 [" in newest.sentence
+    assert "a fall of 100% [" in newest.sentence
     assert newest.sentence.endswith("(colours)")
     assert "no fall [" in keeps.sentence
 
@@ -102,7 +102,7 @@ def test_rows_the_report_and_the_figure_tell_what_was_planted(runs: Path, tmp_pa
 
     out = tmp_path / "interference.png"
     assert plotted(runs, out) == 0
-    assert "Newest: 1.00 [" in capsys.readouterr().out
+    assert "Newest: 100% [" in capsys.readouterr().out
     assert Image.open(io.BytesIO(out.read_bytes())).size[0] > 1_200
     again = tmp_path / "again.png"
     assert plotted(runs, again) == 0

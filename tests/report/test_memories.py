@@ -94,19 +94,17 @@ def terminal(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_the_memory_that_finds_more_is_named_first_and_shown_to_be_better(searched: Path) -> None:
     comparison = load_comparison([searched])
     assert comparison.agents == ["memory/bm25?answerer=none", "memory/recent?tokens=400&answerer=none"]
-    assert told_by(comparison).startswith(
-        "memory/bm25?answerer=none finds more than memory/recent?tokens=400&answerer=none at 2k: recall@20 "
-    )
+    assert told_by(comparison).startswith("bm25 finds more than recent?tokens=400 at 2k: ")
     (pair,) = comparison.side.recall_pairs
     assert pair.corrected < 0.05
     assert pair.conversations == 8
     assert pair.between is not None
     assert 0 < pair.between[0] < pair.difference < pair.between[1] <= 1
     stages, places, pairs, kinds = tables(comparison)[:4]
-    assert [row[0] for row in stages.rows] == comparison.agents
-    assert stages.columns == ["agent", "span", "questions", "stored", "recall@20"]
-    assert places.columns[2:] == ["@5", "@10", "@20"]
-    assert pairs.title == "Recall@20 at 2k: paired permutation tests of conversations"
+    assert [row[0] for row in stages.rows] == ["bm25", "recent?tokens=400"]
+    assert stages.columns == ["agent", "span", "questions", "stored", "found among first 20"]
+    assert places.columns[2:] == ["first 5", "first 10", "first 20"]
+    assert pairs.title == "Evidence found among the first 20 at 2k: paired permutation tests of conversations"
     assert [row[0] for row in kinds.rows] == ["colours", "locations", "shopping", "spy_meeting"]
 
 
@@ -129,7 +127,7 @@ def test_no_table_of_scores_is_shown_of_memories_that_only_search(
     lines = terminal(searched, capsys, monkeypatch)
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if line.startswith(SCORED) or "0.00–" in line]
-    assert lines[3].startswith("memory/bm25?answerer=none finds more than ")
+    assert next(filter(None, lines)).startswith("bm25 finds more than ")
     comparison = load_comparison([searched])
     for text in (as_markdown(comparison), as_html(comparison)):
         assert "0.00–" not in text
@@ -172,8 +170,8 @@ def test_memories_of_made_up_histories_are_compared_by_kind(
     comparison = load_comparison([told])
     assert comparison.agents == ["memory/bm25?answerer=none", "memory/recent?tokens=2k&answerer=none"]
     assert re.search(r" finds more than .*, p = 0.031, 72 questions in 6 conversations\.$", told_by(comparison))
-    (kinds,) = (table for table in tables(comparison) if table.title.startswith("Recall@20 by kind"))
-    assert kinds.columns == ["kind", "questions", *comparison.agents, "p (Holm)"]
+    (kinds,) = (table for table in tables(comparison) if table.title.startswith("Evidence found among the first 20, by kind"))
+    assert kinds.columns == ["kind", "questions", "bm25", "recent?tokens=2k", "p (Holm)"]
     assert {row[0] for row in kinds.rows} >= {"multi-session", "temporal-reasoning", "knowledge-update"}
     assert {float(row[-1]) for row in kinds.rows} == {0.188}, "the least that six conversations can show of six kinds"
     assert max(map(len, terminal(told, capsys, monkeypatch))) <= 80
@@ -183,14 +181,16 @@ def test_what_too_few_conversations_cannot_show_is_said_and_memories_are_compare
     agents = ["memory/full?answerer=none", "memory/bm25?answerer=none&k=3", "memory/none?answerer=none"]
     comparison = load_comparison([played(tmp_path, "ltm", ["colours", "spy_meeting"], agents, 2)])
     assert comparison.side.k == 3
-    assert told_by(comparison).startswith("memory/full?answerer=none finds the most at 2k: recall@3 1.00. No difference is shown from ")
-    assert told_by(comparison).endswith(": 2 conversations cannot show one, however large; 7 can.")
-    (places,) = (table for table in tables(comparison) if table.title.startswith("Recall by the number"))
-    assert places.columns[2:] == ["@3", "@5", "@10", "@20"]
+    most, few = (verdict.text for verdict in comparison.said.verdicts)
+    assert most.startswith("full finds the most at 2k: 100% of the evidence among the first 3 memories. No difference is shown from ")
+    assert few.startswith("Too few to tell: 2 conversations in common. ")
+    assert "; it takes 7 for 3 pairs of agents. Play 5 more seeds of each" in few
+    (places,) = (table for table in tables(comparison) if table.title.startswith("Evidence found, by the number"))
+    assert places.columns[2:] == ["first 3", "first 5", "first 10", "first 20"]
     ranked = {row[0]: [bool(cell) for cell in row[2:]] for row in places.rows}
-    assert ranked["memory/bm25?answerer=none&k=3"] == [True, False, False, False]
-    kinds = [table for table in tables(comparison) if table.title.startswith("Recall@3 by scenario")]
-    assert [table.note for table in kinds] == ["2 conversations cannot show in which scenarios memories differ, however much; 8 can."]
+    assert ranked["bm25?k=3"] == [True, False, False, False]
+    kinds = [table for table in tables(comparison) if table.title.startswith("Evidence found among the first 3, by scenario")]
+    assert [table.note for table in kinds] == ["With 2 conversations no difference by scenario can be shown, however large: that takes 8."]
 
 
 def test_a_baseline_of_memories_that_only_search_is_one_of_recall(searched: Path, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_the_tests_of_a_memory_that_only_searched_are_shown_by_what_was_found(se
     opening, _, headline, *lines, last = capsys.readouterr().out.splitlines()
     assert opening.startswith("The memory finds ")
     assert headline == read_result(RunFolder(run)).headline
-    shares = [(float(line.split()[1]), *map(int, re.findall(r"found (\d+) of (\d+) needle", line)[0])) for line in lines]
+    shares = [(float(line.split()[1].rstrip("%")) / 100, *map(int, re.findall(r"found (\d+) of (\d+) needle", line)[0])) for line in lines]
     assert shares == sorted(shares, key=lambda each: -each[0])
     assert all(share == pytest.approx(found / told, abs=0.01) for share, found, told in shares)
     assert last.endswith(lines[-1].split()[0])
@@ -229,7 +229,7 @@ def test_the_pages_of_memories_open_in_a_browser_without_a_fault(visit: Open, wh
         path = next(path for path in searched.iterdir() if "bm25" in path.name) / "report.html"
     opened = visit(path.as_uri())
     text = opened.page.locator("body").inner_text()
-    assert "Recall@20" in text or "of the evidence found among the first 20 memories" in text
+    assert "Recall@20" in text or "among the first 20" in text or "of the evidence found among the first 20 memories" in text
     assert not re.search(r"0\.00[–-]|Between 0\.00|chance|[Gg]uessing", text.partition("Timeline")[0])
     assert opened.faults() == []
     opened.leave()
@@ -259,7 +259,7 @@ def test_the_terminal_ends_with_where_the_needles_were_lost(
         assert sum(memory.needles.values()) == int(lines[-1].split()[1])
         if agent.endswith("none"):
             assert not [line for line in lines if "score so far" in line or "0.00–" in line or re.match("scenario +score", line)]
-            assert [line for line in lines if line.startswith("recall@20 ")]
+            assert [line for line in lines if line.startswith("evidence found ") and "nobody answered" in line]
             (found,) = (stage for stage in memory.stages if stage.stage == "found" and stage.k == 20)
             assert found.interval is not None
             assert found.interval[0] < found.share <= found.interval[1]

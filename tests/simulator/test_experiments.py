@@ -232,7 +232,7 @@ def test_who_is_given_the_answers_or_has_none_has_no_memory(agent: str, score: f
     assert twins is not None
     assert {(row.score, row.score_without) for row in twins.tests} == {(score, score)}
     assert (twins.difference, twins.share) == (0, None)
-    assert "%" not in told(twins, "twin"), "nothing is shown"
+    assert "of it," not in told(twins, "twin"), "nothing is shown"
 
 
 def test_a_twin_begins_from_the_agents_state_at_its_needle(tmp_path: Path, seen: type[Seen]) -> None:

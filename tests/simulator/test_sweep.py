@@ -165,12 +165,10 @@ def test_several_processes_play_what_one_plays(tmp_path: Path) -> None:
     assert len(journals(tmp_path / "one")) == 4
 
 
-def test_scores_of_different_maxima_are_printed_with_their_shares(tmp_path: Path) -> None:
+def test_scores_are_printed_as_shares_first(tmp_path: Path) -> None:
     write(tmp_path, agents=["oracle"], tests=1, runs=[{"scenarios": ["colours"]}, {"scenarios": ["colours", "name_list"]}])
     printed = sweep(tmp_path, "s.yaml").stdout
-    assert [word for word in ("share", "1.00 of 1", "2.00 of 2", "100.0%") if word not in printed] == []
-    write(tmp_path, agents=["oracle"], tests=1, runs=[{"scenarios": ["colours"]}])
-    assert "share" not in sweep(tmp_path, "s.yaml").stdout
+    assert [word for word in ("100% · 1.00 of 1", "100% · 2.00 of 2") if word not in printed] == []
 
 
 def test_runs_are_added_by_adding_them_to_the_file(tmp_path: Path) -> None:

@@ -51,14 +51,14 @@ def test_token_f1_is_called_so_wherever_it_is_shown(runs: Path, tmp_path: Path, 
     oracle, silent = runs / "locomo-oracle-seed0", runs / "locomo-silent-seed0"
     result = json.loads((oracle / "result.json").read_text("utf-8"))
     assert (result["measure"], result["remarks"]) == ("token F1", ["no judge"])
-    assert "token F1 1.00 of 1 (no judge)" in call("score", oracle)[1]
-    assert "token F1 0.00 of 1 (no judge)" in call("list", "runs", runs)[1]
+    assert "token F1 100% (1.00 of 1) (no judge)" in call("score", oracle)[1]
+    assert "0% token F1 (no judge)" in call("list", "runs", runs)[1]
     assert f", <bdi>{F1}</bdi> · " in (oracle / "report.html").read_text("utf-8").replace("</small>", "")
     assert F1 in call("compare", oracle, silent)[1].replace("\n", " ")
     assert F1 in call("compare", oracle, silent, "--format", "markdown")[1]
     assert f"<bdi>{F1}</bdi></h2>" in call("compare", oracle, silent, "--format", "html")[1]
     assert call("plot", oracle, "--figure", "card", "--out", tmp_path / "card.svg")[0] == 0
-    assert "oracle: token F1 1.00 of 1 (no judge) in locomo" in (tmp_path / "card.svg").read_text("utf-8")
+    assert "oracle: token F1 100% (1.00 of 1) (no judge) in locomo" in (tmp_path / "card.svg").read_text("utf-8")
     figure = Figure()
     DRAWN["bars"](load_comparison([oracle, silent]), figure)
     assert figure.axes[0].get_ylabel() == F1
@@ -124,7 +124,7 @@ def test_made_up_data_are_called_made_up(tmp_path: Path, call: Call) -> None:
     folder = play_one(tmp_path, suite_of("locomo", tokens=5000))
     assert folder.name == "locomo-made-up-oracle-seed0"
     assert json.loads((folder / "result.json").read_text("utf-8"))["remarks"] == ["made-up data"]
-    assert "score 1.00 of 1 (made-up data)" in call("score", folder)[1]
+    assert "score 100% (1.00 of 1) (made-up data)" in call("score", folder)[1]
 
 
 def test_what_was_changed_in_the_data_is_shown(
