@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, final, get_args
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
+from longspan.scenarios.ltm.beliefs import believed
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.errors import ScenarioError
@@ -204,7 +205,7 @@ class SallyAnne(Scenario):
             return paper.sally_anne(facts, record)
         given = _given(record.answer.reply)
         containers = dict.fromkeys([*facts["containers"], *words(self.name)["containers"]])
-        named = _named(given or [record.answer.reply], list(containers))
+        named = _named(given, list(containers)) if given else _told(record.answer.reply, facts, list(containers))
         where = "JSON" if given else "reply, which has no JSON answer,"
         really = facts.get("really", facts["answer"])
         return Grade(
@@ -316,6 +317,13 @@ def _named(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
     values = Values(containers, forms=False)
     found = {value for text in texts for value in Reading(text).settles(values).values}
     return [container for container in containers if container in found]
+
+
+def _told(reply: str, facts: Mapping[str, Any], containers: Sequence[str]) -> list[str]:
+    """Return the containers that a reply in prose settles on."""
+    if asked := facts.get("people"):
+        return believed(reply, containers, asked, [who for who in words(SallyAnne.name)["people"] if who not in asked]).values
+    return _named([reply], containers)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ _CONTRACTED: Final = re.compile(
     r"\b(?:(\w{2,6}?)n't|(can)not|(do|does|did|is|was|are|were|has|have|had|ca|could|wo|would|should)nt)\b", re.IGNORECASE
 )
 _ASKED_BACK: Final = re.compile(
-    r"(^|[.!?;,:\n(]\s{0,3})((?:is|was|are|were|do|does|did|has|have|had|would|could|should))n't "
+    r"((?:^|[.!?;,:\n(]\s{0,3})(?:but |or )?)((?:is|was|are|were|do|does|did|has|have|had|would|could|should))n't "
     r"(?=(?:it|that|this|you|they|he|she|we|i|your|the)\b)",
     re.IGNORECASE,
 )

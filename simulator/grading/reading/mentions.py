@@ -38,13 +38,17 @@ _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
 _OUTDATED: Final = re.compile(
     r"^(?:no (?:longer|more)|not any ?more|old|older|former|formerly|past|previous|previously|earlier|replaced|outdated|obsolete)$"
 )
-_RETRACTS: Final = frozenset("no nope not wait er erm uh".split())
+_RETRACTS: Final = frozenset("no nope not wait er erm uh wrong incorrect".split())
 _PARDONS: Final = frozenset("sorry pardon excuse apologies".split())
 """The same, in the middle of a sentence."""
 _MURMURS: Final = _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually nah rather me my dear ok okay right".split())
 """Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
 _ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
+
+
+TITLE: Final = 4
+"""The most words of a sentence that is the heading of the next one: "Not any more. Red."."""
 
 
 @final
@@ -75,9 +79,10 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
         matches = values.find(clause.text)
         if not matches:
             remark = _remark(clause, before) if enumerates and following.gap[:1] != ":" else None
-            if remark is not None:
+            alone = last == 0 or found[last - 1].run != found[-1].run
+            if remark is not None and (alone or remark != Stance.CURRENT or "(" in clause.gap or "which" in clause.gap):
                 found[last:] = [mention._replace(how=remark) for mention in found[last:]]
-            elif "(" not in clause.gap or len(clause.text) > 5:  # "(3rd and latest)"
+            elif "(" not in clause.gap or not clause.text[:1].isdecimal():  # "(3rd and latest)"
                 previous, enumerates = clause, False
             before = clause
             continue
@@ -96,7 +101,7 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
             own = found[-1].how if alternative else own  # "red, or was it blue?"
             how, run, bare_since, begun = own, run + (not alternative), len(found), bare
         elif not enumerates:
-            how, run, bare_since, begun = _how(previous), run + 1, len(found), True
+            how, run, bare_since, begun = _how(previous, clause), run + 1, len(found), True
         elif _replaces(clause, following, found, run):
             how, run, bare_since, begun = Stance.ASSERTED, run + 1, len(found), True
         if found and _ARROW.search(clause.gap) and how in (Stance.ASSERTED, Stance.REPORTED):
@@ -119,9 +124,11 @@ def _is_alternative(clause: Clause) -> bool:
     return clause.gap.strip().casefold().endswith("or") or clause.text.startswith("or ")
 
 
-def _how(heading: Clause) -> Stance:
-    """Return the stance of a clause for the bare names behind it. A denial of something else is none: "not to be repeated: red"."""
-    if LEXICON.has("corrected", heading.text):
+def _how(heading: Clause, clause: Clause | None = None) -> Stance:
+    """Return the stance of a clause for the bare names behind it. A denial of something else is none: "not to be repeated: red"; and so is
+    a sentence of its own."""
+    parted = clause is not None and clause.gap.strip() == "." and len(heading.text.split()) > TITLE
+    if LEXICON.has("corrected", heading.text) or parted:
         return Stance.ASSERTED
     stance = LEXICON.stance(heading.text)
     if stance != Stance.DENIED:
@@ -174,6 +181,8 @@ def _remark(clause: Clause, before: Clause) -> Stance | None:
         return Stance.DENIED
     if "?" in clause.gap and _TAKEN_BACK.match(clause.text):
         return Stance.DENIED
+    if clause.part <= SENTENCE and "?" not in clause.gap and LEXICON.has("confirmed", clause.text):
+        return Stance.CURRENT
     current = LEXICON.pattern("current").search(clause.text)
     if (
         current

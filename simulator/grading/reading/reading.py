@@ -142,7 +142,8 @@ class Reading:
         else:
             found = weighed(self.clauses, found)
         best = min((mention.how for mention in found), default=Stance.DENIED)
-        if best == Stance.DENIED or (best == Stance.DATED and self._is_unknown(found[-1].clause)):
+        wonders = best == Stance.DATED or all(self.clauses[mention.clause].asks for mention in found)
+        if best == Stance.DENIED or (wonders and self._is_unknown(found[-1].clause)):
             return Settled([], [])
         final = [mention for mention in found if mention.how == best]
         if best == Stance.CHANGED:

@@ -24,7 +24,7 @@ _CUTS: Final = re.compile(
     r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013]|<-|\s-+\s"
     r"|\b(?:(?<!anything )but|mais|sondern|yet|however|although|though|(?<!\ba )while|whereas|because|since(?=\s+\w)|(?<!\bas )if|unless"
     r"|which)\b"
-    r"|\buntil\b(?=\s+(?:you|i|we|it)\b)"
+    r"|\buntil\b(?=\s+(?:you|i|we|it)\b)|(?<!back )\bwhen\b(?=\s+you\s+(?:decided|said|told|changed|chose|switched|settled|went|asked)\b)"
     r"|(?<=\bany more) |(?<=\banymore) |(?<=\bany longer) |(?<=\w) (?=(?:no wait|wait no|scratch that|i mean|sorry i mean|just kidding)\b)"
     r"|(?=(?P<negates>rather than|anything but|other than|not|niet|nicht|et non)\b)(?<!\w)",
     re.IGNORECASE,
@@ -34,7 +34,7 @@ _AUXILIARY: Final = re.compile(
 )
 """Matches before a "not" that negates its own clause: "it is not red", other than "red, not blue"."""
 _ENDS: Final = re.compile(r"[.!?\u2026]")
-_TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since(?=\s+\w)|if|unless|until", re.IGNORECASE)
+_TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since(?=\s+\w)|if|unless|until|when", re.IGNORECASE)
 _JOINTS: Final = re.compile(r"[,/&|]|and|or|plus|also", re.IGNORECASE)
 
 

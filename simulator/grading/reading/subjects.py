@@ -37,8 +37,10 @@ class _Place(NamedTuple):
     start: int
 
 
-_LIKENED: Final = re.compile(r"\b(?<!not the )(?:like|same as|just as) (?:\w+ ){0,3}$")
-"""Words before a subject that only serves to compare: "red, like your aunt's"."""
+_LIKENED: Final = re.compile(
+    r"\b(?:(?<!not the )(?:like|same as|just as)|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
+)
+"""Words before a subject that only serves to compare, or is ruled out, or gives something: "red, like your aunt's", "not Ada's"."""
 _ADDRESSED: Final = re.compile(r" (?:re|mean|meant|asked|ask|said|say|told|wrote|want|mentioned|see|know)\b")
 """Words after "you" that speak of the conversation, and of nothing that is the user's: "you mean your aunt's"."""
 LONGEST: Final = 60

@@ -90,7 +90,7 @@ def _concedes(clauses: Sequence[Clause], found: Sequence[Mention]) -> list[Menti
 
 
 def _turns(clause: Clause) -> bool:
-    return clause.gap.strip(" ,;.").casefold().endswith(("but", "yet", "however"))
+    return clause.gap.strip(" ,;.").casefold().endswith(("but", "yet", "however", "until"))
 
 
 def _drops(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:

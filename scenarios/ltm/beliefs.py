@@ -1,0 +1,108 @@
+"""Reads replies about where somebody believes something to be, beside what others believe, what happened, and where it really is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
+from typing import Final, final
+
+from longspan.simulator.grading.abstentions import abstains
+from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.reading import Reading, Settled
+from longspan.simulator.grading.reading.splitting import SENTENCE, Clause
+from longspan.simulator.grading.reading.values import Values
+
+__all__ = ["believed"]
+
+_STORY: Final = ["TV show", "TV programme", "TV program", "show", "programme", "story"]
+_OTHER_STORIES: Final = ["film", "movie", "book", "novel", "play", "other show", "other programme", "other story"]
+BARE: Final = 8
+"""The most words of a clause that is nothing but an answer."""
+_FILLING: Final = frozenset(
+    "the a an in inside it is s that would be so therefore thus hence answer final my correct container one i d say then must guess".split()
+)
+
+_SPEAKERS: Final = frozenset("i me my you your we people everyone everybody anyone most many".split())
+"""Words that make a belief nobody's in the story."""
+
+
+@final
+class _Frame(Enum):
+    """What a clause speaks of."""
+
+    ANSWER = auto()
+    """A value and nothing else."""
+    ASKED = auto()
+    """What somebody who is asked about believes."""
+    OTHERS = auto()
+    """What somebody else believes."""
+    HAPPENED = auto()
+    """What was done, or how things are."""
+    PLAIN = auto()
+
+
+def believed(reply: str, places: Sequence[str], asked: Sequence[str], people: Sequence[str]) -> Settled:
+    """Return the places that a reply settles on as those where somebody believes something to be.
+
+    `asked`: whose belief, and then whose belief that belief is about, if any. `people`: everybody else, too. The answer is what a reply
+    says of that belief, or gives as a mere answer; without either, what it says of nobody else's belief, of no event and of no truth; and
+    else whatever it settles on, unless it does not know. A reply that speaks of nobody is read as any other. Takes time linear in the reply and never raises.
+    """
+    said, values = Reading(reply), Values(places, forms=False)
+    frames = _frames(said.clauses, values, asked, people)
+    if not frames:
+        return said.of(values, (_STORY, _OTHER_STORIES))
+    for heeded in ((_Frame.ANSWER, _Frame.ASKED), (_Frame.PLAIN,)):
+        settled = said.of(values, (_STORY, _OTHER_STORIES), heeds=lambda at, heeded=heeded: frames[at] in heeded)
+        if settled.values:
+            return settled
+    if abstains(reply):
+        return Settled([], [])
+    return said.of(values, (_STORY, _OTHER_STORIES), heeds=lambda at: frames[at] is not _Frame.OTHERS)
+
+
+def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], people: Sequence[str]) -> Mapping[int, _Frame]:
+    """Return what each clause speaks of; nothing if the reply speaks of nobody and of no belief."""
+    names = Values([*asked, *people], forms=False)
+    frames: dict[int, _Frame] = {}
+    nested: set[int] = set()
+    told = False
+    for at, clause in enumerate(clauses):
+        named = [found.value for found in names.find(clause.text)]
+        rest = _without(clause.text, values)
+        before = frames.get(at - 1)
+        told = told or bool(named)
+        led = before in (_Frame.ASKED, _Frame.OTHERS, _Frame.HAPPENED) and clause.part < SENTENCE and clause.link != "joint"
+        titled = led and (":" in clause.gap or "(" in clause.gap or "->" in clause.gap or "\u2192" in clause.gap)
+        if LEXICON.has("believed", rest) and (named or not _SPEAKERS.intersection(rest.split())):
+            told = True
+            frames[at] = _Frame.ASKED if not named or named[0] in asked else _Frame.OTHERS
+        elif LEXICON.has("happened", rest):
+            frames[at] = _Frame.HAPPENED
+        elif named and rest == named[0].casefold():
+            frames[at] = _Frame.ASKED if named[0] in asked else _Frame.OTHERS
+        elif titled and before is not None:
+            frames[at] = before
+        else:
+            frames[at] = _Frame.ANSWER if _FILLING.issuperset(rest.split()) and len(rest.split()) <= BARE else _Frame.PLAIN
+        if named[:1] == list(asked[:1]) and frames[at] is _Frame.ASKED:
+            nested.add(at)
+    if not told:
+        return {}
+    if len(asked) > 1 and nested:
+        frames |= {at: _Frame.OTHERS for at, frame in frames.items() if frame is _Frame.ASKED and _names_only(clauses[at], names, asked[1])}
+    return frames
+
+
+def _names_only(clause: Clause, names: Values, name: str) -> bool:
+    return {found.value for found in names.find(clause.text)} == {name}
+
+
+def _without(clause: str, values: Values) -> str:
+    """Return the words of a clause without its values."""
+    kept: list[str] = []
+    at = 0
+    for found in values.find(clause):
+        kept.append(clause[at : found.start])
+        at = found.end
+    return " ".join(" ".join([*kept, clause[at:]]).split())
