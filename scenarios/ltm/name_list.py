@@ -19,8 +19,10 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.matching import is_slip, plain, some
+from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.grading.matching import is_slip, plain, some, sounds_like
 from longspan.simulator.grading.reading.items import items
+from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import Reading, yours
 from longspan.simulator.grading.reading.values import Values
 
@@ -28,6 +30,7 @@ __all__ = ["NameList"]
 
 LONGEST: Final = 3
 """Words of the longest name."""
+_NAME: Final = re.compile(r"\w[\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 
 
@@ -85,7 +88,10 @@ class NameList(Scenario):
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *words("names")]
-        answered = [_meant(name, expected, known) for name in _answered(record.answer.reply) or _written(record.answer.reply, known)]
+        reply = record.answer.reply
+        listed = _answered(reply)
+        listed = [*listed, *_added(reply, listed, known)] if listed else _written(reply, known)
+        answered = [_meant(name, expected, known) for name in listed]
         given = {plain(name) for name in answered}
         missing = [name for key, name in expected.items() if key not in given]
         wrong = [name for name in answered if plain(name) not in expected]
@@ -127,18 +133,29 @@ def _answered(reply: str) -> list[str]:
     return next((names for _, names in reversed(lists) if not any(set(names) < set(other) for _, other in lists)), [])
 
 
+def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names that a reply adds behind its last list in JSON: "[...] Oh, and also Melanie."."""
+    behind = Reading(reply[max((span.end for span in find_json(reply)), default=0) :])
+    more = any(LEXICON.has("added", clause.text) or clause.gap.strip(" .!,").casefold() in ("also", "plus", "and") for clause in behind.clauses)
+    return [name for name in behind.named(Values(known, forms=False)) if name not in listed] if more else []
+
+
 def _written(reply: str, known: Sequence[str]) -> list[str]:
     """Return the names in a list that is not in JSON, or else those in the text."""
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
-    names = [cells[0].strip(" .,;") for cells in rows if cells and len(cells[0].split()) <= LONGEST]
+    names = [name[0] for cells in rows if cells and len(cells[0].split()) <= LONGEST and (name := _NAME.search(cells[0]))]
     return names or Reading(reply).named(Values(known, forms=False), yours(words("people")))
 
 
 def _meant(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:
     """Return the name that another spelling stands for, if it is no name of its own ("Helen" is not Helena)."""
     said = plain(name)
-    slips = [right for key, right in expected.items() if is_slip(said, key) and (len(said) == len(key) or said[-1:] == key[-1:])]
+    slips = [right for key, right in expected.items() if _is_slip(said, key) or sounds_like(said, key)]
     return slips[0] if len(slips) == 1 and plain(name) not in _keys(tuple(known)) else name
+
+
+def _is_slip(said: str, name: str) -> bool:
+    return is_slip(said, name) and (len(said) == len(name) or said[-1:] == name[-1:])
 
 
 @lru_cache(8)

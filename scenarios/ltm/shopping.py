@@ -251,7 +251,9 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[_Entry]:
             clauses = said.clauses[mention.clause : mention.clause + 2]
             behind = _COUNT_BEHIND.match(" ".join(each.text for each in clauses)[mention.end :])
             before = _counted(clauses[0].text[max(0, mention.start - 40) : mention.start])
-            yield _Entry(mention.value, before if before is not None or not behind else float(behind[1]))
+            reckoned = _RECKONED.match(" ".join(each.text for each in said.clauses[mention.clause : mention.clause + 4])[mention.end :])
+            counted = float(reckoned[1]) if reckoned else before if before is not None or not behind else float(behind[1])
+            yield _Entry(mention.value, counted)
 
 
 def _counted(before: str) -> float | None:
@@ -266,6 +268,8 @@ def _counted(before: str) -> float | None:
 
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(r" x? ?(\d{1,3})\b")
+_RECKONED: Final = re.compile(r"(?: (?:minus|less|plus|and) \w{1,6})+ (?:so|makes|leaves|equals|is|are)(?: that)? (\d{1,3})\b")
+"""What follows a thing whose number is reckoned: "6 eggs minus 2, so 4"."""
 _ALSO: Final = {
     "elastic band": "rubber band",
     "plant pot": "flower pot",

@@ -20,7 +20,7 @@ from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.lexicon import Stance
 from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.grading.reading.values import Values, mended
 
 __all__ = ["SpyMeeting"]
 
@@ -97,7 +97,8 @@ class SpyMeeting(Scenario):
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
-        text = _without(_spoken(record.answer.reply), _denied(record.answer.reply))
+        meant_words = tuple(phrase for phrases in facts["accepted"] for phrase in phrases)
+        text = _without(_spoken(mended(plain(record.answer.reply), meant_words)), _denied(record.answer.reply))
         meant = _meant(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]

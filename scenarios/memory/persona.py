@@ -15,6 +15,7 @@ from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Mar
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.matching import some
+from longspan.simulator.grading.reading.echoes import without_echo
 
 __all__ = ["Persona"]
 
@@ -91,7 +92,7 @@ class Persona(Scenario):
 
 def _item(habit: Habit, asked: Mapping[str, Any], answer: Exchange) -> Item:
     """Return how a question was answered."""
-    settled = habit.settled(answer.reply, asked["values"])
+    settled = habit.settled(without_echo(answer.reply, answer.text), asked["values"])
     verdict = ": it hedges" if len(settled) > 1 else ""
     return Item(
         name=f"{habit.name}, for {'the user' if asked['for'] == OWN else 'somebody else'}",

@@ -23,7 +23,7 @@ from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import plain, some
 from longspan.simulator.grading.reading.layout import laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.grading.reading.values import Values, mended
 
 __all__ = ["Reminder"]
 
@@ -265,6 +265,10 @@ _REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | 
 _REMARKS = re.compile(r"[()\[\]]")
 
 
+SLIPPED: Final = 7
+"""Letters of a thing's word that is recognised with a slip of one of them."""
+
+
 @final
 class _Read(NamedTuple):
     """A turn as a grader sees it: the things that its message names, those that its reply names (or the lines of reminders of anything
@@ -309,7 +313,7 @@ def _is_none(text: str) -> bool:
 
 def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that `text` names, in any spelling."""
-    return {found.value for found in Values(things).find(plain(text))}
+    return {found.value for found in Values(things).find(mended(plain(text), things, SLIPPED))}
 
 
 def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import contains_phrase, plain, split_json
+from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import settled_words
 
 __all__ = ["abstains", "declines", "offered", "withholds"]
@@ -165,20 +166,8 @@ _CLAUSE: Final = re.compile(
     )
 )
 
-_ADDRESSED: Final = re.compile(
-    r"\b(?:forgot|forgotten"
-    r"|(?:asked|told|wanted|wished|instructed|request(?:ed)?|wish|instructions?) (?:\w+ ){0,2}?(?:to|that i|i) (?:\w+ )?"
-    r"(?:forget|disregard|drop|delete|remove|erase)"
-    r"|as (?:you )?(?:have )?(?:asked|requested|wished|instructed|agreed|promised)"
-    r"|(?:at|per|by|following|honou?ring|respecting) your (?:request|wish|wishes|instruction|instructions)"
-    r"|no longer|any ?more|any longer|nothing|no such|null|none|na|n a|unavailable"
-    r"|(?:was|been|have|has|is|i|ive|got|it|that) (?:removed|deleted|erased|cleared|wiped|dropped|discarded|purged|scrubbed)"
-    r"|(?:is|its|s|are|all) gone|(?:will|can|could) not|unable|not able|not allowed"
-    r"|let (?:it|that|this) go|(?:i|ive|i have|and) (?:removed|deleted|erased) (?:it|that|this)"
-    r"|asked me not to|rather not|would not know"
-    r"|private|confidential|a secret|off limits|sorry|apologi[sz]e|apologies|afraid|decline)\b"
-)
-"""Words that refuse to tell, or say that something was forgotten."""
+LONGEST: Final = 200
+"""Characters before a clause that it may leave out a verb of."""
 
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,200}"|\u201c[^\u201d\n]{1,200}\u201d')
@@ -252,7 +241,7 @@ def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
 
 def withholds(reply: str) -> bool:
     """Return whether a reply refuses to tell, or says that the answer was forgotten. Takes time linear in the reply."""
-    return _ADDRESSED.search(_plainly(readable(reply))) is not None
+    return LEXICON.has("withheld", _plainly(readable(reply)))
 
 
 def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
@@ -306,7 +295,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
             gapped = mark.casefold().endswith("but") and words.startswith("not ") and _TELLING.search(before)
             yield _Clause(start, end, bool(gapped) or _declining(f"{subject} {words}" if joined else words), mark)
             subject = subject if joined else "i" if _FIRST_PERSON.search(words) else "they"
-            mark, before = "", words
+            mark, before = "", f"{before[-LONGEST:]} {words}" if mark.casefold().endswith("and") else words
         if match:
             start, mark = match.end(), (mark + match[0])[-20:]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from longspan.simulator.grading.lenient_json import find_json
 
@@ -21,6 +22,7 @@ __all__ = [
     "number",
     "plain",
     "some",
+    "sounds_like",
     "split_json",
 ]
 
@@ -130,6 +132,27 @@ def is_slip(word: str, meant: str, least: int = 5) -> bool:
     before = next((at for at, (one, other) in enumerate(zip(word, meant, strict=False)) if one != other), min(len(word), len(meant)))
     word, meant = word[before:], meant[before:]
     return word[1:] == meant[1:] or word[1:] == meant or word == meant[1:] or (word[1::-1] == meant[:2] and word[2:] == meant[2:])
+
+
+_SOUNDS: Final = [
+    (re.compile(pattern), sound)
+    for pattern, sound in (("ph", "f"), ("g(?=[ei])", "j"), ("c(?=[eiy])|z", "s"), ("ck|c|q", "k"), ("x", "ks"), ("(?<!^)[aeiouyhw]", ""))
+]
+"""Letters, in this order, with those of the same sound. Inside a word, vowels do not tell two spellings apart."""
+
+
+def sounds_like(name: str, other: str) -> bool:
+    """Return whether two names are spellings of one sound: "Jeffrey" and "Geoffrey", "Cedrick" and "Cedric", not "Helen" and "Helena"."""
+    return _sound(name) == _sound(other)
+
+
+@lru_cache(maxsize=1000)
+def _sound(name: str) -> tuple[str, str]:
+    word = plain(name[:40])
+    ends = re.sub("ah$", "a", re.sub("(?:ie|ey|i|ee)$", "y", word))[-1:]
+    for letters, sound in _SOUNDS:
+        word = letters.sub(sound, word)
+    return re.sub(r"(.)\1+", r"\1", word), ends if ends in "ayo" else ""
 
 
 def number(text: str) -> float | None:

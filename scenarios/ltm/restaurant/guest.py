@@ -60,6 +60,7 @@ def _plain(breaks: re.Pattern[str], text: str) -> str:
 
 
 def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
+    text = menu.mended(text)
     words = text.split()
     mentions = menu.mentions([word if word == "," else stem(word) for word in words])
     starts = [0]  # where each word begins and, last, where a further word would
@@ -224,10 +225,10 @@ def _objection(text: str) -> str | None:
 
 def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Reading:
     """Return whether the reply names (one of) `drinks` as the drink that the guest had, and no other."""
-    if line := _closing_line(menu, reply, drinks=True):
-        named = [*line.ordered, *line.foreign]
-    else:
-        read = _sentences(menu, reply)
+    line = _closing_line(menu, reply, drinks=True)
+    named = [*line.ordered, *line.foreign] if line else []
+    if not named:
+        read = _sentences(menu, (line and line.before) or ("" if line else reply))
         tones = _tones(read, drinks=True)
         named = [name for name, heard in tones.items() if set(heard) != {"rejected"}]
         if not any(re.search(r"\bor\b", sentence.text) for sentence in read):

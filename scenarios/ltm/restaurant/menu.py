@@ -10,9 +10,14 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.ltm.restaurant.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.values import mended
 
 __all__ = ["Item", "Mention", "Menu", "stem", "stems"]
 
+SHORT: Final = 5
+LONG: Final = 6
+FEW: Final = 3
+"""Letters of the shortest word that is recognised with a slip: SHORT in a sentence of at most FEW words, else LONG."""
 MAX_GAP: Final = 3
 """How many other words may be between two words of an item's name."""
 
@@ -91,12 +96,17 @@ class Menu:
     def __init__(self, drinks: Iterable[str], dishes: Iterable[str], elsewhere: Iterable[Item] = ()) -> None:
         self.items = [Item.called(name, True) for name in drinks] + [Item.called(name, False) for name in dishes]
         self.served = frozenset(self.items)
+        self._names = tuple(item.name for item in self.items)
         self._with: dict[str, list[Item]] = {}
         self._full: dict[str, list[Item]] = {}
         for item in (*self.items, *(item for item in elsewhere if item not in self.served)):
             self._full.setdefault(item.full[0] if item.full else "", []).append(item)
             for word in item.words:
                 self._with.setdefault(word, []).append(item)
+
+    def mended(self, text: str) -> str:
+        """Return plain text with slips of a letter in the words of what is served put right."""
+        return mended(text, self._names, SHORT if len(text.split()) <= FEW else LONG)
 
     def mentions(self, words: Sequence[str]) -> list[Mention]:
         """Return the items that `words` (stems) name, in order. Words that fit two of the menu's items equally well name neither."""

@@ -119,7 +119,7 @@ class Restaurant(Scenario):
         items = []
         for name, turn, found in table.parts:
             claims = [claim.judged(record) for claim in found]
-            failed = next((claim for claim in claims if claim.holds is False), None)
+            failed = next((claim for claim in reversed(claims) if claim.holds is False), None)
             open_ = [claim for claim in claims if claim.holds is None and not failed]
             asks |= {claim.query.about: claim.query for claim in open_}
             why = (failed or (open_ or claims)[-1]).why

@@ -14,7 +14,7 @@ __all__ = ["CLOSING", "MAX_CHARACTERS", "out_of_role", "spoken", "without_quotat
 MAX_CHARACTERS: Final = 10_000
 """Characters of a reply that are read. A guest who talks longer has left the role long before."""
 
-CLOSING: Final = re.compile(r"\border\b[\"'*_`]{0,4}\s{0,3}[:\uff1a=](?P<value>[^\n]{0,500})", re.IGNORECASE)
+CLOSING: Final = re.compile(r"\border\b[\"'*_`]{0,4}\s{0,3}[:\uff1a=](?:\W{0,5}order\b\W{0,4})?(?P<value>[^\n]{0,500})", re.IGNORECASE)
 """The line that a guest closes a reply with."""
 _WAITERS = "waiter|waitress|server"
 _GUESTS = "customer|guest|diner|patron"

@@ -38,12 +38,12 @@ def items(text: str) -> list[Sequence[str]]:
         elif mark := _MARK.match(line):
             if kept or not below:
                 found.append([line[mark.end() :].strip()])
-        elif said.endswith(":"):
+        elif said.endswith(":") or said.startswith("#"):
             kept, below = not _is_another(said), True
         else:
             kept, below = True, False
             bare += [[said]] if len(said.split()) <= BARE else []
-    return found or (bare if len(bare) > 1 and len(bare) == len([line for line in lines if plain(line)]) else [])
+    return found or (bare if len(bare) > 1 and len(bare) == len([line for line in lines if plain(line) and not line.startswith("#")]) else [])
 
 
 def _is_another(heading: str) -> bool:

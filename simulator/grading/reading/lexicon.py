@@ -55,6 +55,11 @@ class Lexicon:
             yield from entry.split(", ")
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """Return the words of all phrases: common ones, which are no slips of rarer ones."""
+        return frozenset(word for group in self.groups for phrase in self.phrases(group) for word in phrase.strip("^").split())
+
+    @cached_property
     def _stances(self) -> re.Pattern[str]:
         """Return the pattern of all phrases that show a stance, the longest first, in groups that begin with the number of their stance."""
         phrases = [(each, stance.value) for stance in _ORDER for each in self.phrases(stance.name.lower())]

@@ -15,7 +15,7 @@ from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention, corrects, mentions
 from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
 from longspan.simulator.grading.reading.subjects import YOU, Whole, subjects, yours
-from longspan.simulator.grading.reading.values import Findable, Values
+from longspan.simulator.grading.reading.values import Findable, Values, mended
 from longspan.simulator.grading.reading.weighing import weighed
 
 __all__ = ["MANY", "YOU", "Reading", "Settled", "parsed", "quoting", "settled_words", "yours"]
@@ -25,6 +25,12 @@ _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) b
 """Matches before somebody else's value that a reply offers as one more answer: "red, perhaps Jocelyn's blue"."""
 MANY: Final = 3
 """How many others a reply may say a value of and still answer a question about one."""
+BRIEF: Final = 40
+"""Clauses of a reply that may be short of a value because of a slip of a letter."""
+FEW: Final = 3
+"""Words of a clause in which a word of SHORT letters is such a slip; in others, it has LONG ones."""
+SHORT: Final = 5
+LONG: Final = 7
 MOST: Final = 2
 """Words of a value."""
 QUOTED: Final = 80
@@ -75,12 +81,19 @@ class Reading:
         `spelled`: further spellings of these names. A value of others counts where the reply leaves open which of two it is ("red, or
         Jocelyn's blue").
         """
-        found = self.mentions(values)
+        found = self.mentions(values) or self._slips(values)
         if found and not self._is_undecided(found):
             found = self._said_of(found, wholes, spelled or {})
         if heeds is not None and not self._is_undecided(found):
             found = [mention for mention in found if heeds(mention.clause)]
         return self._settled(found, values)
+
+    def _slips(self, values: Findable) -> Sequence[Mention]:
+        """Return the values that a short reply names with a slip of a letter: in a clause of a few words, or if the word is long."""
+        if not isinstance(values, Values) or len(self.clauses) > BRIEF:
+            return []
+        lasts = [(clause, LONG if len(clause.text.split()) > FEW else SHORT) for clause in self.clauses]
+        return mentions([clause._replace(text=mended(clause.text, values.values, least)) for clause, least in lasts], values)
 
     def named(self, values: Findable, *wholes: Whole) -> list[str]:
         """Return the values that the reply names of a subject and does not deny, each once, in its order: the items of a list in prose."""
@@ -122,6 +135,9 @@ class Reading:
         if len({mention.value for mention in found}) < 2:
             return False
         after = self.clauses[found[-1].clause :]
+        led = pairwise(self.clauses[: found[0].clause + 1])
+        if any(":" in clause.gap and LEXICON.has("torn", before.text) for before, clause in led):
+            return True
         return any(LEXICON.has("undecided", clause.text) for clause in after) or any(
             "which" in clause.gap and LEXICON.has("unknown", before.text) for before, clause in pairwise(after)
         )
@@ -134,7 +150,7 @@ class Reading:
         """Return whether the reply has one of the values in it, however it presents it: one that is denied or called forgotten is given
         away too, and so is one that is struck out or spelled out letter by letter."""
         text = plain(self.text)
-        return bool(values.find(text)) or any(_spelt(value) in text for value in values.values)
+        return bool(values.find(text) or values.find(mended(text, values.values, LONG))) or any(_spelt(value) in text for value in values.values)
 
     def _settled(self, found: Sequence[Mention], values: Findable) -> Settled:
         if self._is_undecided(found):

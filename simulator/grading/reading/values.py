@@ -9,8 +9,9 @@ from itertools import repeat
 from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.grading.matching import SMALL, TENS, is_slip, plain
+from longspan.simulator.grading.reading.lexicon import LEXICON
 
-__all__ = ["Findable", "Found", "Values", "figured", "figures", "says_nearly"]
+__all__ = ["Findable", "Found", "Values", "figured", "figures", "mended", "says_nearly"]
 
 COMPOUND: Final = 6
 """Letters of the shortest word that may be a compound, and so be written apart: "beanbag", "bean bag"."""
@@ -81,7 +82,7 @@ def _forms(word: str) -> Iterable[tuple[str, bool]]:
     if not word or word[-1].isdigit():
         return
     yield f"{word}s", False
-    if word.endswith(("s", "sh", "ch", "x", "z")):
+    if word.endswith(("s", "sh", "ch", "x", "z", "o")):
         yield f"{word}es", False
     if word.endswith("y") and len(word) > 3 and word[-2] not in "aeiou":
         yield f"{word[:-1]}ies", False
@@ -154,6 +155,29 @@ def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
     if value is not None and value >= 20 and (unit := _UNITS.get(" ".join(words[at + 1 : at + 2]), 0)):
         return value + unit, at + 2
     return value, at + 1
+
+
+def mended(text: str, values: Iterable[str], least: int = 5) -> str:
+    """Return plain text with slips of a letter put right, where the word that is meant is one of a value's words, of at least `least`
+    letters: "inside the matress". Takes time linear in the text."""
+    known = _vocabulary(tuple(values))
+    return " ".join(_mended(word, known.get(word[0], ()), least) for word in text.split()) if known else text
+
+
+@lru_cache(maxsize=500)
+def _vocabulary(values: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Return the words of values, with their plurals, by their first letters."""
+    found: dict[str, list[str]] = {}
+    for word in dict.fromkeys(word for value in values for word in plain(value).split()):
+        found.setdefault(word[0], []).extend((word, f"{word}s"))
+    return found
+
+
+def _mended(word: str, known: Sequence[str], least: int) -> str:
+    if len(word) < least - 1 or word in known or word in LEXICON.words:
+        return word
+    meant = [each for each in known if is_slip(word, each, least)]
+    return meant[0] if len({each.removesuffix("s") for each in meant}) == 1 else word
 
 
 def says_nearly(text: str, phrase: str) -> bool:
