@@ -46,15 +46,17 @@ def believed(reply: str, places: Sequence[str], asked: Sequence[str], people: Se
 
     `asked`: whose belief, and then whose belief that belief is about, if any. `people`: everybody else, too. The answer is what a reply
     says of that belief, or gives as a mere answer; without either, what it says of nobody else's belief, of no event and of no truth; and
-    else whatever it settles on, unless it does not know. A reply that speaks of nobody is read as any other. Takes time linear in the reply and never raises.
+    else whatever it settles on, unless it does not know. A reply that speaks of nobody is read as any other. Takes time linear in the
+    reply and never raises.
     """
     said, values = Reading(reply), Values(places, forms=False)
     frames = _frames(said.clauses, values, asked, people)
     if not frames:
         return said.of(values, (_STORY, _OTHER_STORIES))
-    for heeded in ((_Frame.ANSWER, _Frame.ASKED), (_Frame.PLAIN,)):
-        settled = said.of(values, (_STORY, _OTHER_STORIES), heeds=lambda at, heeded=heeded: frames[at] in heeded)
-        if settled.values:
+    answers = {at for at, frame in frames.items() if frame in (_Frame.ANSWER, _Frame.ASKED)}
+    plain = {at for at, frame in frames.items() if frame is _Frame.PLAIN}
+    for heeded in (answers, plain):
+        if (settled := said.of(values, (_STORY, _OTHER_STORIES), heeds=heeded.__contains__)).values:
             return settled
     if abstains(reply):
         return Settled([], [])

@@ -136,7 +136,8 @@ def _answered(reply: str) -> list[str]:
 def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the names that a reply adds behind its last list in JSON: "[...] Oh, and also Melanie."."""
     behind = Reading(reply[max((span.end for span in find_json(reply)), default=0) :])
-    more = any(LEXICON.has("added", clause.text) or clause.gap.strip(" .!,").casefold() in ("also", "plus", "and") for clause in behind.clauses)
+    adds = ("also", "plus", "and")
+    more = any(LEXICON.has("added", clause.text) or clause.gap.strip(" .!,").casefold() in adds for clause in behind.clauses)
     return [name for name in behind.named(Values(known, forms=False)) if name not in listed] if more else []
 
 

@@ -13,6 +13,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.abstentions import abstains
 from longspan.simulator.grading.dates import MONTHS, dates
 from longspan.simulator.grading.matching import json_values, plain
+from longspan.simulator.grading.reading.layout import laid_out, unmarked
 from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import Reading, Settled
 from longspan.simulator.grading.reading.values import Values
@@ -25,17 +26,9 @@ _DAY: Final = re.compile(
     r"\b(?:(?P<name>(?i:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b|(?P<short>Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)\b(?:\.(?=\s+[a-z(]|,))?)"
 )
 _AFTER: Final = re.compile(r"\bafter [^,;.!?()\n]{1,80}", re.IGNORECASE)
-_LEFT_OUT: Final = re.compile(
-    r"\b(?:not|never|no longer|wrong|wrongly|mistaken|mistake|error|incorrect|false|retracted|withdrawn|withdrew|excluded|excluding|exclude"
-    r"|excludes|omitted|omitting|omits|ignoring|ignored|without|except|leaving|left out|leave out|(?:took|taken|take) (?:\w+ )?back)\b"
-)
-_STRUCK: Final = re.compile(r"~~[^~\n]{1,200}~~")
 _ITEM: Final = re.compile(r"[^\S\n]*(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]*(?=\S)")
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['\u2019]s\b")
-_NOT: Final = re.compile(r"(?<=\w)n['\u2019]t\b")
 _UNTIL: Final = re.compile(r"\b(?:until|till|up to|by|before|through)\b", re.IGNORECASE)
-_GUESSED: Final = re.compile(r"\b(?:maybe|perhaps|probably|possibly|presumably|likely|might|may|could be|guess|same)\b")
-_SENTENCES: Final = re.compile(r"([.!?;\n]+(?:\s|$)|\b(?:but|although|though|however|while|whereas)\b)", re.IGNORECASE)
 
 
 def rooms_now(reply: str, group: str, others: Iterable[str]) -> Settled:
@@ -62,7 +55,7 @@ def rooms_then(reply: str, group: str, others: Iterable[str], on: date | None = 
 
 def rooms_in_order(reply: str) -> list[str]:
     """Return the rooms that a reply lists, in order, each as often as it comes anew: a JSON list, a list of lines, or a sentence."""
-    reply = _STRUCK.sub(" ", reply)
+    reply = unmarked(reply)
     for value in json_values(reply):
         entries = next((each for each in value.values() if isinstance(each, list)), ()) if isinstance(value, dict) else value
         if listed := list(_listed(map(str, entries))):
@@ -70,8 +63,7 @@ def rooms_in_order(reply: str) -> list[str]:
     lines = [line for line in reply.splitlines() if _ITEM.match(line)]
     if len(listed := list(_listed(_ITEM.sub("", line, count=1) for line in lines))) > 1:
         return listed
-    kept = [clause for clause in re.split(r"[.;()\[\]\n]", reply) if not _LEFT_OUT.search(_plainly(clause))]
-    return _anew(room for clause in kept for room in _named(clause))
+    return _anew(room for piece in Reading(reply).pieces("()[]") if not LEXICON.has("left out", piece) for room in _named(piece))
 
 
 def admits(reply: str, known: Sequence[str]) -> bool:
@@ -80,8 +72,8 @@ def admits(reply: str, known: Sequence[str]) -> bool:
     if not abstains(reply):
         return False
     others = _mentioning(known)
-    offers = (plain(part) for part in _SENTENCES.split(reply) if any(_named(part)) or _DAY.search(part))
-    return all(others.search(part) and not _GUESSED.search(part) for part in offers)
+    offers = (part for part in Reading(_DAY.sub(_day, reply)).pieces() if any(_named(part)) or Values(DAYS).find(part))
+    return all(others.search(part) and not LEXICON.has("guessed", part) for part in offers)
 
 
 def _rooms() -> Sequence[str]:
@@ -92,11 +84,6 @@ def _rooms() -> Sequence[str]:
 def _day(match: re.Match[str]) -> str:
     start = (match["name"] or match["short"])[:3].casefold()
     return next(day for day in DAYS if day[:3].casefold() == start)
-
-
-def _plainly(text: str) -> str:
-    """Return `text` in plain words, with "not" for "n't"."""
-    return plain(_NOT.sub(" not", text))
 
 
 def _whose(group: str, others: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -150,7 +137,7 @@ def _by_plain_name() -> Mapping[str, str]:
 def _listed(entries: Iterable[str]) -> Iterator[str]:
     """Yield the first room of each entry of a list that names one and does not leave it out."""
     for entry in entries:
-        if not _LEFT_OUT.search(_plainly(entry)):
+        if not LEXICON.has("left out", plain(laid_out(entry))):
             yield from islice(_named(entry), 1)
 
 

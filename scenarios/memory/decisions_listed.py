@@ -9,40 +9,26 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import json_values, plain
+from longspan.simulator.grading.reading.layout import laid_out, unmarked
+from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["listed"]
 
-_KEPT: Final = re.compile(
-    r"\b(?:not|never|nothing|none) (?:\w+ ){0,3}?(?:gone back|went back|reversed|revoked|dropped|changed|withdrawn|cancelled|called off)\b"
-)
-"""What denies that a decision was reversed."""
-_DECIDED_NOW: Final = re.compile(
-    r"\bnow (?:\w+ )?(?:decided|settled|agreed|confirmed)\b|\b(?:decided|settled|agreed|confirmed) (?:\w+ )?now\b"
-)
-"""What says that an earlier idea is no mere idea any more."""
-_MARKED: Final = re.compile(
-    r"\b(?:not|no|nor|never|none|nothing|against|except|excluding|excluded|excludes|omitted|omitting|dropped|cancell?ed|revers\w+|revoked"
-    r"|withdrawn|withdrew|retracted|rescinded|overturned|undone|abandoned|discarded|scrapped|shelved|given up|gave up|called off"
-    r"|is off|went back|gone back|going back|changed (?:\w+ ){1,2}minds?|left out|leaving out|leave out|undecided|unsettled|unresolved"
-    r"|tentative\w*|open|pending|consider\w*|wonder\w*|thinking about|ideas?|options?|possibilit\w+|propos\w+|suggest\w*|talked about"
-    r"|talking about|discuss\w*|debat\w+|brought up|came up|mentioned|floated|mull\w*|maybe|perhaps|possibly|might|earlier(?! this| today)"
-    r"|previous|previously|prior|older|outside|before)\b"
-)
-"""What marks something as earlier, reversed or not decided."""
 _ASIDE: Final = re.compile(
     r"[(\[][^()\[\]]{0,300}[)\]]|\b(?:leaving out|excluding|without|omitting|except|apart from|not counting|other than|not including)\b.*",
     re.IGNORECASE,
 )
-_STRUCK: Final = re.compile(r"~~[^~\n]{1,200}~~")
 _QUOTED: Final = re.compile('["\u201c][^"\u201c\u201d\n]{25,400}["\u201d]')
 _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
-_MARKUP: Final = re.compile(r"[*_`>]+")
 _CLAUSES: Final = re.compile(
     r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which|not|never|only)\b)", re.IGNORECASE
 )
 _FULL_STOP: Final = re.compile(r"[.!?]\s*$")
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
+SEVERAL: Final = 2
+"""The fewest lines of a list."""
 _LEAST: Final = 3
 """The words of the shortest item of a list that can be a decision."""
 
@@ -80,14 +66,22 @@ def _entries(reply: str) -> Iterator[_Entry]:
         yield from in_json
         return
     below = False
-    for line in _STRUCK.sub(" ", _QUOTED.sub(" ", reply)).splitlines():
+    for line in _concluding(unmarked(_QUOTED.sub(" ", reply)).splitlines()):
         mark = _ITEM.match(line)
-        text = _MARKUP.sub("", line[mark.end() :] if mark else line).strip()
+        text = (line[mark.end() :] if mark else line).strip("> \t")
         if _heads(line, text):
             below = _heading_marks(text)
         elif text:
             below = below and mark is not None
             yield _Entry(text, below, mark is not None and not mark["indent"])
+
+
+def _concluding(lines: list[str]) -> list[str]:
+    """Return the lines below the last heading of a conclusion ("So:"), if they are a list: what comes before is how it was found."""
+    for at in range(len(lines) - 1, -1, -1):
+        if _heads(lines[at], lines[at].strip()) and LEXICON.has("concluded", plain(lines[at])):
+            return lines[at + 1 :] if sum(bool(_named(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
+    return lines
 
 
 def _values(value: Any, marked: bool) -> Iterator[_Entry]:
@@ -114,12 +108,8 @@ def _heading_marks(heading: str) -> bool:
 
 
 def _is_marked(text: str) -> bool:
-    said = _KEPT.sub(" ", _plainly(text))
-    return bool(_MARKED.search(said)) and not _DECIDED_NOW.search(said)
-
-
-def _plainly(text: str) -> str:
-    return plain(re.sub(r"(?<=\w)n['\u2019]t\b", " not", text))
+    said = LEXICON.pattern("standing").sub(" ", plain(laid_out(text)))
+    return LEXICON.has("not standing", said) and not LEXICON.has("decided now", said)
 
 
 def _mentions(text: str) -> Iterator[tuple[str, bool]]:
@@ -155,17 +145,10 @@ def _cuts(text: str) -> Iterator[tuple[int, int]]:
 
 def _named(text: str) -> list[str]:
     """Return the decisions that `text` names, in the order of its words."""
-    names = _names()
-    return list(dict.fromkeys(names[match[0]] for match in _pattern().finditer(plain(text))))
+    return list(dict.fromkeys(found.value for found in _decisions().find(plain(text))))
 
 
 @cache
-def _names() -> Mapping[str, str]:
-    """Words that name a decision, with the decision."""
+def _decisions() -> Values:
     known: Sequence[Mapping[str, Any]] = words("decisions")
-    return {name: each["deed"] for each in known for name in each["names"]}
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(_names(), key=len, reverse=True))})\b")
+    return Values((each["deed"] for each in known), {name: each["deed"] for each in known for name in each["names"]})

@@ -354,3 +354,37 @@ def test_only_the_story_names_containers() -> None:
     told = [text for macro in ("intro", "form", "farewell") for text in wording.all(macro)]
     told += [text for kind in KINDS for text in wording.all(kind, who="Ivo", other="Runa", thing="medal")]
     assert [text for text in told if found_words(text, POOL["containers"])] == []
+
+
+BELIEF = {"kind": "first_order", "people": ["Zelda"], **FACTS}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Zelda thinks it is in the crate, but it's really in the drawer.",
+        "It is in the drawer now; Zelda will look in the crate, as she left before it was moved.",
+        "Zelda last saw it in the crate. Ottoline later moved it to the drawer.",
+        "While Ottoline would look in the drawer, Zelda would look in the crate.",
+        "Belief: crate\nReality: drawer",
+        "1. It was in the urn.\n2. Ottoline moved it to the crate.\n3. Zelda left.\n\nSo Zelda thinks it is in the crate.",
+        "Zelda: crate, Ottoline: drawer",
+        "To Zelda's knowledge it never left the crate.",
+        "From the crate it was moved to the drawer, but Zelda missed that. Crate.",
+    ],
+)
+def test_what_happened_and_what_others_believe_is_no_answer_about_a_belief(reply: str) -> None:
+    assert grade(reply, BELIEF).score == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Zelda thinks it's in the drawer, although it's in the crate.",
+        "Ottoline believes it's in the crate. Zelda believes it's in the drawer.",
+        "Zelda: drawer, Ottoline: crate",
+        "I don't know. It was moved from the urn to the crate, but I can't tell what Zelda saw.",
+    ],
+)
+def test_a_wrong_belief_is_wrong_whatever_else_is_said(reply: str) -> None:
+    assert grade(reply, BELIEF).score == 0

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.timing import growth
 
 from longspan.simulator.grading.dates import Days
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.matching import plain, sounds_like
+from longspan.simulator.grading.reading.echoes import without_echo
 from longspan.simulator.grading.reading.layout import laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import YOU, Reading, quoting
@@ -212,3 +213,48 @@ def test_reading_takes_linear_time(piece: str) -> None:
         said.settles(Times(["9:00"]))
 
     assert growth(work, 20_000) < 40
+
+
+@pytest.mark.parametrize("reply", ["yello", "It's yelow.", "In the matress", "The best matress of all, if I remember it rightly"])
+def test_a_slip_of_a_letter_leaves_a_value_recognisable(reply: str) -> None:
+    assert len(Reading(reply).settles(Values(["yellow", "mattress"])).values) == 1
+
+
+@pytest.mark.parametrize("reply", ["Back then you said nothing.", "You bought a black mattress, and a blank one."])
+def test_a_word_of_its_own_is_no_slip_of_another(reply: str) -> None:
+    assert Reading(reply).settles(Values(["brown", "black"])).values == (["black"] if "black" in reply else [])
+
+
+@pytest.mark.parametrize(
+    ("reply", "settled"),
+    [
+        ("Red. Cancel that. Blue.", ["blue"]),
+        ("Red and blue, and the second overrides the first. Blue.", ["blue"]),
+        ("Red? Blue? I really can't say.", []),
+        ("I'm not sure: you said red, the note says blue.", ["red", "blue"]),
+        ("Red comes to mind, but that's from before; blue is right.", ["blue"]),
+        ("Everything pointed to red, until you said blue.", ["blue"]),
+        ("Despite the earlier red, blue.", ["blue"]),
+        ("blue (was: red)", ["blue"]),
+    ],
+)
+def test_the_course_of_a_reply_decides(reply: str, settled: list[str]) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == settled
+
+
+def test_a_repeated_question_is_taken_off() -> None:
+    asked = 'Draft a note to the plumber: Tuesday suits. Two lines at most, and "All hands on deck" to close.'
+    assert "deck" not in without_echo(f"Reminder: {asked}", asked)
+    assert without_echo("Dear plumber, Tuesday suits. All hands on deck!", asked) == "Dear plumber, Tuesday suits. All hands on deck!"
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("Jeffrey", "Geoffrey"), ("Cedrick", "Cedric"), ("Johnathon", "Jonathan"), ("Hanna", "Hannah")]
+)
+def test_names_of_one_sound_are_spellings_of_one_name(name: str, other: str) -> None:
+    assert sounds_like(name, other)
+
+
+@pytest.mark.parametrize(("name", "other"), [("Helen", "Helena"), ("Edric", "Cedric"), ("Selena", "Helena"), ("Rupert", "Robert")])
+def test_names_of_another_sound_are_others(name: str, other: str) -> None:
+    assert not sounds_like(name, other)

@@ -43,7 +43,8 @@ def items(text: str) -> list[Sequence[str]]:
         else:
             kept, below = True, False
             bare += [[said]] if len(said.split()) <= BARE else []
-    return found or (bare if len(bare) > 1 and len(bare) == len([line for line in lines if plain(line) and not line.startswith("#")]) else [])
+    untitled = [line for line in lines if plain(line) and not line.startswith("#")]
+    return found or (bare if 1 < len(bare) == len(untitled) else [])
 
 
 def _is_another(heading: str) -> bool:

@@ -29,7 +29,7 @@ _MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", r
 """A line whose marks stand before what they mark."""
 _CROSSED: Final = re.compile(rf"\s?{_CROSSES}\s?")
 _CHECKED: Final = re.compile(rf"\s?{_CHECKS}\s?")
-_DENIES: Final = re.compile(r"\b(?:no|not|never|none|nothing|without)\b", re.IGNORECASE)
+_DENIES: Final = re.compile(r"\b(?:no|not|never|none|nothing|without|wrong)\b", re.IGNORECASE)
 _JSON: Final = re.compile(r"(:\s*)[\[{]")
 _APOSTROPHES: Final = str.maketrans("\u2019\u2018\u02bc\u00b4\u00a0\u202f\u2011", "''''  -")
 _CONTRACTED: Final = re.compile(

@@ -13,7 +13,7 @@ from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.layout import PRIME, laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention, corrects, mentions
-from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
+from longspan.simulator.grading.reading.splitting import SENTENCE, TURN, Clause, clauses
 from longspan.simulator.grading.reading.subjects import YOU, Whole, subjects, yours
 from longspan.simulator.grading.reading.values import Findable, Values, mended
 from longspan.simulator.grading.reading.weighing import weighed
@@ -111,6 +111,16 @@ class Reading:
             found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
         return found
 
+    def pieces(self, marks: str = "") -> list[str]:
+        """Return the reply's plain words, cut at the ends of sentences, where it turns ("but"), and at some more marks."""
+        found: list[str] = []
+        for clause in self.clauses:
+            if found and clause.part < TURN and not any(mark in clause.gap for mark in marks):
+                found[-1] += f" {clause.text}"
+            else:
+                found.append(clause.text)
+        return found
+
     def corrected(self) -> str:
         """Return what the reply says after it corrects itself for the last time; nothing if it does not."""
         at = max((at for at, clause in enumerate(self.clauses) if corrects(clause)), default=None)
@@ -150,7 +160,8 @@ class Reading:
         """Return whether the reply has one of the values in it, however it presents it: one that is denied or called forgotten is given
         away too, and so is one that is struck out or spelled out letter by letter."""
         text = plain(self.text)
-        return bool(values.find(text) or values.find(mended(text, values.values, LONG))) or any(_spelt(value) in text for value in values.values)
+        said = values.find(text) or values.find(mended(text, values.values, LONG))
+        return bool(said) or any(_spelt(value) in text for value in values.values)
 
     def _settled(self, found: Sequence[Mention], values: Findable) -> Settled:
         if self._is_undecided(found):

@@ -107,7 +107,8 @@ def _decides(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Me
     again = any(mention.value == last.value and mention.run != last.run for mention in found)
     if not again or len(among) > 1 or last.how > Stance.REPORTED or not _states(clauses[last.clause]):
         return found
-    return _without(found, lambda mention: mention.value != last.value and mention.how >= Stance.ASSERTED)
+    surest = min(Stance.ASSERTED, *(mention.how for mention in found if mention.value == last.value))
+    return _without(found, lambda mention: mention.value != last.value and mention.how >= surest)
 
 
 def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
