@@ -79,8 +79,9 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
         matches = values.find(clause.text)
         if not matches:
             remark = _remark(clause, before) if enumerates and following.gap[:1] != ":" else None
-            alone = last == 0 or found[last - 1].run != found[-1].run
-            if remark is not None and (alone or remark != Stance.CURRENT or "(" in clause.gap or "which" in clause.gap):
+            if remark is None and enumerates and _confirms(clause) and (last == 0 or found[last - 1].run != found[-1].run):
+                remark = Stance.CURRENT
+            if remark is not None:
                 found[last:] = [mention._replace(how=remark) for mention in found[last:]]
             elif "(" not in clause.gap or not clause.text[:1].isdecimal():  # "(3rd and latest)"
                 previous, enumerates = clause, False
@@ -181,8 +182,6 @@ def _remark(clause: Clause, before: Clause) -> Stance | None:
         return Stance.DENIED
     if "?" in clause.gap and _TAKEN_BACK.match(clause.text):
         return Stance.DENIED
-    if clause.part <= SENTENCE and "?" not in clause.gap and LEXICON.has("confirmed", clause.text):
-        return Stance.CURRENT
     current = LEXICON.pattern("current").search(clause.text)
     if (
         current
@@ -194,6 +193,11 @@ def _remark(clause: Clause, before: Clause) -> Stance | None:
     ):
         return Stance.CURRENT
     return Stance.DATED if "(" in clause.gap and _OUTDATED.match(clause.text) else None
+
+
+def _confirms(clause: Clause) -> bool:
+    """Return whether a clause says of the only value before it that it is the right one."""
+    return clause.part <= SENTENCE and "?" not in clause.gap and LEXICON.has("confirmed", clause.text)
 
 
 def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]:
