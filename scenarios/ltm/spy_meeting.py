@@ -20,7 +20,7 @@ from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.lexicon import Stance
 from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values, mended
+from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["SpyMeeting"]
 
@@ -97,8 +97,9 @@ class SpyMeeting(Scenario):
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
-        meant_words = tuple(phrase for phrases in facts["accepted"] for phrase in phrases)
-        text = _without(_spoken(mended(plain(record.answer.reply), meant_words)), _denied(record.answer.reply))
+        reply = record.answer.reply
+        slips = Reading(reply).slips([phrase for phrases in facts["accepted"] for phrase in phrases])
+        text = _without(_spoken(" ".join(slips.get(word, word) for word in plain(reply).split())), _denied(reply))
         meant = _meant(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]

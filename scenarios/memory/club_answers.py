@@ -16,6 +16,7 @@ from longspan.simulator.grading.matching import json_values, plain
 from longspan.simulator.grading.reading.layout import laid_out, unmarked
 from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import Reading, Settled
+from longspan.simulator.grading.reading.splitting import SENTENCE, TURN
 from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["DAYS", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
@@ -63,7 +64,7 @@ def rooms_in_order(reply: str) -> list[str]:
     lines = [line for line in reply.splitlines() if _ITEM.match(line)]
     if len(listed := list(_listed(_ITEM.sub("", line, count=1) for line in lines))) > 1:
         return listed
-    return _anew(room for piece in Reading(reply).pieces("()[]") if not LEXICON.has("left out", piece) for room in _named(piece))
+    return _anew(room for piece in Reading(reply).pieces(SENTENCE, "()[];") if not LEXICON.has("left out", piece) for room in _named(piece))
 
 
 def admits(reply: str, known: Sequence[str]) -> bool:
@@ -72,7 +73,7 @@ def admits(reply: str, known: Sequence[str]) -> bool:
     if not abstains(reply):
         return False
     others = _mentioning(known)
-    offers = (part for part in Reading(_DAY.sub(_day, reply)).pieces() if any(_named(part)) or Values(DAYS).find(part))
+    offers = (part for part in Reading(_DAY.sub(_day, reply)).pieces(TURN) if any(_named(part)) or Values(DAYS).find(part))
     return all(others.search(part) and not LEXICON.has("guessed", part) for part in offers)
 
 

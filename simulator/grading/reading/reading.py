@@ -13,7 +13,7 @@ from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.layout import PRIME, laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention, corrects, mentions
-from longspan.simulator.grading.reading.splitting import SENTENCE, TURN, Clause, clauses
+from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
 from longspan.simulator.grading.reading.subjects import YOU, Whole, subjects, yours
 from longspan.simulator.grading.reading.values import Findable, Values, mended
 from longspan.simulator.grading.reading.weighing import weighed
@@ -81,19 +81,29 @@ class Reading:
         `spelled`: further spellings of these names. A value of others counts where the reply leaves open which of two it is ("red, or
         Jocelyn's blue").
         """
-        found = self.mentions(values) or self._slips(values)
+        found = self.mentions(values) or self._slipped(values)
         if found and not self._is_undecided(found):
             found = self._said_of(found, wholes, spelled or {})
         if heeds is not None and not self._is_undecided(found):
             found = [mention for mention in found if heeds(mention.clause)]
         return self._settled(found, values)
 
-    def _slips(self, values: Findable) -> Sequence[Mention]:
-        """Return the values that a short reply names with a slip of a letter: in a clause of a few words, or if the word is long."""
-        if not isinstance(values, Values) or len(self.clauses) > BRIEF:
+    def slips(self, values: Sequence[str]) -> Mapping[str, str]:
+        """Return the words of a short reply that are one of a value's words with a slip of a letter, with what is meant: in clauses of a
+        few words, or if they are long."""
+        if len(self.clauses) > BRIEF:
+            return {}
+        clauses = [(each.text, LONG if len(each.text.split()) > FEW else SHORT) for each in self.clauses]
+        pairs = (pair for text, least in clauses for pair in zip(text.split(), mended(text, values, least).split(), strict=True))
+        return {said: meant for said, meant in pairs if said != meant}
+
+    def _slipped(self, values: Findable) -> Sequence[Mention]:
+        """Return the mentions of values whose words are there with slips of a letter."""
+        slips = self.slips(values.values) if isinstance(values, Values) else {}
+        if not slips:
             return []
-        lasts = [(clause, LONG if len(clause.text.split()) > FEW else SHORT) for clause in self.clauses]
-        return mentions([clause._replace(text=mended(clause.text, values.values, least)) for clause, least in lasts], values)
+        put_right = (" ".join(slips.get(word, word) for word in clause.text.split()) for clause in self.clauses)
+        return mentions([clause._replace(text=text) for clause, text in zip(self.clauses, put_right, strict=True)], values)
 
     def named(self, values: Findable, *wholes: Whole) -> list[str]:
         """Return the values that the reply names of a subject and does not deny, each once, in its order: the items of a list in prose."""
@@ -111,11 +121,11 @@ class Reading:
             found = [mention for mention, whose in kept if whose is None or whose in mine or self._offers(mention)]
         return found
 
-    def pieces(self, marks: str = "") -> list[str]:
-        """Return the reply's plain words, cut at the ends of sentences, where it turns ("but"), and at some more marks."""
+    def pieces(self, part: int, marks: str = "") -> list[str]:
+        """Return the reply's plain words, cut where something parts it as strongly as `part` (see Clause), and at some more marks."""
         found: list[str] = []
         for clause in self.clauses:
-            if found and clause.part < TURN and not any(mark in clause.gap for mark in marks):
+            if found and clause.part < part and not any(mark in clause.gap for mark in marks):
                 found[-1] += f" {clause.text}"
             else:
                 found.append(clause.text)

@@ -176,7 +176,7 @@ def _vocabulary(values: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
 def _mended(word: str, known: Sequence[str], least: int) -> str:
     if len(word) < least - 1 or word in known or word in LEXICON.words:
         return word
-    meant = [each for each in known if is_slip(word, each, least)]
+    meant = [each for each in known if is_slip(word, each, least + each.endswith("s"))]
     return meant[0] if len({each.removesuffix("s") for each in meant}) == 1 else word
 
 
