@@ -1,6 +1,6 @@
 """A run survives being killed at any moment: once resumed, its journal equals an uninterrupted run's.
 
-By default a tenth of the kills, drawn by a seed, are tested. To test all:
+By default a few of the kills, drawn by a seed, are tested. To test all:
 
     LONGSPAN_KILLS=all python -m pytest tests/durability/test_crash.py
 """
