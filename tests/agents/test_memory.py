@@ -293,7 +293,7 @@ def test_evidence_is_looked_for_among_as_many_memories_as_were_asked_for(k: int,
     assert list(recalls(result.metrics)) == places
     on = io.StringIO()
     print_scores(planned.manifest, result, Console(file=on, width=200))
-    (said,) = (line for line in on.getvalue().splitlines() if line.startswith("evidence found"))
+    (said,) = (line for line in on.getvalue().splitlines() if line.startswith("evidence found:"))
     assert re.findall(r"among the first (\d+)", said) == list(map(str, places))
 
 

@@ -405,7 +405,7 @@ def test_scoring_again_keeps_the_first_grades_and_shows_what_changed(tmp_path: P
     lines[0]["machine_score"] = lines[0]["score"] = 1.0  # as an older grader might have it
     write_lines(run / "grades.jsonl", lines)
     done = longspan("score", str(run), where=tmp_path)
-    assert f"changed: {lines[0]['id']} 1.00 -> 0.00" in done.stdout
+    assert f"changed: {lines[0]['id']} 100% -> 0%" in done.stdout
     after = read_lines(run / "grades.jsonl")
     assert after[: len(lines)] == lines
     assert {line["round"] for line in after[len(lines) :]} == {2}

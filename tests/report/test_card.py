@@ -47,7 +47,7 @@ def test_it_shows_agent_score_interval_lanes_and_commitment(run: Path) -> None:
     assert written[-1] == f"commitment {graded.manifest.commitment}"
     assert (
         parsed(svg).findtext("{http://www.w3.org/2000/svg}title")
-        == f"notebook: {graded.result.score:.2f} of 3 in ltm at 2,000 tokens; {written[-1]}"
+        == f"notebook: {graded.result.score / 3:.0%} ({graded.result.score:.2f} of 3) in ltm at 2,000 tokens; {written[-1]}"
     )
     assert svg == card(run), "the same run gives the same bytes"
 

@@ -59,7 +59,7 @@ def test_data_is_known_by_what_it_says(tmp_path: Path, call: Callable[..., tuple
     code, compared = call("compare", tmp_path / "runs")  # one comparison: the copy is the same data
     assert code == 0
     assert f"Data: history.data mine.jsonl (SHA-256 {sha256[:12]})" in compared
-    assert "oracle silent 1.00" in compared
+    assert "oracle silent 100% (1.00)" in compared
     assert f"(SHA-256 {sha256[:12]})" in call("list", "runs", tmp_path / "runs")[1]
     report = (tmp_path / "runs/history-oracle-seed0/report.html").read_text("utf-8")
     assert f"<dt><bdi>history.data</bdi></dt><dd><bdi>{one}</bdi>, SHA-256 {sha256}</dd>" in report
