@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # What is imported and collected stays: to search it for garbage meanwhile would find nothing, and take a third of the time.
 gc.disable()
 
-# Property-based tests use the same examples each time, so that a failure means a change. `explore` uses others, and more of them.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
+# Property-based tests use the same examples each time, so that a failure means a change. `explore` uses others.
+settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("same")
 

@@ -53,7 +53,7 @@ def need(*wanted: Weights) -> None:
 
 def played(agent: str, folder: Path, *scenarios: str) -> RunFolder:
     suite = load_suite("ltm").changed([], [], scenarios, 1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=1_000, seed=0, agent=agent), folder)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=0, agent=agent), folder)]))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}
@@ -83,9 +83,9 @@ def test_a_memory_agent_has_a_local_model_and_a_local_embedder(tmp_path: Path) -
     assert all(0 < memory["score"] <= 1.001 for memory in found)
 
 
-def test_the_local_model_judges_five_statements(tmp_path: Path) -> None:
+def test_the_local_model_judges_ten_statements(tmp_path: Path) -> None:
     need(SMOLLM2)
-    pairs = [(f"The boat has {n} sails.", f"My boat is old. It has {n + n % 2} sails, and I like it.") for n in range(1, 6)]
+    pairs = [(f"The boat has {n} sails.", f"My boat is old. It has {n + n % 2} sails, and I like it.") for n in range(1, 11)]
     queries = [statement(said, text) for said, text in pairs]
 
     async def ask() -> list[Any]:
@@ -93,7 +93,7 @@ def test_the_local_model_judges_five_statements(tmp_path: Path) -> None:
 
     answers = trio.run(ask)
     read = [answer for answer in answers if not isinstance(answer, str)]
-    assert len(read) >= 4, answers
+    assert len(read) >= 8, answers
     assert all(isinstance(answer.holds, bool) for answer in read)
 
 
