@@ -172,7 +172,7 @@ print("played")
 """)
     pages = [bar["data"]["text/html"] for bar in bars]
     assert "<progress value='3' max='3'></progress>" in pages[-1]
-    assert "0.00 of 1" in pages[-1]
+    assert "<td>3/3</td><td>0%</td>" in pages[-1]
     assert (printed["name"], printed["text"]) == ("stdout", "played\n")
     (shown,) = kernel("print(results.failed()[0])")
     assert "turn" in shown["text"]
