@@ -34,12 +34,18 @@ class ShortNames(NamedTuple):
         shown = {name: (called or {}).get(name, name) for name in self.names.values()}
         parts = []
         for pattern, names in self.meant.items():
+            if called and len(names) == 1:  # the legend says it
+                continue
             whose = [shown[name] for name in names]
             are = (
                 "all are" if len(whose) == len(shown) else f"{', '.join(whose[:-1])} and {whose[-1]} are" if whose[1:] else f"{whose[0]} is"
             )
             parts.append(f"{are} {pattern}")
-        return f"Short names: {'; '.join(parts)}."
+        return f"Short names: {'; '.join(parts)}." if parts else ""
+
+    def whole(self, name: str) -> str:
+        """Return the whole spec for a name that shares with no other what it leaves out; else the name."""
+        return next((pattern for pattern, names in self.meant.items() if list(names) == [name]), name)
 
 
 @final

@@ -249,14 +249,15 @@ def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
     from longspan.simulator.report.comparison_tables import notes, tables
 
     console = Console(file)
-    called = letters([comparison.side.called.names[agent] for agent in comparison.agents])
+    names = comparison.side.called
+    called = letters([names.names[agent] for agent in comparison.agents])
     for verdict in comparison.said.verdicts:
         console.print()
         console.print(verdict.text, style="bold")
     console.print()
     for agent, letter in called.items():
-        console.say(f"{letter}  {agent}")
-    if told := comparison.side.called.told(called):
+        console.say(f"{letter}  {names.whole(agent)}")
+    if told := names.told(called):
         console.print(told, style="dim")
     shown = tables(comparison)
     last = {table.note: number for number, table in enumerate(shown)}

@@ -242,9 +242,9 @@ def test_memories_are_compared_by_stage_on_the_questions_of_locomo(tmp_path: Pat
 
     shown = {table.title.partition(" [")[0]: table for table in tables(load_comparison([tmp_path]))}
     assert [row[0] for row in shown["Memories by stage"].rows] == ["full", "bm25", "none"], "the memory that finds most comes first"
-    assert [row[3].split()[0] for row in shown["Memories by stage"].rows] == ["1.00", "1.00", "0.00"]
-    by_place = shown["Recall by the number of memories"]
-    assert by_place.columns[2:] == ["@5", "@10", "@20"]
+    assert [row[3].split()[0] for row in shown["Memories by stage"].rows] == ["100%", "100%", "0%"]
+    by_place = shown["Evidence found, by the number of memories looked at"]
+    assert by_place.columns[2:] == ["first 5", "first 10", "first 20"]
     assert [[cell.split()[0] for cell in row[2:]] for row in by_place.rows] == [
-        [f"{recall:.2f}" for recall in recalls[n]] for n in (1, 0, 2)
+        [f"{recall:.0%}" for recall in recalls[n]] for n in (1, 0, 2)
     ]
