@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.tables import Table
 
-__all__ = ["Chapter", "Data", "Document", "Section", "Sentence", "Tone", "merged"]
+__all__ = ["MORE_RUNS", "Chapter", "Data", "Document", "Section", "Sentence", "Tone", "merged"]
 
 Tone = Literal["plain", "warning"]
+
+
+MORE_RUNS: Final = "more runs"
+"""The label of a sentence that asks for more runs. It is left out where contrasts were stated: they have the runs they were stated with."""
 
 
 @final

@@ -23,7 +23,7 @@ from longspan.simulator.analysis.pairs import Pair, corrected, pair_of
 from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.agent_names import short_names
-from longspan.simulator.base.document import Document, Sentence
+from longspan.simulator.base.document import MORE_RUNS, Document, Sentence
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
@@ -189,7 +189,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
     first = leading(side, tests, pairs) if side.baseline is None else told_against(side, apart)
     if side.baseline is not None or not side.by_recall:
         few = too_few(side.recall_pairs if side.by_recall else pairs)
-        said = said._replace(verdicts=[*first, *([Sentence(few)] if few else []), *said.verdicts])
+        said = said._replace(verdicts=[*first, *([Sentence(few, MORE_RUNS)] if few else []), *said.verdicts])
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from longspan.simulator.analysis.groups import Group
 from longspan.simulator.analysis.matrix import Scored
 from longspan.simulator.analysis.stages import Estimate
+from longspan.simulator.base.document import MORE_RUNS
 from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.measures.memory_losses import LOST_NOTE, OUTCOMES, Answers, Needles, lost_of
 from longspan.simulator.measures.memory_losses import Lost as CellLost
@@ -160,6 +161,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         outcomes=OUTCOMES,
         split=split,
         lost_note=LOST_NOTE,
+        verdicts=[each for each in comparison.said.verdicts if family is None or each.label != MORE_RUNS],
         notes=notes(comparison, stated=family is not None),
         grids=_grids(comparison),
         tables=more_tables(comparison, stated=family is not None),

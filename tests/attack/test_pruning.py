@@ -413,7 +413,8 @@ def listed(runs: Path) -> set[str]:
     said = StringIO()
     with redirect_stdout(said), pytest.raises(SystemExit):
         main(["list", "runs", str(runs)])
-    return {line for line in said.getvalue().splitlines()[1:] if not line.startswith(" ")}
+    rows = said.getvalue().partition("\n\n")[0].splitlines()[2:]  # after a heading and the names of the columns
+    return {row.split()[-1] for row in rows}
 
 
 def test_packing_killed_at_any_step_loses_nothing_and_is_finished_later(made: Path, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_the_table_of_scores_fits_a_terminal_of_eighty_columns(result: Result, t
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     rows = [line for line in lines if line.startswith("prospective_memory ")]
-    assert [row.split("0.10 ", 1)[1].split(maxsplit=2) for row in rows] == [["382k", "(312k–451k)", "75% (60–90)"]]
+    assert [row.split(" 10% ", 1)[1].split(maxsplit=2) for row in rows] == [["382k", "(312k–451k)", "75% (60–90)"]]
     assert not any(word in file.getvalue() for word in ("certified", "at distance"))
 
 
