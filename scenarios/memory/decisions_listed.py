@@ -29,6 +29,8 @@ _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
 SEVERAL: Final = 2
 """The fewest lines of a list."""
+_LONGEST_LEAD: Final = 300
+"""The most characters that are read of what leads up to a colon, so that many colons take no longer than one."""
 _LEAST: Final = 3
 """The words of the shortest item of a list that can be a decision."""
 
@@ -126,7 +128,7 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
             yield from ((deed, marked) for deed in waiting)
             waiting, marked = named, leads or _is_marked(clause)
         elif text[end:following] == ":":
-            leads = _heading_marks(text[begun:end])
+            leads = _heading_marks(text[max(begun, end - _LONGEST_LEAD) : end])
         elif waiting and _is_marked(clause):
             yield from ((deed, marked) for deed in waiting[:-1])
             waiting, marked = waiting[-1:], True

@@ -275,8 +275,8 @@ def test_a_correction_that_is_lost_is_told(run: RunFolder, capsys: pytest.Captur
     path = run.path / "corrections.jsonl"
     path.write_bytes(path.read_bytes()[:-1])  # as a crash leaves it
     shutil.copytree(run.path, run.path.parent / "other")
-    assert "changed: colours-1 0.50 -> 1.00\n" in commanded(capsys, "resume", run.path.parent / "other", "--yes", "--json")[2]
-    assert "changed: colours-1 0.50 -> 1.00" in commanded(capsys, "score", run.path)[1]
+    assert "changed: colours-1 50% -> 100%\n" in commanded(capsys, "resume", run.path.parent / "other", "--yes", "--json")[2]
+    assert "changed: colours-1 50% -> 100%" in commanded(capsys, "score", run.path)[1]
 
 
 def user(run: RunFolder) -> str:

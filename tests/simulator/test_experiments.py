@@ -428,7 +428,7 @@ def test_the_report_and_show_have_both_scores_of_a_test(tmp_path: Path, capsys: 
     with pytest.raises(SystemExit) as ended:
         main(["show", str(run.path), row.test])
     assert ended.value.code == 0
-    assert f"without its needles: {row.score_without:.2f}; " in capsys.readouterr().out
+    assert f"without its needles: {row.score_without:.0%}; " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("known", "share"), [(0, "100%"), (50, "")])
