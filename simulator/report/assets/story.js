@@ -5,7 +5,7 @@
 const Story = (() => {
   const MAX_CHARS = 200; // of a text
   const BEFORE = 60; // characters that are shown before the first word that is marked
-  const MAX_TURNS = 3; // of each part
+  const MAX_TURNS = matchMedia("(max-width: 36rem)").matches ? 1 : 3; // of each part, before the others are asked for
   const MEANINGS = { agree: "in what was needed and in the reply", differ: "in what was found instead and in the reply", missed: "in what was needed, and not in the reply" };
 
   /** The words of a text, in small letters: long ones, numbers, and names, which begin with a capital inside a sentence. */
