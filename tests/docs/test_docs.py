@@ -109,8 +109,10 @@ def results(folder: Path, *path: Path, arguments: Iterable[str]) -> list[dict[st
 ROOT_COMMAND: Any = typer.main.get_command(app)
 COMMANDS: dict[str, Any] = dict(ROOT_COMMAND.commands)
 
-OF_OTHERS = set("--dist --force-reinstall --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split())
-"""Options of pip, pytest, Ray and Inspect that pages name."""
+OF_OTHERS = set(
+    "--backend-store-uri --dist --force-reinstall --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split()
+)
+"""Options of pip, pytest, Ray, Inspect and MLflow that pages name."""
 
 
 def options(command: Any) -> set[str]:
