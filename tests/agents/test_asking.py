@@ -111,7 +111,7 @@ def test_it_says_whether_replies_agree_and_grades_the_new_one(home: Path, run: P
     folder = RunFolder(run)
     own = [event for event in folder.events("main") if event.type == "message" and event.test == "colours-1"]
     last, ideal = max(folder.transcripts()["main"].tests["colours-1"].definition.ideal_replies(own).items())
-    for reply, agree, grade in ((ideal, "no", "1.00, recorded 0.00: "), ("Whatever.", "in score, not in words", "0.00, recorded 0.00: ")):
+    for reply, agree, grade in ((ideal, "no", "100%, recorded 0%: "), ("Whatever.", "in score, not in words", "0%, recorded 0%: ")):
         with Server(reply=lambda text, reply=reply: reply).running() as server:  # type: ignore[misc]
             assert longspan("ask", run, str(last), "--agent", server.model()) == 0
             printed = capsys.readouterr().out.splitlines()
@@ -120,7 +120,7 @@ def test_it_says_whether_replies_agree_and_grades_the_new_one(home: Path, run: P
             assert longspan("ask", run, str(last), "--agent", server.model(), "--json") == 0
         told = json.loads(capsys.readouterr().out)
         assert told["agree"] == {"words": False, "score": agree != "no"}
-        assert told["grades"]["again"]["score"] == float(grade[:4])
+        assert told["grades"]["again"]["score"] == float(grade.partition("%")[0]) / 100
 
 
 def test_turns_are_not_sent_again_unasked(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

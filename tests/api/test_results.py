@@ -37,7 +37,8 @@ def test_the_figures_are_those_of_the_runs_result(played: longspan.Results) -> N
     assert interval is not None
     assert played.interval == pytest.approx((interval.low, interval.high))
     assert played.left_out == result.left_out != []
-    assert repr(played).startswith(f"notebook at 2k: {result.score:.2f} of {result.max_score} [")
+    assert repr(played).startswith(f"notebook at 2k: {result.score / result.max_score:.0%} [")
+    assert f"({result.score:.2f} of {result.max_score})" in repr(played)
 
 
 def test_tests_are_rows_and_dataframes_of_either_library(played: longspan.Results) -> None:

@@ -198,7 +198,7 @@ def _export(run: Path) -> Seen:
 
 def _list(run: Path) -> Seen:
     code, out, _ = commanded("list", "runs", run.parent)
-    return Seen(re.findall(r"\d\.\d\d of \d|incomplete", out), told=code == 0 and "unreadable" in out)
+    return Seen(re.findall(r"[\d.]+%|incomplete", out), told=code == 0 and "unreadable" in out)
 
 
 def _pages(run: Path) -> Seen:
