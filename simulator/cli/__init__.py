@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from longspan.simulator.base.address_space import room
 from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.base.pydantic_errors import problem_of
 from longspan.simulator.base.suggestions import meant
@@ -172,6 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # the process is ours; callers that pass arguments keep Python's own way of finding garbage
         _collect_after_loading()
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # NumPy's threads sleep when they have nothing to do, which is nearly always
+        if room() is not None:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # it reserves tens of MiB for each of its threads
         atexit.register(gc.freeze)  # memory is about to be given back as a whole, so Python need not search it for garbage
     sys.exit(run_command(arguments))
 
