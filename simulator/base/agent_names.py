@@ -27,14 +27,17 @@ class ShortNames(NamedTuple):
     names: Mapping[str, str]
     meant: Mapping[str, Sequence[str]]
 
+    def legend(self, called: Mapping[str, str]) -> list[str]:
+        """Return a line for each letter in `called`, with its name, or with the whole spec if no other name leaves out the same."""
+        alone = {names[0]: pattern for pattern, names in self.meant.items() if len(names) == 1}
+        return [f"{letter}  {alone.get(name, name)}" for name, letter in called.items()]
+
     def told(self, called: Mapping[str, str] | None = None) -> str:
-        """Say in one sentence what the names leave out; empty if nothing. `called` has other names for them, such as letters."""
-        if not self.meant:
-            return ""
+        """Say in one sentence what the names leave out; empty if nothing. `called` has letters for them, whose legend is not repeated."""
         shown = {name: (called or {}).get(name, name) for name in self.names.values()}
         parts = []
         for pattern, names in self.meant.items():
-            if called and len(names) == 1:  # the legend says it
+            if called and len(names) == 1:
                 continue
             whose = [shown[name] for name in names]
             are = (
@@ -42,10 +45,6 @@ class ShortNames(NamedTuple):
             )
             parts.append(f"{are} {pattern}")
         return f"Short names: {'; '.join(parts)}." if parts else ""
-
-    def whole(self, name: str) -> str:
-        """Return the whole spec for a name that shares with no other what it leaves out; else the name."""
-        return next((pattern for pattern, names in self.meant.items() if list(names) == [name]), name)
 
 
 @final

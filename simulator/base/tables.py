@@ -43,10 +43,7 @@ class Table(BaseModel):
     def numeric(self) -> list[bool]:
         """Whether each column is numeric and right-aligned. The first column never is: it names the row."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
-        return [
-            number > 0 and all(not cell or cell[0] in "0123456789<+\N{MINUS SIGN}" for cell in column)
-            for number, column in enumerate(columns)
-        ]
+        return [number > 0 and all(not cell or cell[0] in NUMERIC for cell in column) for number, column in enumerate(columns)]
 
 
 def small(value: float) -> str:

@@ -255,8 +255,8 @@ def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
         console.print()
         console.print(verdict.text, style="bold")
     console.print()
-    for agent, letter in called.items():
-        console.say(f"{letter}  {names.whole(agent)}")
+    for line in names.legend(called):
+        console.say(line)
     if told := names.told(called):
         console.print(told, style="dim")
     shown = tables(comparison)

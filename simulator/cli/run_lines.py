@@ -58,8 +58,7 @@ def run_lines(runs: Sequence[RunLine], width: int | None, now: datetime) -> Iter
     names = short_names(agents) if width is not None else None
     called = {agent: as_line(agent) for agent in agents} if names is None else dict(names.names)
     by_letter = letters(list(called.values())) if width is not None and len(called) > 1 else {}
-    legend = {letter: name if names is None else names.whole(name) for name, letter in by_letter.items()}
-    said = [*(f"{letter}  {name}" for letter, name in legend.items()), *([names.told(by_letter)] if names is not None else [])]
+    said = [] if names is None else [*names.legend(by_letter), names.told(by_letter)]
     called = {agent: by_letter.get(name, name) for agent, name in called.items()}
     always = [each for each in readable[0].changed if all(each in run.changed for run in readable)] if readable else []
     marks: dict[str, str] = {}

@@ -186,10 +186,12 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
     agents, speaking = side.agents, _speaking(runs)
     pairs, said = _pairs(side, speaking), compared(side)
     apart = [] if side.baseline is None else against(side)
-    first = leading(side, tests, pairs) if side.baseline is None else told_against(side, apart)
-    if side.baseline is not None or not side.by_recall:
-        few = too_few(side.recall_pairs if side.by_recall else pairs)
-        said = said._replace(verdicts=[*first, *([Sentence(few, MORE_RUNS)] if few else []), *said.verdicts])
+    if side.baseline is not None:
+        said = said._replace(verdicts=[*told_against(side, apart), *said.verdicts])
+    elif not side.by_recall:
+        said = said._replace(verdicts=[*leading(side, tests, pairs), *said.verdicts])
+    if few := too_few(side.recall_pairs if side.by_recall else pairs):
+        said = said._replace(verdicts=[*said.verdicts, Sentence(few, MORE_RUNS)])
     return Comparison(
         suite=runs[0].manifest.suite.name,
         runs=len(runs),

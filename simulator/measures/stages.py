@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, final
 from longspan.simulator.analysis.pairs import Pair
 from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, kinds_of
 from longspan.simulator.analysis.statistics import ALPHA, least_conversations
-from longspan.simulator.base.document import MORE_RUNS, Data, Document, Sentence
+from longspan.simulator.base.document import Data, Document, Sentence
 from longspan.simulator.base.shares import between, percent, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
@@ -86,8 +86,6 @@ class Stages(Measure):
         data = [Data("stages", COLUMNS, list(_rows(side, kinds)))]
         data.append(Data("recall", COLUMNS, list(_pair_rows(side, by_kind))))
         verdicts = [Sentence(verdict) for verdict in _verdicts(side)] if side.by_recall and side.baseline is None else []
-        if side.by_recall and side.baseline is None and (few := too_few(side.recall_pairs)):
-            verdicts.append(Sentence(few, MORE_RUNS))
         return Document(verdicts=verdicts, first=[table for table in tables if table.rows], leading_data=data)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import ceil
 from typing import Final, NamedTuple, final
@@ -76,20 +77,14 @@ def _turned(each: Tested) -> Tested:
     """Return a contrast with its agents the other way round."""
     verdict: Verdict = "lower" if each.verdict == "higher" else "higher" if each.verdict == "lower" else each.verdict
     one, other = each.contrast.agents
-    return Tested(
+    return replace(
+        each,
         contrast=each.contrast.model_copy(update={"agents": [other, one]}),
         one=each.other,
         other=each.one,
         difference=None if each.difference is None else -each.difference,
         interval=None if each.interval is None else (-each.interval[1], -each.interval[0]),
-        level=each.level,
-        conversations=each.conversations,
-        tests=each.tests,
-        unscored=each.unscored,
-        p=each.p,
-        corrected=each.corrected,
         verdict=verdict,
-        needed=each.needed,
     )
 
 
