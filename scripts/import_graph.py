@@ -5,8 +5,8 @@ python scripts/import_graph.py docs/import-graph.svg
 
 from __future__ import annotations
 
+import argparse
 import ast
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -137,4 +137,6 @@ def draw() -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(draw(), "utf-8")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, help="where the picture is written")
+    parser.parse_args().file.write_text(draw(), "utf-8")

@@ -5,8 +5,8 @@ python -m scripts.result_schema docs/result.schema.json
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,4 +27,6 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(text(), "utf-8")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, help="where the schema is written")
+    parser.parse_args().file.write_text(text(), "utf-8")
