@@ -50,8 +50,7 @@ class Values:
     """
 
     def __init__(self, values: Iterable[str], others: Mapping[str, str] | None = None, *, forms: bool = True) -> None:
-        self.values = tuple(dict.fromkeys(value for value in values if plain(value)))
-        self._named, self._pattern = _compiled(self.values, tuple((others or {}).items()), forms)
+        self.values, self._named, self._pattern = _compiled(tuple(values), tuple((others or {}).items()), forms)
 
     def __bool__(self) -> bool:
         return bool(self.values)
@@ -64,7 +63,11 @@ class Values:
 
 
 @lru_cache(maxsize=500)
-def _compiled(values: tuple[str, ...], others: tuple[tuple[str, str], ...], forms: bool) -> tuple[Mapping[str, str], re.Pattern[str]]:
+def _compiled(
+    given: tuple[str, ...], others: tuple[tuple[str, str], ...], forms: bool
+) -> tuple[tuple[str, ...], Mapping[str, str], re.Pattern[str]]:
+    """Return the values that can be named, what each spelling of them names, and their pattern."""
+    values = tuple(dict.fromkeys(value for value in given if plain(value)))
     named: dict[str, str] = {}
     spellings: dict[str, str] = {}
     for spelling, value in [*((each, each) for each in values), *others]:
@@ -73,7 +76,7 @@ def _compiled(values: tuple[str, ...], others: tuple[tuple[str, str], ...], form
                 named[form.replace(" ", "")] = value
             spellings[_apart(form) if forms else re.escape(form)] = form
     longest_first = sorted(spellings, key=lambda each: (-len(spellings[each]), each))
-    return named, re.compile(rf"\b(?:{'|'.join(longest_first) or '(?!)'})\b")
+    return values, named, re.compile(rf"\b(?:{'|'.join(longest_first) or '(?!)'})\b")
 
 
 def _forms(word: str) -> Iterable[tuple[str, bool]]:
