@@ -142,7 +142,7 @@ def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
     shares: dict[str, dict[Column, list[float]]] = {}
     for outcome, result in finished:
         manifest = RunFolder(outcome.folder).manifest
-        share = result.searched.share if result.searched is not None else result.score_bounds[0] / (result.max_score or 1)
+        share = result.searched.share if result.searched is not None else result.score_bounds[0] / result.full
         shares.setdefault(manifest.labelled, {}).setdefault(Column.of(manifest), []).append(share)
     columns = sorted({column for by_column in shares.values() for column in by_column})
 
@@ -203,8 +203,8 @@ def _row(outcome: Outcome, result: Result, whole: Interval | None, *, named: boo
         recall="" if found is None else f"{percent(found.share)} among first {found.k}",
         found="" if found is None else between(found.interval).strip(),
         score="" if searched else as_line(result.headline) if named else score,
-        interval=between(whole, whole=result.max_score or 1).strip(),
-        chance="" if searched else percent(result.chance / (result.max_score or 1)),
+        interval=between(whole, whole=result.full).strip(),
+        chance="" if searched else percent(result.chance / result.full),
         cost=f"${dollars:.4f}" if dollars is not None else "",
         failed="" if searched else f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
         run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
@@ -369,11 +369,11 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
     else:
         figures = [
             _Column(as_line(result.measure), [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
-            *([_Column("95% interval", intervals, between(whole, whole=result.max_score or 1).strip())] if whole is not None else []),
+            *([_Column("95% interval", intervals, between(whole, whole=result.full).strip())] if whole is not None else []),
             _Column(
                 "chance",
                 [_figure(scenario.chance) for scenario in result.scenarios.values()],
-                percent(result.chance / (result.max_score or 1)),
+                percent(result.chance / result.full),
             ),
         ]
     columns = [
@@ -449,7 +449,7 @@ def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
 def _range(result: Result) -> str:
     if result.ungraded:
         return "no score"
-    return spanned(*(bound / (result.max_score or 1) for bound in result.score_bounds))
+    return spanned(*(bound / result.full for bound in result.score_bounds))
 
 
 def _figure(value: float | None) -> str:

@@ -123,7 +123,7 @@ class Card:
         if result.searched is not None:
             return f"{result.searched.share:.0%}"
         bounds = [result.score] if result.score is not None else result.score_bounds
-        return " to ".join(f"{bound / (result.max_score or 1):.0%}" for bound in bounds)
+        return " to ".join(f"{bound / result.full:.0%}" for bound in bounds)
 
     @property
     def title(self) -> str:
@@ -183,7 +183,7 @@ def _fill(figure: Figure, card: Card) -> None:
 
 def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> None:
     result = card.run.result
-    full = result.max_score or 1
+    full = result.full
     low, high = result.score_bounds
     _write(axes, MARGIN, 28, f"longspan · {card.title}", 13, SOFT)
     for number, line in enumerate(lines):

@@ -288,6 +288,11 @@ class Result(_Frozen):
         return f"{self.measure} {score:.2f}{self._remarks}"
 
     @property
+    def full(self) -> int:
+        """What scores are divided by for a share of full marks: 1 where no test can earn any."""
+        return self.max_score or 1
+
+    @property
     def headline(self) -> str:
         """The score as a share and in points, with its name: "token F1 29% (0.29 of 1) (no judge)"."""
         if self.ungraded:
@@ -295,8 +300,7 @@ class Result(_Frozen):
         if (found := self.searched) is not None:
             return f"evidence found {percent(found.share)} among the first {found.k}, nobody answered{self._remarks}"
         low, high = self.score_bounds
-        whole = self.max_score or 1
-        return f"{self.measure} {spanned(low / whole, high / whole)} ({points(low, high)} of {self.max_score}){self._remarks}"
+        return f"{self.measure} {spanned(low / self.full, high / self.full)} ({points(low, high)} of {self.max_score}){self._remarks}"
 
     @property
     def _remarks(self) -> str:
