@@ -779,9 +779,11 @@ def test_llama_cpp_prints_nothing(model: Models, tmp_path: Path) -> None:
 OPTIONS = "threads=1&n_ctx=2k&max_tokens=12&system=You are helpful."
 
 
-def begin(path: Path, out: Path, listener: Callable[..., None] | None = None, tests: int | None = None) -> Outcome:
+def begin(
+    path: Path, out: Path, listener: Callable[..., None] | None = None, tests: int | None = None, *, isolated: bool = False
+) -> Outcome:
     suite = load_suite("ltm").changed([], [], [], tests)
-    planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}"), out)
+    planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}", isolated=isolated), out)
     (outcome,) = trio.run(lambda: play([planned], listener=listener, pages=Report))
     return outcome
 
@@ -807,6 +809,16 @@ def test_a_run_finishes_with_journal_costs_and_report(model: Models, tmp_path: P
     assert sum(usage["cached_tokens"] for usage in used) > 0.7 * sum(usage["input_tokens"] for usage in used)
     assert (outcome.folder / "report.html").stat().st_size > 10_000
     check_priced(make_agent(AgentSpec.parse(f"gguf/{model()}?{OPTIONS}")), "gguf")
+
+
+def test_isolated_tests_are_played_as_many_at_once_as_have_caches(model: Models, tmp_path: Path) -> None:
+    outcome = begin(model(), tmp_path, tests=1, isolated=True)
+    assert outcome.result is not None
+    transcripts = RunFolder(outcome.folder).transcripts()
+    assert len(transcripts) > GgufOptions().conversations
+    for name, transcript in transcripts.items():
+        used = [usage for _, usage, _ in transcript.used]
+        assert all(after["cached_tokens"] >= before["input_tokens"] for before, after in pairwise(used)), name
 
 
 KILLED = """
