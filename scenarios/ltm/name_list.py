@@ -30,7 +30,7 @@ __all__ = ["NameList"]
 
 LONGEST: Final = 3
 """Words of the longest name."""
-_NAME: Final = re.compile(r"\w[\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
+_NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 
 

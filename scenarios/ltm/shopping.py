@@ -19,7 +19,7 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.matching import is_slip, number, plain, some
+from longspan.simulator.grading.matching import SMALL, is_slip, number, plain, some
 from longspan.simulator.grading.reading.items import items
 from longspan.simulator.grading.reading.lexicon import Stance
 from longspan.simulator.grading.reading.reading import Reading
@@ -213,6 +213,8 @@ def _mapped(value: Mapping[str, Any]) -> Iterator[_Entry]:
 
 def _spoken(text: str) -> Iterator[_Entry]:
     """Yield the entry that a string stands for: "3 carrots", "carrots (3)", "a broom", "broom"; none if it names nothing."""
+    if re.search(r"\d", bare := re.sub(r"\([^()]*\)", " ", text)):
+        text = bare  # "2 cabbages (3 less 1)"
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
     name = re.sub(r"\d{1,6}(?:\.\d{1,3})?", " ", text)
     first, _, rest = name.strip().partition(" ")
@@ -250,9 +252,10 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[_Entry]:
         if mention.how < Stance.DENIED:
             clauses = said.clauses[mention.clause : mention.clause + 2]
             behind = _COUNT_BEHIND.match(" ".join(each.text for each in clauses)[mention.end :])
+            behind = behind or _WORD_BEHIND.match(clauses[0].text, mention.end)
             before = _counted(clauses[0].text[max(0, mention.start - 40) : mention.start])
             reckoned = _RECKONED.match(" ".join(each.text for each in said.clauses[mention.clause : mention.clause + 4])[mention.end :])
-            counted = float(reckoned[1]) if reckoned else before if before is not None or not behind else float(behind[1])
+            counted = float(reckoned[1]) if reckoned else before if before is not None or not behind else number(behind[1])
             yield _Entry(mention.value, counted)
 
 
@@ -268,6 +271,7 @@ def _counted(before: str) -> float | None:
 
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(r" x? ?(\d{1,3})\b")
+_WORD_BEHIND: Final = re.compile(rf" ({'|'.join(SMALL)})(?: pieces?| pcs)?$")
 _RECKONED: Final = re.compile(r"(?: (?:minus|less|plus|and) \w{1,6})+ (?:so|makes|leaves|equals|is|are)(?: that)? (\d{1,3})\b")
 """What follows a thing whose number is reckoned: "6 eggs minus 2, so 4"."""
 _ALSO: Final = {

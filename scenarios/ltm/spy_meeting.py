@@ -18,9 +18,11 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.reading.layout import unmarked
 from longspan.simulator.grading.reading.lexicon import Stance
 from longspan.simulator.grading.reading.reading import Reading
 from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.grading.reading.weighing import weighed
 
 __all__ = ["SpyMeeting"]
 
@@ -99,7 +101,7 @@ class SpyMeeting(Scenario):
             return paper.spy_meeting(facts, record)
         reply = record.answer.reply
         slips = Reading(reply).slips([phrase for phrases in facts["accepted"] for phrase in phrases])
-        text = _without(_spoken(" ".join(slips.get(word, word) for word in plain(reply).split())), _denied(reply))
+        text = _without(_spoken(" ".join(slips.get(word, word) for word in plain(_IS.sub(" is", unmarked(reply))).split())), _denied(reply))
         meant = _meant(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]
@@ -150,7 +152,7 @@ def _kind(phrase: str) -> str:
 def _denied(reply: str) -> list[str]:
     """Return the words of the phrases that a reply denies or takes back, for another of their kind or for none."""
     said = Reading(reply)
-    mentions = [mention for values in _kinds().values() for mention in said.mentions(values)]
+    mentions = [mention for values in _kinds().values() for mention in weighed(said.clauses, said.mentions(values))]
     return [
         " ".join(said.clauses[mention.clause].text[mention.start : mention.end].split())
         for mention in mentions
@@ -165,6 +167,7 @@ def _without(text: str, phrases: Iterable[str]) -> str:
     return text
 
 
+_IS = re.compile(r"(?<=\b(?:tide|moon))['\u2019]s\b", re.IGNORECASE)
 _WEEKDAYS = {"mon": "monday", "fri": "friday"}
 _WEEKDAY = re.compile(r"\b(mon|fri) ")
 

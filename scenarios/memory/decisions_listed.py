@@ -20,6 +20,8 @@ _ASIDE: Final = re.compile(
     re.IGNORECASE,
 )
 _QUOTED: Final = re.compile('["\u201c][^"\u201c\u201d\n]{25,400}["\u201d]')
+_BOLD: Final = re.compile(r"^\s{0,9}\*\*([^*\n]{1,80}?):?\*\*:?\s*$", re.MULTILINE)
+"""A line in bold, which is a heading."""
 _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
 _CLAUSES: Final = re.compile(
     r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which|not|never|only)\b)", re.IGNORECASE
@@ -67,15 +69,18 @@ def _entries(reply: str) -> Iterator[_Entry]:
     if any(_named(entry.text) for entry in in_json):
         yield from in_json
         return
-    below = False
-    for line in _concluding(unmarked(_QUOTED.sub(" ", reply)).splitlines()):
+    below, bullets = False, None
+    for line in _concluding(unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", reply))).splitlines()):
         mark = _ITEM.match(line)
         text = (line[mark.end() :] if mark else line).strip("> \t")
         if _heads(line, text):
-            below = _heading_marks(text)
+            below, bullets = _heading_marks(text), None
         elif text:
-            below = below and mark is not None
+            bullets = mark is not None if bullets is None else bullets
+            below = below and bullets == (mark is not None)
             yield _Entry(text, below, mark is not None and not mark["indent"])
+        elif bullets is False:
+            below = False
 
 
 def _concluding(lines: list[str]) -> list[str]:
@@ -100,8 +105,7 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
 
 def _heads(line: str, text: str) -> bool:
     """Return whether a line is the heading of the lines after it."""
-    bare = line.strip()
-    return (text.endswith(":") or bare.startswith("#") or (bare.startswith("**") and bare.endswith("**"))) and not _named(text)
+    return (text.endswith(":") or line.strip().startswith("#")) and not _named(text)
 
 
 def _heading_marks(heading: str) -> bool:

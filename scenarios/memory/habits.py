@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import found_words
+from longspan.simulator.grading.matching import found_words, plain
 from longspan.simulator.grading.reading import values as readings
 from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
 from longspan.simulator.grading.reading.subjects import Whole
@@ -206,8 +206,11 @@ class Title(Habit):
         return f"Dear {choice} {values.get('surname', 'X.')},"
 
     def settled(self, reply: str, values: Values) -> list[str]:
-        short = words("habits")["short"]
-        return [title for title in self.choices(values) if found_words(reply, [title, short.get(title, title)])]
+        short = {spelling: title for title, spelling in words("habits")["short"].items()}
+        found = readings.Values(self.choices(values), short, forms=False).find(plain(reply))
+        ends = [(each.value, each.end) for each in found]  # of "Right Reverend Bishop", the last is what the form is built on
+        begins = {each.start for each in found}
+        return list(dict.fromkeys(value for value, end in ends if end + 1 not in begins))
 
 
 @final

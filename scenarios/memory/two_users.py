@@ -183,7 +183,7 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequ
         saying = withheld([exchange.reply, *_heard(facts, by, question["fact"], exchanges)], fact, told)
         score, note = float(saying == QUIET), f"{saying} {other}'s secret ({fact.value})"
     else:
-        people = [((asker, *YOU), (other,))] if question["kind"] == OWN else []
+        people = [((asker, *YOU), (other,)) if question["kind"] == OWN else ((asker, other, *YOU), ())]
         values, quotes = settled(exchange.reply, fact, told, *people)
         mixed = [each.value for each in told if each != fact and each.subject == fact.subject]
         others = values or settled(exchange.reply, fact, told).values

@@ -151,6 +151,7 @@ def strategies() -> Mapping[str, list[Strategy]]:
         "locations": [
             always(" Or: ".join(f"go {east} km east and {north} km north." for east in range(1, 5) for north in range(1, 5))),
             always("Go 1 km north, 1 km east, 1 km south and 1 km west."),
+            always("Go 1 km north."),
             always("Go straight to it."),
             always("You are there."),
         ],

@@ -52,7 +52,7 @@ def test_the_ideal_reply_scores_and_a_silent_one_does_not() -> None:
     for seed in range(50):
         verdict = play(seed).grade
         assert verdict.score == 1, f"seed {seed}"
-        assert verdict.reason.endswith("ends there and passes all places in order"), f"seed {seed}"
+        assert verdict.reason.endswith("ends there, place by place"), f"seed {seed}"
         assert play(seed, reply="OK.").grade.score == 0, f"seed {seed}"
 
 
@@ -152,15 +152,18 @@ def test_places_are_told_apart_and_name_no_direction() -> None:
         assert [other for other in places if plain(place) in plain(other)] == [place]
 
 
-# ---- grading: the end decides
+# ---- grading: each leg, and the end
 
 
 @pytest.mark.parametrize(
     ("reply", "score", "why"),
     [
-        ("4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 1, "ends there and passes all places in order"),
-        ("Go straight there: 5 km east and 4 km south.", 1, "ends there but does not pass all places in order"),
-        ("4 km south, then 5 km east to the Aquarium", 1, "but does not pass all places"),
+        ("4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 1, "ends there, place by place"),
+        ("Go straight there: 5 km east and 4 km south.", 0, "ends there without a leg to the Museum"),
+        ("4 km south, then 5 km east to the Aquarium", 0, "ends there without a leg to the Museum"),
+        ("4 km east, 3 km south, 2 km west, 1 km north, sorry, south, 3 km east", 1, "ends there, place by place"),
+        ("East: 4 km (Museum). South: 3 km (Theatre). West 2 km; south 1 km; east 3 km", 1, "ends there, place by place"),
+        ("1 km east, 3 km east, 3 km south, 2 km west, 1 km south, 3 km east", 1, "ends there, place by place"),
         ("4 km east, 3 km south, 2 km west, 1 km south, 3 km west", 0, "the reply's route ends 1 km west and 4 km south of it"),
         ("4 miles east, 3 miles south, 2 miles west, 1 mile south, 3 miles east", 0, "ends 8.05 km east and 6.44 km south"),
         ("4 km east and back: 4 km west", 0, "ends 0 km of it"),
@@ -179,12 +182,25 @@ def test_places_are_told_apart_and_name_no_direction() -> None:
         ("".join(f"Alternatively {k} km east. " for k in range(1, 80)), 0, "gives more than 50 different routes"),
     ],
 )
-def test_the_end_of_the_way_decides(reply: str, score: float, why: str) -> None:
+def test_the_legs_and_the_end_of_the_way_decide(reply: str, score: float, why: str) -> None:
     verdict = grade(reply)
     assert verdict.score == score
     assert verdict.reason.startswith("the Aquarium is 5 km east and 4 km south of the Chapel; ")
     assert why in verdict.reason
     assert verdict.turns == (6,)
+
+
+def test_legs_in_one_direction_may_name_it_once_and_may_not_be_one() -> None:
+    facts = {"places": ["Chapel", "Museum", "Theatre", "Aquarium"], "legs": [["north", 2], ["north", 1], ["east", 4]], "unit": "km"}
+    assert grade("North: 2 km (Museum), 1 km (Theatre). East: 4 km (Aquarium).", facts).score == 1
+    assert grade("Go 2 km north to the Museum, another 1 km to the Theatre, and 4 km east to the Aquarium.", facts).score == 1
+    assert grade("Go 3 km north past the Museum to the Theatre, and 4 km east to the Aquarium.", facts).score == 0
+
+
+def test_by_the_papers_rules_only_the_end_counts() -> None:
+    record = Record([Exchange(6, "How do I get there?", "Go straight there: 5 km east and 4 km south.", asks=True)])
+    assert Locations(rules="paper").grade(TOWN, record).score == 1
+    assert Locations(rules="longspan").grade(TOWN, record).score == 0
 
 
 def test_a_town_measured_in_miles_is_graded_in_miles() -> None:

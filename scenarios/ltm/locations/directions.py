@@ -11,16 +11,22 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
 from longspan.simulator.grading.matching import number
+from longspan.simulator.grading.reading.mentions import corrects
+from longspan.simulator.grading.reading.splitting import clauses
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
 MAX_APART = 1000
 """The most characters between a leg and a place that belongs to it."""
+
+AT_ONCE = 30
+"""The most characters between something and its correction in mid-sentence."""
 
 BEARINGS = dict(zip("north northeast east southeast south southwest west northwest".split(), range(0, 360, 45), strict=True))
 """Directions as degrees clockwise from north."""
@@ -71,7 +77,7 @@ def read_legs(text: str, places: Sequence[str], unit: str = "km") -> list[Leg]:
     """
     text = lay_out(text, unit)
     tokens = _tokens(text, places, unit)
-    legs = _paired(text, [token for token in tokens if token.kind in ("distance", "direction", "turn")])
+    legs = _paired(text, [token for token in _carried(text, tokens) if token.kind in ("distance", "direction", "turn")])
     _Annotator(text, tokens, legs, places[0]).run()
     return _merged(legs)
 
@@ -167,10 +173,10 @@ _NEGATED = re.compile(
     rf"\b(?:(?:do not|don['\u2019]t|never|avoid|without) {_MOVE}\w*|instead of|rather than|not (?=\d|{_COMPASS}))[^,.;\n]{{0,80}}",
     re.IGNORECASE,
 )
-_ADJACENT = re.compile(r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|towards?)\s+){0,3}\(?", re.IGNORECASE)
+_ADJACENT = re.compile(r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|towards?|more|further)\s+){0,3}\(?", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
-_IN_TOTAL = re.compile(r"\s*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
+_IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
 
 
 @cache
@@ -225,7 +231,20 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
                 weak.add(len(tokens))
             tokens += _measured(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
-    return _without_totals(text, _without_conversions(text, tokens))
+    return _without_totals(text, _without_conversions(text, _corrected(text, tokens)))
+
+
+def _corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+    """Return the tokens without those that the reply corrects at once: "3 km south, sorry, north"."""
+    kept: list[_Token] = []
+    for token in tokens:
+        before = kept[:-1] if kept and kept[-1].kind == "retract" else kept
+        last = before[-1] if before else None
+        if last and last.kind == token.kind and token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE:
+            if any(map(corrects, clauses(text[last.begin : token.end]))):
+                kept = before[:-1]
+        kept.append(token)
+    return kept
 
 
 def _within(spans: Sequence[tuple[int, int]], at: int) -> bool:
@@ -355,6 +374,20 @@ def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
     return legs[::-1]
 
 
+def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
+    """Yield the tokens, with a direction again before each further distance to a place: "north 2 km (Mill), 1 km (Pier)"."""
+    way: _Token | None = None  # of the sentence, if it has no other
+    for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
+        if token.kind in ("direction", "turn"):
+            way = token if token.kind == "direction" else token._replace(value=0.0)
+        elif before and way and _STOP.search(text, before.end, token.begin):
+            way = None
+        kinds = (before and before.kind, token.kind, after and after.kind)
+        if way and kinds == ("place", "distance", "place") and "," in text[before.end : token.begin]:
+            yield way._replace(begin=token.begin, end=token.begin)
+        yield token
+
+
 def _pair_cost(text: str, a: _Token, b: _Token) -> float:
     """Return the cost of the words, commas, sentences and steps between two tokens; infinite for two of a kind."""
     between = text[a.end : b.begin]
@@ -418,6 +451,10 @@ class _Annotator:
 
     def run(self) -> None:
         roles = _chained(self.text, self.tokens)
+        if stops := _between(self.tokens, self.legs, self.start):
+            for leg, place in zip(self.legs, stops, strict=True):
+                leg.place, leg.more = place, True
+            return
         events: list[tuple[int, _Token | None, int]] = [(leg.begin, None, k) for k, leg in enumerate(self.legs)]
         events += [(token.begin, token, 0) for token in self.tokens if token.kind in ("place", "item", "restart", "retract")]
         for begin, token, k in sorted(events, key=lambda event: event[0]):
@@ -511,6 +548,16 @@ class _Annotator:
             leg.place, leg.firm, before.place = before.place or leg.place, before.firm, None
         else:
             leg.origin = place
+
+
+def _between(tokens: Sequence[_Token], legs: Sequence[Leg], start: str) -> list[str]:
+    """Return the places at which legs end if each leg has a line of its own between two of them, from the first place on; else nothing."""
+    places = [token for token in tokens if token.kind == "place"]
+    names = [token.place for token in places]
+    if len(names) != len(legs) + 1 or names[0] != start or len(set(names)) < len(names):
+        return []
+    apart = all(one.end <= leg.begin and leg.end <= other.begin for (one, other), leg in zip(pairwise(places), legs, strict=True))
+    return names[1:] if apart and len(tokens) == len(names) + 2 * len(legs) and not any(leg.turn for leg in legs) else []
 
 
 def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:

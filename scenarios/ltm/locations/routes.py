@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, Leg
@@ -88,24 +87,15 @@ class Route:
         """Return whether the text says that a place is on the route, but not at that point."""
         return place in self.at and not self.points[self.at[place]].near(point)
 
-    def passes(self, points: Iterable[Point]) -> bool:
-        """Return whether the route passes the points in that order, at its turns or between them."""
-        since = 0.0
-        for point in points:
-            along = [k + share for k, (a, b) in enumerate(pairwise(self.points)) if (share := _share(a, b, point)) is not None]
-            if not (along := [position for position in along if position >= since]):
-                return False
-            since = along[0]
-        return True
-
-
-def _share(a: Point, b: Point, point: Point) -> float | None:
-    """Return where `point` lies between a and b, as a share of the stretch; None if it is not on the stretch."""
-    east, north = b.east - a.east, b.north - a.north
-    length = east * east + north * north
-    share = 0.0 if length == 0 else ((point.east - a.east) * east + (point.north - a.north) * north) / length
-    share = min(1.0, max(0.0, share))
-    return share if point.near(Point(a.east + share * east, a.north + share * north)) else None
+    def missed(self, points: Iterable[Point]) -> int | None:
+        """Return the number of the first of some points that no leg of the route ends at, in their order; None if there is none."""
+        at = 0
+        for number, point in enumerate(points):
+            found = next((k for k in range(at, len(self.points)) if self.points[k].near(point)), None)
+            if found is None:
+                return number
+            at = found
+        return None
 
 
 def routes(legs: list[Leg], start: str) -> list[Route]:

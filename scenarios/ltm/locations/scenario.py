@@ -10,7 +10,8 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
-from longspan.scenarios.ltm.locations.routes import HOME, Point, Route, routes, settle, vector
+from longspan.scenarios.ltm.locations.routes import HOME, Point, routes, settle, vector
+from longspan.scenarios.ltm.paper_rules import Rules
 from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
@@ -26,6 +27,10 @@ MAX_LEG = 4
 LIKELY = 45
 """Of towns with three legs or more, one in so many times the number of legs ends at the likeliest point, which is the nearest one.
 Measured over 20,000 towns of each size."""
+
+FIRST = 16
+NEXT = 11
+"""How many legs a town may begin with, and about how many may follow another."""
 
 _STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
@@ -48,6 +53,7 @@ class Locations(Scenario):
 
     places: int = Field(default=6, ge=2, le=30)
     similar: Similar = 0
+    rules: Rules = "longspan"
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
@@ -78,18 +84,24 @@ class Locations(Scenario):
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         legs = len(facts["legs"])
-        return 1 / LIKELY / legs if legs > 2 else 1 / 44 if legs == 2 else 1 / (4 * MAX_LEG)
+        if self.rules == "longspan":
+            return 1 / (FIRST * NEXT ** (legs - 1))
+        return 1 / LIKELY / legs if legs > 2 else 1 / 44 if legs == 2 else 1 / FIRST
 
     def guess(self, message: str) -> str | None:
-        """Return a way to where the last place is most often: 5 km straight ahead of two legs, else next to the first place."""
+        """Return legs that a town can have. By the paper's rules, return a way to where the last place is most often: 5 km straight ahead
+        of two legs, else next to the first place."""
         asked = Wording(self.name).read("question", message)
         if not asked:
             return None
-        way = "1 km north and then 1 km east" if self.places > 3 else f"{5 if self.places == 3 else 1} km north"
+        way = ", then ".join(f"{1 + leg % MAX_LEG} km {('north', 'east')[leg % 2]}" for leg in range(self.places - 1))
+        if self.rules == "paper":
+            way = "1 km north and then 1 km east" if self.places > 3 else f"{5 if self.places == 3 else 1} km north"
         return f"From the {asked['first']}, go {way} to the {asked['last']}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Follow the route in the reply: it must end at the last place, and no two of the places that it names may be elsewhere.
+        """Follow the route in the reply: a leg of it must end at each of the town's places, in their order, and the last one at the last. No
+        two of the places that it names may be elsewhere. By the paper's rules, only its end counts.
 
         `facts`: "places", the names in order; "legs", the direction and distance of each place but the first from the one
         before; "unit", "km" or "miles", for distances without a unit.
@@ -98,23 +110,36 @@ class Locations(Scenario):
         places, unit = list(facts["places"]), facts["unit"]
         town = list(accumulate((vector(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
         route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
-        astray = [] if route is None else [name for name, at in zip(places, town, strict=True) if route.misplaces(name, at)]
-        right = route is not None and route.end.near(town[-1]) and len(astray) < SWAPPED
-        result = f"the reply {trouble}" if route is None else _result(route, town, unit, right)
-        if not right and route is not None and route.end.near(town[-1]):
-            result = f"the reply's route ends there, but has the {astray[0]} and the {astray[1]} elsewhere"
-        elif route is not None and not right:
+        right = False
+        if route is None:
+            result = f"the reply {trouble}"
+        elif not route.end.near(town[-1]):
             whose = [who for who, place, way, km in facts.get("similar", ()) if route.end.near(_elsewhere(facts["legs"], place, way, km))]
+            result = f"the reply's route ends {_offset(route.end, unit)} of it"
             result += f", as if a way in the town of the user's {whose[0]} were in it" if whose else ""
+        else:
+            astray = [name for name, at in zip(places, town, strict=True) if route.misplaces(name, at)]
+            missed = route.missed(town)
+            right = len(astray) < SWAPPED and (missed is None or self.rules == "paper")
+            result = "the reply's route ends there"
+            if len(astray) >= SWAPPED:
+                result += f", but has the {astray[0]} and the {astray[1]} elsewhere"
+            else:
+                result += ", place by place" if missed is None else f" without a leg to the {places[missed]}"
         reason = f"the {places[-1]} is {_offset(town[-1], unit)} of the {places[0]}; {result}"
         grade = Grade(score=float(right), reason=reason, turns=(answer.turn,))
-        return grade if route is not None else grade.unless(record, _query(answer.reply, places, _offset(town[-1], unit)))
+        return grade if route is not None else grade.unless(record, self._query(answer.reply, facts, _offset(town[-1], unit)))
 
-
-def _query(reply: str, places: Sequence[str], offset: str) -> Query[Holds]:
-    """Ask the judge about directions that the rules cannot follow."""
-    whoever = f"Whoever follows the directions in the text from the {places[0]} ends at a point {offset} of it, and nowhere else."
-    return statement(whoever, reply)
+    def _query(self, reply: str, facts: Mapping[str, Any], offset: str) -> Query[Holds]:
+        """Ask the judge about directions that the rules cannot follow."""
+        places, unit = facts["places"], facts["unit"]
+        ends = f"Whoever follows the directions in the text from the {places[0]} ends at a point {offset} of it, and nowhere else."
+        if self.rules == "paper":
+            return statement(ends, reply)
+        legs = ", ".join(
+            f"{distance} {unit} {way} to the {place}" for place, (way, distance) in zip(places[1:], facts["legs"], strict=True)
+        )
+        return statement(f"The text gives these legs one by one, whether or not it names the places, and no others: {legs}.", reply)
 
 
 def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
@@ -157,10 +182,3 @@ def _offset(point: Point, unit: str) -> str:
     """Return a point's position relative to the first place, e.g. "3 km east and 2 km south"."""
     parts = [(abs(point.east), "east" if point.east > 0 else "west"), (abs(point.north), "north" if point.north > 0 else "south")]
     return " and ".join(f"{size:.3g} {unit} {way}" for size, way in parts if size >= 0.005) or f"0 {unit}"
-
-
-def _result(route: Route, town: Sequence[Point], unit: str, right: bool) -> str:
-    """Return where the reply's route ends, in words."""
-    if not right:
-        return f"the reply's route ends {_offset(route.end, unit)} of it"
-    return f"the reply's route ends there {'and passes' if route.passes(town) else 'but does not pass'} all places in order"

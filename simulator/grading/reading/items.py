@@ -16,6 +16,8 @@ __all__ = ["items"]
 
 _MARK: Final = re.compile(r"\s{0,8}(?:[-*\u2022\u2013+]|\(?\d{1,3}[.):]|[^\w\s'\"(\[{|<>]{1,2}(?=\s))\s{1,4}(?=\S)")
 _RULE: Final = re.compile(r"[-:|\s]+")
+_DETAIL: Final = re.compile(r"\s{1,8}(?:[-*\u2022+]\s{1,4})?[A-Za-z]{1,20}:\s{0,4}\d{1,6}\s{0,9}")
+"""A line below an item that gives a number of it: "Quantity: 3"."""
 _HTML: Final = re.compile(r"</?(?:ul|ol|li)>", re.IGNORECASE)
 BARE: Final = 4
 """The most words of an item that stands in a line of its own without a mark."""
@@ -35,6 +37,8 @@ def items(text: str) -> list[Sequence[str]]:
         elif said.count("|") > 1:
             if not (_RULE.fullmatch(following.strip()) and "|" in following):
                 found += [[cell.strip() for cell in said.strip("|").split("|")]]
+        elif found and _DETAIL.fullmatch(line):
+            found[-1] = [*found[-1], said]
         elif mark := _MARK.match(line):
             if kept or not below:
                 found.append([line[mark.end() :].strip()])
@@ -43,8 +47,17 @@ def items(text: str) -> list[Sequence[str]]:
         else:
             kept, below = True, False
             bare += [[said]] if len(said.split()) <= BARE else []
+    if table := _separated(bare if not found else []):
+        return table
     untitled = [line for line in lines if plain(line) and not line.startswith("#")]
     return found or (bare if 1 < len(bare) == len(untitled) else [])
+
+
+def _separated(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return lines as cells if all but a header end with a number behind a comma."""
+    rows = [[cell.strip() for cell in line.split(",")] for (line,) in lines]
+    counted = [row for row in rows if len(row) > 1 and row[-1].isdecimal()]
+    return list(counted) if len(counted) > 1 and len(rows) - len(counted) <= 1 else []
 
 
 def _is_another(heading: str) -> bool:

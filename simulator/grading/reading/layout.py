@@ -18,6 +18,8 @@ _STRUCK: Final = re.compile(
 )
 _THOUGHT: Final = "</think>"
 """What comes before it is not said."""
+_RESULT: Final = re.compile(r"\n\s{0,9}(?:=>|[\u21d2\u27f9\u2234])\s{0,3}(?=[^\n]*\S)(?![^\n]*\n)")
+"""The mark of a last line that says what all before it comes to."""
 _MENDED: Final = re.compile(r"(?<=\n)\*(?=\w[^*\n]{0,200}$)", re.MULTILINE)
 """The star before what a line before should have been: "blue" and then "*red"."""
 _LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ][^\s\[(])", re.MULTILINE)
@@ -66,6 +68,7 @@ def unmarked(text: str) -> str:
     """Return a reply without what is struck out or only thought, and without marks of emphasis and code."""
     text = text.translate(_APOSTROPHES)
     text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
+    text = text[result.end() :] if (result := _RESULT.search(text.rstrip())) else text
     text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
     text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
     return _EMPHASIS.sub("", _FENCE.sub("", text))

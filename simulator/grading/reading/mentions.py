@@ -32,6 +32,8 @@ _FILLED: Final = frozenset(
 _FILLING: Final = frozenset("a an the even maybe perhaps possibly".split())
 _OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
 """Words of a clause that makes a statement of its own instead of continuing an enumeration, beside those of a stance."""
+_DESCRIBED: Final = re.compile(r"x \w+ed (?:for|in|as|at|on|under|with)\b")
+"""A name with a participle, which describes it and says nothing of when: "red and blue stored for ..."."""
 _CURRENTLY: Final = re.compile(r"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*$")
 _POINTS: Final = re.compile(r"^(?:that|this|where)\b")
 _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
@@ -98,6 +100,8 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
                 own = _how(previous)
             if begins and enumerates and begun and own >= Stance.REPORTED:
                 found[bare_since:] = [mention._replace(how=own) for mention in found[bare_since:]]
+            if begins and enumerates and own == Stance.REPORTED and _DESCRIBED.match(rest):
+                own = found[-1].how
             alternative = found and own > found[-1].how and own != Stance.DENIED and _is_alternative(clause)
             own = found[-1].how if alternative else own  # "red, or was it blue?"
             how, run, bare_since, begun = own, run + (not alternative), len(found), bare

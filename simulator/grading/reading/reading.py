@@ -159,7 +159,9 @@ class Reading:
         if any(":" in clause.gap and LEXICON.has("torn", before.text) for before, clause in led):
             return True
         return any(LEXICON.has("undecided", clause.text) for clause in after) or any(
-            "which" in clause.gap and LEXICON.has("unknown", before.text) for before, clause in pairwise(after)
+            "which" in clause.gap.casefold()
+            and (LEXICON.has("unknown", before.text) or (clause.asks and LEXICON.has("offered", clause.text)))
+            for before, clause in pairwise(after)
         )
 
     def _is_unknown(self, since: int) -> bool:

@@ -104,7 +104,16 @@ def test_spy_meetings_agree_better_with_the_machine_than_with_who_corrected_it(r
 
 
 def test_these_scenarios_have_rules_of_the_papers() -> None:
-    assert set(RULED) == {"colours", "name_list", "prospective_memory", "sally_anne", "shopping", "spy_meeting", "trigger_response"}
+    assert set(RULED) == {
+        "colours",
+        "locations",
+        "name_list",
+        "prospective_memory",
+        "sally_anne",
+        "shopping",
+        "spy_meeting",
+        "trigger_response",
+    }
 
 
 @pytest.mark.parametrize("name", RULED)
