@@ -240,9 +240,9 @@ def _corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
     for token in tokens:
         before = kept[:-1] if kept and kept[-1].kind == "retract" else kept
         last = before[-1] if before else None
-        if last and last.kind == token.kind and token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE:
-            if any(map(corrects, clauses(text[last.begin : token.end]))):
-                kept = before[:-1]
+        again = last and last.kind == token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE
+        if last and again and any(map(corrects, clauses(text[last.begin : token.end]))):
+            kept = before[:-1]
         kept.append(token)
     return kept
 
@@ -382,8 +382,8 @@ def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
             way = token if token.kind == "direction" else token._replace(value=0.0)
         elif before and way and _STOP.search(text, before.end, token.begin):
             way = None
-        kinds = (before and before.kind, token.kind, after and after.kind)
-        if way and kinds == ("place", "distance", "place") and "," in text[before.end : token.begin]:
+        kinds = [each.kind for each in (before, token, after) if each]
+        if way and before and kinds == ["place", "distance", "place"] and "," in text[before.end : token.begin]:
             yield way._replace(begin=token.begin, end=token.begin)
         yield token
 

@@ -85,7 +85,7 @@ class Locations(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         legs = len(facts["legs"])
         if self.rules == "longspan":
-            return 1 / (FIRST * NEXT ** (legs - 1))
+            return 1 / (FIRST * float(NEXT) ** (legs - 1))
         return 1 / LIKELY / legs if legs > 2 else 1 / 44 if legs == 2 else 1 / FIRST
 
     def guess(self, message: str) -> str | None:
@@ -100,8 +100,8 @@ class Locations(Scenario):
         return f"From the {asked['first']}, go {way} to the {asked['last']}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Follow the route in the reply: a leg of it must end at each of the town's places, in their order, and the last one at the last. No
-        two of the places that it names may be elsewhere. By the paper's rules, only its end counts.
+        """Follow the route in the reply: a leg of it must end at each of the town's places, in their order, and its last one at the last.
+        No two of the places that it names may be elsewhere. By the paper's rules, only its end counts.
 
         `facts`: "places", the names in order; "legs", the direction and distance of each place but the first from the one
         before; "unit", "km" or "miles", for distances without a unit.
