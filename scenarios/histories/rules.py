@@ -10,7 +10,7 @@ from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.grading.abstentions import abstains, declines, offered
+from longspan.simulator.grading.abstentions import abstains, declines, guesses, names, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.reading.layout import laid_out
 from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
@@ -36,20 +36,15 @@ FINAL: Final = "<final_answer>"
 STATEMENT: Final = 4
 """The words of the shortest statement."""
 
-_GUESSES: Final = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume))\b"
-)
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
 _SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
 _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
-_NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
 _LIST: Final = re.compile(r",(?!\d)|\b(?:and|&)\b", re.IGNORECASE)
 _HEDGES: Final = re.compile(r"\b(?:or|either|maybe|perhaps|possibly|might|could be|guess|not sure)\b", re.IGNORECASE)
 _OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
-_COMMON: Final = frozenset("The You Your This That They There However But And For Its She His Her From With What When Where Who".split())
 
 
 @final
@@ -122,18 +117,18 @@ def _abstention(question: Question, reply: str, others: Sequence[str], closed: b
         return None
     if named:
         return Verdict(0, f"says that it does not know, and answers all the same: {some([' '.join(named)])}")
-    if not closed and (_GUESSES.search(plain(reply)) or len(plain(reply).split()) > SHORT or _tells_more(question, reply)):
+    if not closed and (guesses(reply) or len(plain(reply).split()) > SHORT or _tells_more(question, reply)):
         return None
     return Verdict(1, "says that it was not told")
 
 
 def _tells_more(question: Question, reply: str) -> bool:
     """Return whether a reply states something beside that the answer is not known, unless it is of others than the question is about."""
-    asked = set(_NAME.findall(question.text))
+    asked = names(question.text)
     for part in _STATEMENTS.split(reply):
         if len(part.split()) >= STATEMENT and not abstains(part):
-            names = {*_NAME.findall(part)} - _COMMON
-            if not names or names & asked:
+            of = names(part)
+            if not of or of & asked:
                 return True
     return False
 

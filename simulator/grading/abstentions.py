@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import contains_phrase, plain, split_json
+from longspan.simulator.grading.reading.layout import uncontracted
 from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import settled_words
 
-__all__ = ["abstains", "declines", "offered", "withholds"]
+__all__ = ["abstains", "declines", "guesses", "names", "offered", "withholds"]
 
 _BE: Final = "is|was|are|were|am|be|been|being|s"
 _HAVE: Final = "have|has|had|having|ve"
@@ -181,10 +182,6 @@ _BREAKS: Final = re.compile(
     r"(?:it|he|she|they|that|(?:the|your|my) \w{1,30})(?:['\u2019]s|['\u2019]re| is| was| are| were| might| may| could)\b))",
     re.IGNORECASE,
 )
-_CONTRACTED: Final = re.compile(r"\b(\w{2,6}?)(?:n['\u2019\u02bc`\u00b4]t|(?<=can)not)\b", re.IGNORECASE)
-_BARE: Final = re.compile(r"\b(do|does|did|is|was|are|were|has|have|had|ca|could|would|should)nt\b")
-_SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
-_APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019\u02bc`\u00b4](?=(?:s|m|ve|re|d|ll)\b)", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
 """Verbs that a second clause leaves out: "You told me his name, but not his age"."""
@@ -249,10 +246,20 @@ def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
     said = [value for value in values if contains_phrase(sentence, value)]
     if not said or not settled_words(sentence, said):
         return False
-    known = {*plain(" ".join((question, *said))).split(), *_COMMON}
+    known = {*plain(" ".join((question, *said))).split()}
     clauses = [clause for clause in _BREAKS.split(sentence) if any(contains_phrase(clause, value) for value in said)] or [sentence]
-    foreign = all(any(plain(name) not in known for name in _NAME.findall(clause)) for clause in clauses)
-    return not foreign or _GUESSES.search(plain(sentence)) is not None
+    foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
+    return not foreign or guesses(sentence)
+
+
+def guesses(text: str) -> bool:
+    """Return whether `text` has a word of somebody who is not sure."""
+    return _GUESSES.search(plain(text)) is not None
+
+
+def names(text: str) -> set[str]:
+    """Return the words of `text` that are written like names, without those that often begin a sentence."""
+    return {name for name in _NAME.findall(text) if name.casefold() not in _COMMON}
 
 
 def _read(reply: str) -> str:
@@ -320,11 +327,5 @@ def _rest(text: str, clauses: Sequence[_Clause]) -> str:
 
 def _plainly(text: str) -> str:
     """Return `text` in plain words, with "not" for "n't", and bars for commas."""
-    text = _APOSTROPHE.sub(" ", _CONTRACTED.sub(_spelt_out, text))
-    text = " | ".join(filter(None, map(plain, text.split(","))))
-    return _SPOKEN.sub("i do not know", _BARE.sub(_spelt_out, text))
-
-
-def _spelt_out(match: re.Match[str]) -> str:
-    stem = (match[1] or "").casefold()
-    return f"{_SHORT.get(stem, stem)} not"
+    text = " | ".join(filter(None, map(plain, uncontracted(text).split(","))))
+    return _SPOKEN.sub("i do not know", text)

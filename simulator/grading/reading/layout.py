@@ -10,7 +10,7 @@ from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.splitting import undotted
 
-__all__ = ["laid_out", "unmarked"]
+__all__ = ["laid_out", "uncontracted", "unmarked"]
 
 _STRUCK: Final = re.compile(
     r"~~[^~\n]{1,400}~~|(?<!\S)~[^~\s][^~\n]{0,80}~(?!\S)|<(s|del|strike)>[^<\n]{1,400}</\1>|<!--[^>]{0,400}-->|(?:\w\u0336)+",
@@ -72,6 +72,11 @@ def unmarked(text: str) -> str:
     text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
     text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
     return _EMPHASIS.sub("", _FENCE.sub("", text))
+
+
+def uncontracted(text: str) -> str:
+    """Return `text` with "not" for "n't", and without the apostrophes that join words."""
+    return _JOINED.sub(PRIME, _CONTRACTED.sub(_spelt_out, text.replace("`", "'").translate(_APOSTROPHES)))
 
 
 def _spelt_out(match: re.Match[str]) -> str:
