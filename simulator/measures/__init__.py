@@ -17,6 +17,7 @@ from longspan.simulator.measures.experiments import Experiments
 from longspan.simulator.measures.farewells import Farewells
 from longspan.simulator.measures.ingestion import Ingestion
 from longspan.simulator.measures.inner_calls import InnerCalls
+from longspan.simulator.measures.items import Items
 from longspan.simulator.measures.leaks import Leaks
 from longspan.simulator.measures.meaning import CanSpeak
 from longspan.simulator.measures.measure import Measure, SideBySide
@@ -54,6 +55,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     Farewells,
     Costs,
     Experiments,
+    Items,
     Skills,
     ByDistance,
     OwnFigures,

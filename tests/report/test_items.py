@@ -1,0 +1,63 @@
+"""Of tests whose score is more than the mean of their items, people are told how many items a full mark takes and how many are right."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import trio
+
+from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.cli.console import Console
+from longspan.simulator.cli.scores import print_scores
+from longspan.simulator.contract.graded_record import Item
+from longspan.simulator.measures.items import ItemCounts, item_counts
+from longspan.simulator.report import Report
+from longspan.simulator.results.result import Result, read_result
+from longspan.simulator.running.planning import plan
+from longspan.simulator.running.runner import play
+from longspan.simulator.suite.settings import RunSettings
+from longspan.simulator.suite.suite import load_suite
+
+
+def played(suite: str, scenario: str, agent: str, out: Path) -> tuple[Result, str, str]:
+    """Play two tests. Return the result, its report and what the terminal prints."""
+    chosen = load_suite(suite).model_copy(update={"tests": 2, "scenarios": {scenario: {}}})
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=chosen, span=2000, agent=agent), out)], pages=Report))
+    run = RunFolder(outcome.folder)
+    result, on = read_result(run), io.StringIO()
+    print_scores(run.manifest, result, Console(file=on, width=200))
+    return result, (outcome.folder / "report.html").read_text("utf-8"), on.getvalue()
+
+
+def test_terminal_and_report_say_how_many_items_a_full_mark_takes(tmp_path: Path) -> None:
+    result, page, printed = played("memory", "two_users", "notebook", tmp_path)
+    scores = [item.score for test in result.tests for item in test.items]
+    assert 0 < sum(score == 1 for score in scores) < len(scores) == 5 * 2
+    share = f"{sum(score == 1 for score in scores) * 10}%"
+    assert f"items   right: two_users {share} of 5; a full mark takes all items of a test\n" in printed
+    assert "How many items a full mark takes" in page
+    assert "A test of two_users has most: 5 items." in page
+
+
+def test_nothing_is_said_where_scores_are_means_or_tests_have_no_items(tmp_path: Path) -> None:
+    for suite, scenario in (("ltm", "shopping"), ("memory", "two_users")):
+        result, page, printed = played(suite, scenario, "oracle", tmp_path / scenario)
+        assert result.score == 1
+        assert "items   " not in printed
+        assert "How many items a full mark takes" not in page
+
+
+def test_items_are_counted_one_by_one(tmp_path: Path) -> None:
+    result, _, _ = played("memory", "two_users", "oracle", tmp_path)
+    first, second = result.tests
+
+    def scored(score: float | None, *items: float | None) -> dict[str, object]:
+        return {"score": score, "items": [Item(name=str(number), score=each) for number, each in enumerate(items)]}
+
+    mixed, all_right = first.model_copy(update=scored(0.0, 1.0, 1.0, 0.5)), second.model_copy(update=scored(1.0, 1.0))
+    assert item_counts([mixed, all_right]) == [ItemCounts("two_users", 2, 2.0, 0.75, 0.5)]
+    assert item_counts([all_right]) == []
+    assert item_counts([first.model_copy(update=scored(0.5, 1.0, 0.0))]) == []
+    assert item_counts([mixed.model_copy(update={"score": None})]) == [], "a test without a score"
+    assert item_counts([first.model_copy(update=scored(0.0, 1.0, None))]) == [], "whose items are not all known"
