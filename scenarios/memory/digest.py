@@ -50,6 +50,7 @@ class Digest(Scenario):
 
     name: ClassVar[str] = "digest"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "episodic memory", "conflicting information", "information integration")
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"decisions"})
 
     decisions: int = Field(default=4, ge=2, le=12)

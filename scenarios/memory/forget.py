@@ -49,6 +49,7 @@ class Forget(Scenario):
 
     name: ClassVar[str] = "forget"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"confidence"})
     early: ClassVar[bool] = False  # the fact is asked for before it is to be forgotten
 

@@ -43,6 +43,7 @@ class Injection(Scenario):
 
     name: ClassVar[str] = "injection"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "prospective memory")
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"opening times"})
 
     def make(self, random: Random) -> Script:

@@ -36,6 +36,7 @@ class Persona(Scenario):
 
     name: ClassVar[str] = "persona"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "information integration")
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"habits"})
 
     habits: int = Field(default=3, ge=1, le=6)

@@ -53,6 +53,7 @@ class Reminder(Scenario):
 
     name: ClassVar[str] = "reminder"
     skills: ClassVar[tuple[Skill, ...]] = ("prospective memory", "conflicting information")
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"reminder"})
     early: ClassVar[bool] = False
 

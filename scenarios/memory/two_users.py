@@ -70,6 +70,7 @@ class TwoUsers(Scenario):
 
     name: ClassVar[str] = "two_users"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"confidence", "user's name"})
 
     secrets: int = Field(default=1, ge=1, le=4)

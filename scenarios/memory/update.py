@@ -57,6 +57,7 @@ class Update(Scenario):
 
     name: ClassVar[str] = "update"
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "conflicting information", "episodic memory")
+    compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"clubs"})
 
     moves: int = Field(default=4, ge=2, le=20)

@@ -69,6 +69,10 @@ class Scenario(BaseModel, ABC):
     """Whether its tests ask for facts at distances up to nine tenths of the span, so that they show how far back an agent remembers. Their
     items are then rungs (see `contract.rungs`)."""
 
+    compounded: ClassVar[bool] = False
+    """Whether its score multiplies or subtracts what items earn, so that one wrong item costs more than its part. People are then told how
+    many items a full mark takes."""
+
     asks_again: ClassVar[bool] = False
     """Whether repeating the last question after the farewell shows what the agent still reveals: `grade` then reads the reply to the
     repeated question instead of the answer. For scripted scenarios with a farewell that asks to forget, and a question that means the same

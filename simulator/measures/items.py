@@ -1,4 +1,4 @@
-"""Items of tests whose score is more than their mean: how many a full mark takes, and how many were right one by one."""
+"""Items of tests whose score compounds them: how many a full mark takes, and how many were right one by one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.measures.measure import Measure
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
+from longspan.simulator.suite.plugins import installed_scenarios
 
-__all__ = ["Items", "ItemCounts", "item_counts"]
+__all__ = ["ItemCounts", "Items", "item_counts"]
 
 
 @final
@@ -30,13 +31,15 @@ class ItemCounts(NamedTuple):
 
 @final
 class Items(Measure):
-    """How many items a full mark takes, and how many are right, in scenarios where one wrong item costs more than its part."""
+    """How many items a full mark takes, and how many are right, in scenarios where one wrong item costs more than its part
+    (`Scenario.compounded`)."""
 
     name = "items"
 
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
-        found = item_counts(result.tests)
+        scenarios = installed_scenarios(manifest.suite.scenarios)
+        found = item_counts([test for test in result.tests if test.scenario in scenarios and scenarios[test.scenario].compounded])
         if not found:
             return Document()
         told = ", ".join(f"{each.scenario} {percent(each.right)} of {each.each:.3g}" for each in found)
@@ -47,19 +50,13 @@ class Items(Measure):
 
 
 def item_counts(tests: Sequence[TestResult]) -> list[ItemCounts]:
-    """Return the counts of each scenario with a test whose score is not the mean of its items, in alphabetical order. Tests without a score
-    do not count, nor does a test that a person has corrected, since its items have not been."""
+    """Return the counts of each scenario with items, in alphabetical order. Tests without a score do not count, nor do tests that a person
+    has corrected: their items have not been."""
     by_scenario: dict[str, list[TestResult]] = {}
     for test in tests:
-        if test.items and test.score is not None and not test.correction:
+        if test.score is not None and not test.correction and any(item.score is not None for item in test.items):
             by_scenario.setdefault(test.scenario, []).append(test)
-    return [_counts(scenario, graded) for scenario, graded in sorted(by_scenario.items()) if any(map(_is_more_than_a_mean, graded))]
-
-
-def _is_more_than_a_mean(test: TestResult) -> bool:
-    scores = [item.score for item in test.items]
-    known = [score for score in scores if score is not None]
-    return test.score is not None and len(known) == len(scores) and abs(fmean(known) - test.score) > 1e-6
+    return [_counts(scenario, graded) for scenario, graded in sorted(by_scenario.items())]
 
 
 def _counts(scenario: str, graded: Sequence[TestResult]) -> ItemCounts:
@@ -75,8 +72,8 @@ def _section(found: Sequence[ItemCounts]) -> Section:
         heading="How many items a full mark takes",
         sentence=f"A test of {hardest.scenario} has most: {hardest.each:.3g} items.",
         explained=(
-            "Items of a test: on average, in the tests with a score. Items right: the share of single items with full marks. Full marks: the "
-            "share of tests. An agent that gets most items right may still have few full marks."
+            "Items of a test: on average, in the tests with a score. Items right: the share of single items with full marks. Full marks: "
+            "the share of tests. An agent that gets most items right may still have few full marks."
         ),
         table=Table(
             title="Items of tests", columns=["scenario", "tests", "items of a test", "items right", "full marks"], rows=rows, note=""
