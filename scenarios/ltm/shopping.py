@@ -248,7 +248,8 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[_Entry]:
         return
     said = Reading(reply)
     values = Values(things, _ALSO)
-    for mention in said.mentions(values) if values else ():
+    mentions = said.mentions(values) if values else ()
+    for mention in mentions:
         if mention.how < Stance.DENIED:
             clauses = said.clauses[mention.clause : mention.clause + 2]
             behind = _COUNT_BEHIND.match(" ".join(each.text for each in clauses)[mention.end :])
@@ -257,6 +258,10 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[_Entry]:
             reckoned = _RECKONED.match(" ".join(each.text for each in said.clauses[mention.clause : mention.clause + 4])[mention.end :])
             counted = float(reckoned[1]) if reckoned else before if before is not None or not behind else number(behind[1])
             yield _Entry(mention.value, counted)
+    places = {mention.clause for mention in mentions}
+    for at, clause in enumerate(said.clauses):
+        if at not in places and at - 1 in places and clause.link == "joint" and (other := _OTHER.fullmatch(clause.text)):
+            yield _Entry(other[2], number(other[1]))
 
 
 def _counted(before: str) -> float | None:
@@ -272,6 +277,8 @@ def _counted(before: str) -> float | None:
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(r" x? ?(\d{1,3})\b")
 _WORD_BEHIND: Final = re.compile(rf" ({'|'.join(SMALL)})(?: pieces?| pcs)?$")
+_OTHER: Final = re.compile(rf"(\d{{1,3}}|{'|'.join(SMALL[1:])}) ([^\W\d]{{3,20}}s)")
+"""A thing that is enumerated with others and that no list has: "and 4 cups"."""
 _RECKONED: Final = re.compile(r"(?: (?:minus|less|plus|and) \w{1,6})+ (?:so|makes|leaves|equals|is|are)(?: that)? (\d{1,3})\b")
 """What follows a thing whose number is reckoned: "6 eggs minus 2, so 4"."""
 _ALSO: Final = {

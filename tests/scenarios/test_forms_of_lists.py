@@ -1,0 +1,68 @@
+"""Lists, tables and corrections in the forms of today's models, for each scenario that asks for a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from longspan.scenarios.memory.decisions_listed import listed
+from longspan.scenarios.memory.habits import HABITS
+from longspan.scenarios.shared.lists import words
+from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.suite.plugins import make_scenario
+
+BASKET = {"balloon": 1, "paper clip": 10, "saucer": 4}
+NAMES = ["Margaret", "Rupert", "Geoffrey"]
+DEEDS = [each["deed"] for each in words("decisions")[:5]]
+
+
+def score(name: str, facts: Mapping[str, Any], reply: str) -> float:
+    grade = make_scenario(name, {}).grade(facts, Record((Exchange(1, "?", reply, asks=True),)))
+    assert grade.score is not None
+    return grade.score
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "*   **Balloons**\n    *   Quantity: 1\n*   **Paper clips**\n    *   Quantity: 10\n*   **Saucers**\n    *   Quantity: 4",
+        "- item: balloon\n  quantity: 1\n- item: paper clip\n  quantity: 10\n- item: saucer\n  quantity: 4",
+        "item,quantity\nballoon,1\npaperclips,10\nsaucers,4",
+        "- 1 balloon\n- 10 paper clips (8 in message 2, 2 more in message 5)\n- 4 saucers (6 less 2)",
+        "10:11 +2 balloons\n10:15 -1\n10:20 +10 paper clips\n10:22 +4 saucers\n\n\u21d2 **1 balloon, 10 paper clips, 4 saucers**",
+        "Still to buy: balloon one piece, paper clips ten pieces, saucer four pieces.",
+    ],
+)
+def test_a_shopping_list_is_right(reply: str) -> None:
+    assert score("shopping", {"list": BASKET, "changes": []}, reply) == 1
+
+
+def test_a_thing_that_no_list_has_is_invented() -> None:
+    assert score("shopping", {"list": BASKET, "changes": []}, "1 balloon, 10 paper clips, 4 saucers and 4 cups.") < 1
+
+
+def test_times_before_names_are_no_names() -> None:
+    assert score("name_list", {"names": NAMES}, "- 22:03 \u2013 Margaret\n- 22:04 \u2013 Rupert\n- 22:05 \u2013 Geoffrey") == 1
+
+
+def test_headings_in_bold_head_lines_without_bullets() -> None:
+    stands, reversed_ = DEEDS[:3], DEEDS[3]
+    reply = f"**Still stands**\n{chr(10).join(stands)}\n\n**Reversed**\n{reversed_}"
+    assert listed(reply) == (stands, [])
+
+
+def test_an_invented_line_of_a_list_without_bullets_is_unknown() -> None:
+    assert listed(f"{chr(10).join(DEEDS[:3])}\nBuy a new car") == (DEEDS[:3], ["Buy a new car"])
+    assert listed(f"Here is the digest\n{chr(10).join(DEEDS[:3])}\nThat is all there is") == (DEEDS[:3], [])
+
+
+def test_what_was_an_idea_first_and_then_decided_stands() -> None:
+    assert listed(f"- {DEEDS[0]}: first just an idea in April, then decided on 3 May") == (DEEDS[:1], [])
+
+
+def test_the_last_of_several_titles_is_the_one_that_is_used() -> None:
+    title = HABITS["title"]
+    assert title.settled("The Right Reverend Bishop X., we request the pleasure of your company", {}) == ["Bishop"]
+    assert title.settled("Dear Bishop or Professor X.", {}) != ["Bishop"]
