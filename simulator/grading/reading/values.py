@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Final, NamedTuple, Protocol, final
 
@@ -50,33 +50,51 @@ class Values:
     """
 
     def __init__(self, values: Iterable[str], others: Mapping[str, str] | None = None, *, forms: bool = True) -> None:
-        self.values, self._named, self._pattern = _compiled(tuple(values), tuple((others or {}).items()), forms)
+        self._spellings = _spellings(tuple(values), tuple((others or {}).items()), forms)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self._spellings.values
 
     def __bool__(self) -> bool:
         return bool(self.values)
 
     def find(self, text: str) -> list[Found]:
         """Return the values that plain text names, in its order."""
-        if not self.values:
+        return self._spellings.find(text)
+
+
+@final
+class _Spellings:
+    """How values are spelled. The pattern of all spellings takes long to compile, so it is not where no value can be found."""
+
+    def __init__(self, values: tuple[str, ...], others: tuple[tuple[str, str], ...], forms: bool) -> None:
+        self.values = tuple(dict.fromkeys(value for value in values if plain(value)))
+        self._named: dict[str, str] = {}
+        self._patterns: dict[str, str] = {}
+        for spelling, value in [*((each, each) for each in self.values), *others]:
+            for form, sure in _forms(plain(spelling)) if forms else ((plain(spelling), True),):
+                if sure or _together(form) not in self._named:
+                    self._named[_together(form)] = value
+                self._patterns[_apart(form) if forms else re.escape(form)] = form
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = sorted(self._patterns, key=lambda each: (-len(self._patterns[each]), each))
+        return re.compile(rf"\b(?:{'|'.join(longest_first)})\b")
+
+    def find(self, text: str) -> list[Found]:
+        letters = _together(text)
+        if not self.values or not any(spelling in letters for spelling in self._named):
             return []
-        return [Found(self._named[match[0].replace(" ", "")], match.start(), match.end()) for match in self._pattern.finditer(text)]
+        return [Found(self._named[_together(match[0])], match.start(), match.end()) for match in self._pattern.finditer(text)]
 
 
-@lru_cache(maxsize=500)
-def _compiled(
-    given: tuple[str, ...], others: tuple[tuple[str, str], ...], forms: bool
-) -> tuple[tuple[str, ...], Mapping[str, str], re.Pattern[str]]:
-    """Return the values that can be named, what each spelling of them names, and their pattern."""
-    values = tuple(dict.fromkeys(value for value in given if plain(value)))
-    named: dict[str, str] = {}
-    spellings: dict[str, str] = {}
-    for spelling, value in [*((each, each) for each in values), *others]:
-        for form, sure in _forms(plain(spelling)) if forms else ((plain(spelling), True),):
-            if sure or form.replace(" ", "") not in named:
-                named[form.replace(" ", "")] = value
-            spellings[_apart(form) if forms else re.escape(form)] = form
-    longest_first = sorted(spellings, key=lambda each: (-len(spellings[each]), each))
-    return values, named, re.compile(rf"\b(?:{'|'.join(longest_first) or '(?!)'})\b")
+_spellings: Final = lru_cache(maxsize=500)(_Spellings)
+
+
+def _together(text: str) -> str:
+    return text.replace(" ", "")
 
 
 def _forms(word: str) -> Iterable[tuple[str, bool]]:
