@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
@@ -74,7 +75,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
     below, bullets = False, None
     lines = _concluding(unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", reply))).splitlines())
     bare = not any(map(_ITEM.match, lines)) and sum(bool(_named(line)) for line in lines) > SEVERAL
-    for line in lines:
+    for above, line in pairwise(["", *lines]):
         mark = _ITEM.match(line)
         text = (line[mark.end() :] if mark else line).strip("> \t")
         if _heads(line, text):
@@ -82,7 +83,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
         elif text:
             bullets = mark is not None if bullets is None else bullets
             below = below and bullets == (mark is not None)
-            yield _Entry(text, below, not mark["indent"] if mark else bare and not _TALKS.search(text))
+            yield _Entry(text, below, not mark["indent"] if mark else bare and bool(_named(above)) and not _TALKS.search(text))
         elif bullets is False:
             below = False
 
