@@ -101,7 +101,7 @@ def _goodai(data: Path) -> Mapping[str, Any]:
         return cells("agreement", name, column).ours or 0.0
 
     def agreement(name: str) -> str:
-        cell, ruled = found("agreement", name, "exact"), name not in ("chapterbreak", "jokes", "locations", "restaurant")
+        cell, ruled = found("agreement", name, "exact"), name not in ("chapterbreak", "jokes", "restaurant")
         shares = [exactly(found, name), exactly(found, name, "exact_auto"), *([exactly(own, name)] if ruled else [])]
         return _row(name, str(cell.n), *(_percent(share) for share in shares), *([] if ruled else ["same"]))
 
