@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
@@ -27,8 +26,6 @@ _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[
 _CLAUSES: Final = re.compile(
     r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which|not|never|only)\b)", re.IGNORECASE
 )
-_TALKS: Final = re.compile(r"\b(?:i|you|your|me|my|we|us|let|that|this|these|those|here|all|hope|none)\b|[?!:,]\s*$", re.IGNORECASE)
-"""Words of a line that speaks of the list, and is no item of one without bullets."""
 _FULL_STOP: Final = re.compile(r"[.!?]\s*$")
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
@@ -73,9 +70,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
         yield from in_json
         return
     below, bullets = False, None
-    lines = _concluding(unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", reply))).splitlines())
-    bare = not any(map(_ITEM.match, lines)) and sum(bool(_named(line)) for line in lines) > SEVERAL
-    for above, line in pairwise(["", *lines]):
+    for line in _concluding(unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", reply))).splitlines()):
         mark = _ITEM.match(line)
         text = (line[mark.end() :] if mark else line).strip("> \t")
         if _heads(line, text):
@@ -83,7 +78,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
         elif text:
             bullets = mark is not None if bullets is None else bullets
             below = below and bullets == (mark is not None)
-            yield _Entry(text, below, not mark["indent"] if mark else bare and bool(_named(above)) and not _TALKS.search(text))
+            yield _Entry(text, below, mark is not None and not mark["indent"])
         elif bullets is False:
             below = False
 

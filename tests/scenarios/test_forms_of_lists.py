@@ -53,11 +53,6 @@ def test_headings_in_bold_head_lines_without_bullets() -> None:
     assert listed(reply) == (stands, [])
 
 
-def test_an_invented_line_of_a_list_without_bullets_is_unknown() -> None:
-    assert listed(f"{chr(10).join(DEEDS[:3])}\nBuy a new car") == (DEEDS[:3], ["Buy a new car"])
-    assert listed(f"Here is the digest\n{chr(10).join(DEEDS[:3])}\nThat is all there is") == (DEEDS[:3], [])
-
-
 def test_what_was_an_idea_first_and_then_decided_stands() -> None:
     assert listed(f"- {DEEDS[0]}: first just an idea in April, then decided on 3 May") == (DEEDS[:1], [])
 
