@@ -59,8 +59,8 @@ class BaseAgent(ABC):
         self.target = target
 
     @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
-        """Return how many conversations agents with these options hold at the same time in a process, None for any number."""
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
+        """Return how many conversations such agents hold at the same time in a process, None for any number."""
         return None
 
     @classmethod

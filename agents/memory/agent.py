@@ -26,6 +26,7 @@ from longspan.agents.memory.conformance import Conformance
 from longspan.agents.memory.forgetting import request_in
 from longspan.agents.memory.kinds import (
     MemoryOptions,
+    answerer_at_once,
     answerer_danger,
     answerer_environment,
     answerer_of,
@@ -366,6 +367,11 @@ class MemoryAgent(AnsweringAgent):
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """What the memory or its answerer could do."""
         return worst(memory_danger(target, options), answerer_danger(options))
+
+    @classmethod
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
+        """As many as its answerer."""
+        return answerer_at_once(target, options) if isinstance(options, MemoryOptions) else None
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

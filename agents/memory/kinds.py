@@ -14,7 +14,7 @@ from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.batches import Batch
 from longspan.agents.memory.memory import Memory
 from longspan.agents.memory.reader import WORDS, Reader
-from longspan.agents.models.core import OnRefusal, core_danger, core_environment, make_core
+from longspan.agents.models.core import OnRefusal, core_at_once, core_danger, core_environment, make_core
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
 from longspan.simulator.base.installed import MEMORIES, installed
@@ -23,6 +23,7 @@ from longspan.simulator.suite.plugins import load, own_class
 
 __all__ = [
     "MemoryOptions",
+    "answerer_at_once",
     "answerer_danger",
     "answerer_environment",
     "answerer_of",
@@ -96,6 +97,11 @@ def answerer_environment(target: str, options: MemoryOptions) -> Mapping[str, st
     """Return the options that the environment sets for the answerer, such as its address."""
     found = core_environment(f"memory/{target}", options.answerer, options.answerer_options, option_names(MemoryOptions))
     return {PREFIX + name: value for name, value in found.items()}
+
+
+def answerer_at_once(target: str, options: MemoryOptions) -> int | None:
+    """Return how many conversations the answerer serves at the same time, None for any number."""
+    return core_at_once(f"memory/{target}", options.answerer, options.answerer_options, option_names(MemoryOptions))
 
 
 def memory_danger(target: str, options: Mapping[str, str]) -> Danger | None:

@@ -35,6 +35,7 @@ __all__ = [
     "as_sent",
     "clean",
     "clean_json",
+    "core_at_once",
     "core_class",
     "core_danger",
     "core_environment",
@@ -213,6 +214,14 @@ def core_environment(agent: str, model: str, options: Mapping[str, Any], own: It
     found = _find_core(agent, model, options, own)
     find = getattr(found.kind, "from_environment", None) if found is not None else None
     return dict(find(found.options)) if found is not None and callable(find) else {}
+
+
+def core_at_once(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> int | None:
+    """Return how many conversations the core of an agent serves at the same time without computing anything twice, None for any number.
+    Arguments are as for `make_core`."""
+    found = _find_core(agent, model, options, own)
+    limit = getattr(found.kind, "at_once", None) if found is not None else None
+    return int(limit(found.options)) if found is not None and callable(limit) else None
 
 
 class _Found(NamedTuple):

@@ -41,9 +41,9 @@ class LocalAgent(ChatAgent):
         """The options of the agent and the model."""
 
     @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
-        """As many as have a cache of their own: with more, each would be computed anew at each turn."""
-        return options.conversations if isinstance(options, GgufOptions) else None
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
+        """As many as its core."""
+        return GgufCore.at_once(options) if isinstance(options, GgufOptions) else None
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:

@@ -27,9 +27,9 @@ class ProgramAgent(RemoteAgent):
     told_traceparent = True
 
     @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """As many as the option says, else one for each processor: each has a process of its own."""
-        return super().at_once(options) or processors()
+        return super().at_once(target, options) or processors()
 
     def __init__(self, target: str, options: AgentOptions | None, name: str, command: list[str], clock: FakeClock | None = None) -> None:
         super().__init__(target, options, name)

@@ -102,7 +102,7 @@ class PythonAgent(BaseAgent):
         return next((path for path in (parts.with_name(f"{parts.name}.py"), parts / "__init__.py") if path.is_file()), None)
 
     @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """As many as the option says; else one for each processor where each has an interpreter of its own."""
         settings = options if isinstance(options, cls.Options) else cls.Options()
         return settings.at_once or (processors() if settings.interpreter is not None else None)

@@ -77,7 +77,7 @@ class OutsideAgent(BaseAgent):
     takes_target = True
 
     @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """As many as the option says."""
         return options.at_once if isinstance(options, RemoteOptions) else None
 

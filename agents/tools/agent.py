@@ -81,7 +81,7 @@ class McpAgent(BaseAgent):
         self._equipped: McpServer | None = None
 
     @classmethod
-    def at_once(cls, options: AgentOptions) -> int | None:
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """As many as the option says, else one for each processor: each has a server of its own."""
         return (options.at_once if isinstance(options, cls.Options) else None) or processors()
 

@@ -183,7 +183,7 @@ def at_once(spec: AgentSpec) -> float:
     """
     cls = class_of(spec)
     limit = getattr(cls, "at_once", None)
-    return share(limit(_options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
+    return share(limit(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
 
 
 def class_of(spec: AgentSpec) -> Any:

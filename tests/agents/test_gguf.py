@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject.ledger import check_priced
 from longspan.simulator.subject.prompt_log import PromptLog, read_prompts
-from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, at_once, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -819,6 +820,30 @@ def test_isolated_tests_are_played_as_many_at_once_as_have_caches(model: Models,
     for name, transcript in transcripts.items():
         used = [usage for _, usage, _ in transcript.used]
         assert all(after["cached_tokens"] >= before["input_tokens"] for before, after in pairwise(used)), name
+
+
+@pytest.mark.parametrize(
+    ("spec", "most"),
+    [
+        ("gguf/{file}?conversations=3", 3),
+        ("ltm/gguf/{file}?conversations=3&embedder=hash", 3),
+        ("memory/bm25?answerer=gguf/{file}", GgufOptions().conversations),
+        ("memory/bm25?answerer=gguf/{file}&answerer.conversations=1", 1),
+        ("memory/bm25?answerer=words", inf),
+        ("openai/gpt-4o", inf),
+    ],
+)
+def test_whoever_uses_a_model_here_holds_as_many_conversations_as_it_has_caches(spec: str, most: float, model: Models) -> None:
+    assert at_once(AgentSpec.parse(spec.format(file=model()))) == most
+
+
+def test_questions_about_a_history_are_asked_with_one_cache(model: Models, tmp_path: Path) -> None:
+    agent = f"memory/bm25?answerer=gguf/{model()}&answerer.conversations=1&answerer.max_tokens=8&answerer.threads=1"
+    suite = load_suite("history").changed([], [], [], 1)
+    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=8000, agent=agent), tmp_path)])
+    assert outcome.error is None
+    assert outcome.result is not None
+    assert {test.status for test in outcome.result.tests} == {"scored"}
 
 
 KILLED = """

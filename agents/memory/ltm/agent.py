@@ -46,6 +46,7 @@ from longspan.agents.models.core import (
     ContextOverflowError,
     Core,
     clean,
+    core_at_once,
     core_danger,
     core_environment,
     costs_nothing,
@@ -364,6 +365,11 @@ class LtmAgent(MemoryAgent):
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """What its model or its embedder could do."""
         return worst(core_danger(target, options), embedder_danger(options))
+
+    @classmethod
+    def at_once(cls, target: str, options: AgentOptions) -> int | None:
+        """As many as its model."""
+        return core_at_once(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:

@@ -61,6 +61,11 @@ class GgufCore:
 
     Options = GgufOptions
 
+    @staticmethod
+    def at_once(options: GgufOptions) -> int:
+        """Return how many conversations have a cache of their own: with more, each would be computed anew at each turn."""
+        return options.conversations
+
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """It loads a file."""
