@@ -151,7 +151,7 @@ def _span(folder: Path) -> int | None:
     except InputError:
         raise
     except Exception as error:  # YAML's own errors, and what its constructors raise for invalid values
-        raise InputError(f"{path}: not YAML: {one_line(error)}") from error
+        raise InputError(f"{path}: not YAML: {plain_yaml.problem(error)}") from error
     if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
         raise InputError(f"{path}: datasets.args.memory_span must be a number of tokens, got {value!r:.60}")
     return value

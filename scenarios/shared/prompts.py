@@ -9,7 +9,7 @@ from typing import Final
 
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.blame import is_fault
-from longspan.simulator.base.errors import InputError, one_line
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.files.reading import read_packed
 
 __all__ = ["Places", "filled", "read_prompts"]
@@ -46,7 +46,7 @@ def _yaml(path: Path) -> object:
     except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
         if not is_fault(error):
             raise
-        raise InputError(f"prompts {path}: not YAML: {one_line(error)}") from error
+        raise InputError(f"prompts {path}: not YAML: {plain_yaml.problem(error)}") from error
 
 
 def filled(prompt: str, **values: object) -> str:

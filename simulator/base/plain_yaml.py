@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Final, final
 import yaml
 from yaml.composer import ComposerError
 
+from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.integers import PLAIN, parse_integer
 
-__all__ = ["load"]
+__all__ = ["load", "problem"]
 
 MAX_NODES: Final = 100_000
 """The most values that a file may have, counting an aliased value again at each alias."""
@@ -31,6 +32,16 @@ def load(text: str | bytes) -> Any:
     Anything that only YAML 1.1 reads as a number (0x10, 010, 1_000, +7, 1:30) or as true or false (yes, no, on, off) is a string.
     """
     return yaml.load(text, _Loader)  # noqa: S506
+
+
+def problem(error: BaseException) -> str:
+    """Say in one line why a document could not be read, and where in it."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark) is not None:
+        why = " ".join(", ".join(part for part in (error.context, error.problem) if part).split())
+        return f"line {mark.line + 1:,}, column {mark.column + 1:,}: {why:.300}"
+    return one_line(error)
 
 
 @final

@@ -49,5 +49,5 @@ def export(
     else:
         damaged = write(loaded, format, out)
     print_unusable([*unusable, *damaged])
-    say(f"{out}: {len(loaded) - len(damaged)} runs")
+    say(f"{out}: {(written := len(loaded) - len(damaged)):,} run{'s' * (written != 1)}")
     return 0

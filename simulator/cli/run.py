@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +85,7 @@ def run(
         check_junit(junit)
     limit = limit_of(max_cost, max_tokens)
     with telling(otel):
-        with keeping(replies) as kept:
+        with keeping(replies) as kept, redirect_stdout(sys.stderr) if json_ else nullcontext():  # whatever an agent's class prints
             plans = [plan(settings, out) for settings in options.grid().runs()]
             if fail_under_reach is not None:
                 from longspan.simulator.results.reach import check_reach

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext, redirect_stdout
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,7 +75,8 @@ def sweep(
     for name, suite in suites.items():
         admit_file(name, suite.scenarios, trust=trust)
     out = out or Path("runs") / file.stem
-    plans = plans_of(grids, out)
+    with redirect_stdout(sys.stderr) if json_ else nullcontext():  # whatever an agent's module prints
+        plans = plans_of(grids, out)
     contrasts = checked(contrasts, [planned.manifest for planned in plans.values()], file, out)
     limit = limit_of(max_cost, max_tokens)
     check_limit(list(plans.values()), limit)
@@ -131,7 +134,7 @@ def _play(
     if not left:
         return []
     spent, dearest = spent_so_far([run for _, run in pairs]) if limit != UNLIMITED else (NOTHING, NOTHING)
-    with Progress([] if json_ else [planned for planned, _ in left]) as progress:
+    with Progress([] if json_ else [planned for planned, _ in left]) as progress, redirect_stdout(sys.stderr) if json_ else nullcontext():
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray

@@ -96,7 +96,7 @@ def sentence(each: Tested, of: Contrasts) -> str:
             return f"Undecided: {one} and {other} have no test in common{there}."
         number = f"{each.conversations:,} conversation{'s' * (each.conversations > 1)}"
         return f"Undecided: {one} and {other} have only {number} in common{there}, too few to tell them apart; {each.needed:,} would do."
-    return f"{_claim(each, one, other)}{there}: {_figures(each, of)}."
+    return f"{_claim(each, one, other)}{there}: {_figures(each, of)}.{_opposite(each, other)}"
 
 
 def _claim(each: Tested, one: str, other: str) -> str:
@@ -109,6 +109,13 @@ def _claim(each: Tested, one: str, other: str) -> str:
         return f"{one} is shown to {what}" if shown else f"{one} is not shown to {what}"
     beyond = f" by more than {percent(margin)} of full marks" if margin else ""
     return f"{one} scores higher than {other}{beyond}" if shown else f"{one} is not shown to score higher than {other}{beyond}"
+
+
+def _opposite(each: Tested, other: str) -> str:
+    """Say that the difference lies on the other side, which a one-sided contrast does not test; empty if it does not."""
+    if each.contrast.sides == 2 or each.interval is None or each.interval[1] >= 0:
+        return ""
+    return f" All of the interval is below 0: if anything, {other} scores higher, which a contrast stated for new runs could show."
 
 
 def _figures(each: Tested, of: Contrasts) -> str:

@@ -152,8 +152,7 @@ def read_yaml(path: Path, what: str) -> Any:
     except InputError as error:
         raise InputError(f"{what} {error}") from error
     except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
-        why = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
-        raise InputError(f"{what} {path}: not YAML: {why}") from error
+        raise InputError(f"{what} {path}: not YAML: {plain_yaml.problem(error)}") from error
 
 
 def make_tests(suite: Suite, seed: int, placement: Placement) -> list[Test]:

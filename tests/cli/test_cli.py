@@ -586,3 +586,26 @@ def test_options_of_an_agent_fit_on_a_narrow_terminal(capsys: pytest.CaptureFixt
 def commands() -> dict[str, Any]:
     group: Any = typer.main.get_command(app)
     return dict(group.commands)
+
+
+PRINTING = """
+print("imported")
+
+class Talker:
+    def reply(self, message):
+        print("asked")
+        return "OK."
+"""
+
+
+TALKING = ["run", "--scenario", "colours", "--tests", "1", "--agent", "python:talker:Talker"]
+
+
+@pytest.mark.parametrize("command", [TALKING, ["sweep", "s.yaml", "--trust"]], ids=["run", "sweep"])
+def test_results_as_json_are_whole_whatever_an_agent_prints(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "talker.py").write_text(PRINTING)
+    (tmp_path / "s.yaml").write_text("scenarios: [colours]\ntests: 1\nspans: [2k]\nagents: ['python:talker:Talker']")
+    done = longspan(*command, "--json", where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [result["agent"] for result in json.loads(done.stdout)] == ["python:talker:Talker"]
+    assert "asked" in done.stderr

@@ -152,7 +152,7 @@ def test_a_damaged_journal_is_named_and_its_run_left_out(
     with pytest.raises(SystemExit, match="0"):
         main(["export", str(folder), str(runs[1]), "--format", format, "--out", f"{tmp_path}/out"])
     printed = capsys.readouterr()
-    assert printed.out == f"{tmp_path}/out: 1 runs\n"
+    assert printed.out == f"{tmp_path}/out: 1 run\n"
     assert printed.err.startswith(f"left out: {folder}")
     assert printed.err.count("\n") == 1
     for table in ("tests", "turns"):

@@ -165,7 +165,7 @@ def test_a_damaged_journal_is_named_and_its_run_left_out(
     with pytest.raises(SystemExit, match="0"):
         main(["export", str(folder), str(isolated), "--format", "inspect", "--out", f"{tmp_path}/out.inspect"])
     printed = capsys.readouterr()
-    assert printed.out == f"{tmp_path}/out.inspect: 1 runs\n"
+    assert printed.out == f"{tmp_path}/out.inspect: 1 run\n"
     assert printed.err.startswith(f"left out: {folder}")
     assert [path.name for path in (tmp_path / "out.inspect").iterdir()] == [f"{isolated.name}.eval"]
 

@@ -139,6 +139,8 @@ def test_what_contrasts_come_to_is_told_in_words(made: Callable[..., Path]) -> N
     ]
     assert [text[: len(begin)] for text, begin in zip(found, begins, strict=True)] == begins
     assert "p = 0.031, 66 tests in 6 paired conversations." in found[0]
+    other_way = " All of the interval is below 0: if anything, good scores higher, which a contrast stated for new runs could show."
+    assert [text.endswith(other_way) for text in found] == [False] * 7 + [True]
 
 
 def test_agents_are_found_by_spec_by_label_or_by_both(made: Callable[..., Path]) -> None:

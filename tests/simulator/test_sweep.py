@@ -275,9 +275,9 @@ def test_words_are_read_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("agents: [oracle", "sweep s.yaml: not YAML"),
+        ("agents: [oracle", "sweep s.yaml: not YAML: line 1, column 16: while parsing a flow sequence, expected"),
         ("[oracle]", "sweep s.yaml: expected a mapping; its keys are suites"),
-        ("tests: 1\nagents: [oracle]\ntests: 2", "sweep s.yaml: not YAML: ComposerError: the key 'tests' is given twice"),
+        ("tests: 1\nagents: [oracle]\ntests: 2", "sweep s.yaml: not YAML: line 3, column 1: the key 'tests' is given twice"),
         ("agnts: [oracle]", "sweep s.yaml: agnts: unknown key; did you mean agents?"),
         ("nonsense: 1", "sweep s.yaml: nonsense: unknown key; its keys are suites"),
         ("agents: []", "sweep s.yaml: agents: must not be empty"),
