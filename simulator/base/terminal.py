@@ -9,14 +9,27 @@ import os
 import re
 import shlex
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
 from traceback import format_exception
 from types import TracebackType
 from typing import IO, Any, Final
 
 from longspan.simulator.base.keys import redacted, redacted_in
 
-__all__ = ["as_line", "ask", "complain", "confirm", "give_up_output", "prepare", "rewritable", "say", "say_json", "typed", "visible"]
+__all__ = [
+    "as_line",
+    "ask",
+    "complain",
+    "confirm",
+    "give_up_output",
+    "prepare",
+    "printing_aside",
+    "rewritable",
+    "say",
+    "say_json",
+    "typed",
+    "visible",
+]
 
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
 """Characters that control a terminal, that HTML forbids, that cannot be encoded, or that change the direction of text after them."""
@@ -76,6 +89,11 @@ def complain(text: str = "", *, rewritten: bool = False) -> None:
 def rewritable() -> bool:
     """Return whether standard error is a terminal, where a line can be replaced."""
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def printing_aside(wanted: bool) -> AbstractContextManager[Any]:
+    """Have whatever is printed on standard output go to standard error, if `wanted`: what an agent's code prints, where the results are JSON."""
+    return redirect_stdout(sys.stderr) if wanted else nullcontext()
 
 
 def say_json(value: Any) -> None:

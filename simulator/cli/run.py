@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longspan.simulator.base.integers import whole
-from longspan.simulator.base.terminal import say_json
+from longspan.simulator.base.terminal import printing_aside, say_json
 from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, size, takes_grid
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ def run(
         check_junit(junit)
     limit = limit_of(max_cost, max_tokens)
     with telling(otel):
-        with keeping(replies) as kept, redirect_stdout(sys.stderr) if json_ else nullcontext():  # whatever an agent's class prints
+        with keeping(replies) as kept, printing_aside(json_):
             plans = [plan(settings, out) for settings in options.grid().runs()]
             if fail_under_reach is not None:
                 from longspan.simulator.results.reach import check_reach

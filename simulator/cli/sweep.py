@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext, redirect_stdout
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.base.integers import whole
-from longspan.simulator.base.terminal import complain, say, typed
+from longspan.simulator.base.terminal import complain, printing_aside, say, typed
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def sweep(
     for name, suite in suites.items():
         admit_file(name, suite.scenarios, trust=trust)
     out = out or Path("runs") / file.stem
-    with redirect_stdout(sys.stderr) if json_ else nullcontext():  # whatever an agent's module prints
+    with printing_aside(json_):
         plans = plans_of(grids, out)
     contrasts = checked(contrasts, [planned.manifest for planned in plans.values()], file, out)
     limit = limit_of(max_cost, max_tokens)
@@ -134,7 +132,7 @@ def _play(
     if not left:
         return []
     spent, dearest = spent_so_far([run for _, run in pairs]) if limit != UNLIMITED else (NOTHING, NOTHING)
-    with Progress([] if json_ else [planned for planned, _ in left]) as progress, redirect_stdout(sys.stderr) if json_ else nullcontext():
+    with Progress([] if json_ else [planned for planned, _ in left]) as progress, printing_aside(json_):
         heard: Listener | None = None if json_ else progress.heard
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray
