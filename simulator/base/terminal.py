@@ -92,7 +92,7 @@ def rewritable() -> bool:
 
 
 def printing_aside(wanted: bool) -> AbstractContextManager[Any]:
-    """Have whatever is printed on standard output go to standard error, if `wanted`: what an agent's code prints, where the results are JSON."""
+    """Have what an agent's code prints on standard output go to standard error, if `wanted`: where the results are JSON."""
     return redirect_stdout(sys.stderr) if wanted else nullcontext()
 
 
