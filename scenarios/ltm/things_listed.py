@@ -281,7 +281,7 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
 
 def _counted(before: str) -> float | None:
     """Return the number that the words before a thing end with: "2x", "three", "half a dozen", "four bags of"."""
-    words = [word for word in before.split() if word in ("a", "an") or singular(word) not in _MEASURES]
+    words = [word for word in before.split() if word in ("a", "an", "pair") or singular(word) not in _MEASURES]
     for many in (3, 2, 1):
         said = number(_TIMES.sub("", " ".join(words[-many:])))
         if said is not None:
@@ -292,7 +292,8 @@ def _counted(before: str) -> float | None:
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?: pieces?| pcs)?$))\b")
 _BEHIND: Final = re.compile(
-    rf"(?:x |just |only |also |now |still )*(\d{{1,3}}|{'|'.join(SMALL)})x?(?: of (?:them|those|these)| pieces?| pcs| each| in all| left)*"
+    rf"(?:x |just |only |also |now |still )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
+    r"(?: of (?:them|those|these)| pieces?| pcs| each| in all| left| as well| too| please)*"
 )
 _IS: Final = re.compile(r"(?: (?:is|are|there|still|remains?|left|needed|wanted))*")
 _LEFT_OVER: Final = re.compile(
@@ -305,6 +306,7 @@ _EACH: Final = re.compile(r"\beach\b")
 _GONE: Final = re.compile(r" (?:\w+ ){0,3}(?:gone|removed|off|deleted|dropped|struck)\b")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER: Final = re.compile(
+    r"(?:(?:do not forget|remember|also|then|maybe|perhaps) )*"
     rf"(\d{{1,3}}|{'|'.join(SMALL[1:])}|an?|some) ((?:[^\W\d]{{2,20}} ){{0,3}}?[^\W\d]{{3,20}})"
     r"(?: (?:to|for|with|on|in|from|that|which|as) .*)?"
 )

@@ -65,7 +65,12 @@ def _records(lines: Sequence[str]) -> list[Sequence[str]]:
     """Return the values of lines that are properties, as the cells of one item from each line that begins with the same key."""
     fields = [(field[1].casefold(), field[2].strip()) for line in lines if (field := _FIELD.fullmatch(line))]
     keys = [key for key, _ in fields]
-    if not fields or keys.count(keys[0]) < 2 or fields[0][1].isdecimal() or len(fields) < sum(bool(plain(line)) for line in lines) - SIDES:
+    if (
+        not fields
+        or keys.count(keys[0]) < 2
+        or all(value.isdecimal() for _, value in fields)
+        or len(fields) < sum(bool(plain(line)) for line in lines) - SIDES
+    ):
         return []
     records: list[list[str]] = []
     for key, value in fields:
