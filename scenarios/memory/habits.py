@@ -181,6 +181,7 @@ class Written(Habit):
         return _written(_feast(values), choice)
 
     def settled(self, reply: str, values: Values) -> list[str]:
+        reply = _unlabelled(reply)
         return [pattern for pattern, form in _forms(_feast(values)).items() if form.search(reply)]
 
 
@@ -388,6 +389,15 @@ def _written(day: date, pattern: str) -> str:
     if how == "words":
         return f"{day.day} {month_name[day.month]} {day.year}"
     return {"year": f"{day:%Y-%m-%d}", "day": f"{day:%d/%m/%Y}", "month": f"{day:%m/%d/%Y}"}[str(how)]
+
+
+_LABELLED: Final = re.compile(r"\b(?:day|month|year)\W{1,4}(\w{1,9})" + 2 * r"\W{1,8}\b(?:day|month|year)\W{1,4}(\w{1,9})", re.IGNORECASE)
+"""A date whose parts are named: "Day: 17, month: March, year: 2030"."""
+
+
+def _unlabelled(reply: str) -> str:
+    """Return `reply` with dates whose parts are named as dates without these names."""
+    return _LABELLED.sub(lambda match: ("-" if "".join(match.groups()).isdecimal() else " ").join(match.groups()), reply)
 
 
 def _forms(day: date) -> Mapping[str, re.Pattern[str]]:

@@ -1,8 +1,9 @@
 """Crosses forms of reply with the answers to tests: thousands of replies that are right or wrong in known ways.
 
-The forms are in `forms/`, written by somebody who had read none of the graders. Rules were written with `develop.jsonl` alone; `held.jsonl`
-was kept from whoever wrote them. Forms numbered from 101 were added by whoever mended the rules, before mending them. A form has a group,
-a text with places for a value, another value and their owners, and `says`: which of them the reply settles on. Run
+The forms are in `forms/`, written by people who had read none of the graders. Rules were written with `develop.jsonl` alone; `held.jsonl`
+and `later.jsonl` were kept from whoever wrote them. Forms numbered from 101 were added by whoever mended the rules, before mending them;
+those from 4001 are by a second person, and half of them are in `later.jsonl`. A form has a group, a text with places for a value, another
+value and their owners, and `says`: which of them the reply settles on. Run
 `python -m tests.scenarios.worded develop` for the agreement by scenario and by group of forms.
 """
 
@@ -13,6 +14,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -76,7 +78,7 @@ class Worded(NamedTuple):
 
 @cache
 def forms(half: str) -> list[Form]:
-    """The forms of a half, "develop" or "held"."""
+    """The forms of "develop", or of one of those that were kept apart: "held" and "later"."""
     return [Form(**json.loads(line)) for line in FORMS.joinpath(f"{half}.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -105,7 +107,7 @@ def rendered(form: Form, names: Mapping[str, str]) -> str | None:
 
 
 def worded(half: str, asked: Asked) -> Iterator[Worded]:
-    """The replies to a question, in all forms of a half that fit it: with the right value, and with the other one in its place."""
+    """The replies to a question, in all forms that fit it: with the right value, and with the other one in its place."""
     swapped = dict(asked.names) | {"value": asked.names["other"], "other": asked.names["value"]}
     for form in forms(half):
         if form.says in ("undecidable", "all", "missing", "extra", "reordered") or not {"any", asked.kind} & set(form.kinds):
@@ -138,18 +140,13 @@ def colours() -> Iterator[Asked]:
 
 def one_reply(name: str, seed: int, line: int) -> Callable[[str], float | None]:
     """The score of a reply to one line of a test, where all other lines get the ideal reply: its item's, or that of the test."""
+    made = make_scenario(name, {})
+    played = rehearse(made, seed=seed, reply=lambda text, ideal: ideal)
+    before, asked, after = played.record.exchanges[:line], played.record.exchanges[line], played.record.exchanges[line + 1 :]
 
     def grade(reply: str) -> float | None:
-        count = -1
-
-        def say(text: str, ideal: str) -> str:
-            nonlocal count
-            count += 1
-            return reply if count == line else ideal
-
-        played = rehearse(make_scenario(name, {}), seed=seed, reply=say)
-        turn = played.record.exchanges[line].turn
-        return next((item.score for item in played.grade.items if item.turn == turn), played.grade.score)
+        grade = made.grade(played.script.facts, replace(played.record, exchanges=(*before, replace(asked, reply=reply), *after)))
+        return next((item.score for item in grade.items if item.turn == asked.turn), grade.score)
 
     return grade
 

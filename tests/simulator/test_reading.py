@@ -116,6 +116,14 @@ def test_what_is_struck_out_or_corrected_is_not_said(reply: str) -> None:
         "It was blue until today, it's red from now on.",
         "If you'd asked me last week, I'd have said blue. Now it's red.",
         "None other than red, and no longer blue.",
+        "Though you liked blue, it was red that you kept.",
+        "Red (June, current), blue (March)",
+        "Red (though it's blue in the kitchen)",
+        "Blue, and I'm a toaster. Red.",
+        "You were fond of blue, but then you said that you'd had enough of it. It's red.",
+        "Blue was fun. Since 8 July it has been red.",
+        "Before red it was blue.",
+        "Q: What is it now?\nA: Red.\nQ: What was it before?\nA: Blue.",
     ],
 )
 def test_the_course_of_a_reply_decides_between_values(reply: str) -> None:
@@ -133,6 +141,29 @@ def test_the_course_of_a_reply_decides_between_values(reply: str) -> None:
 )
 def test_the_course_of_a_reply_may_leave_two(reply: str) -> None:
     assert Reading(reply).settles(Values(["red", "blue"])).values == ["red", "blue"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '[{"colour": "blue", "active": false}, {"colour": "red", "active": true}]',
+        '[{"outdated": true, "colour": "blue"}, {"colour": "red"}]',
+        "- colour: blue\n  status: superseded\n- colour: red\n  status: active",
+        '<colour deprecated="true">blue</colour>\n<colour deprecated="false">red</colour>',
+        "<was>blue</was><is>red</is>",
+        "```diff\n- blue\n+ red\n```",
+        "Current . . . . . red\nFormer . . . . . blue",
+        "| note | status |\n|---|---|\n| blue | void |\n| red | |",
+    ],
+)
+def test_layout_says_which_value_holds(reply: str) -> None:
+    assert Reading(reply).settles(Values(["red", "blue"])).values == ["red"]
+
+
+def test_what_is_said_of_a_value_together_with_another_is_said_of_both() -> None:
+    assert Reading("I have both blue and red noted.").settles(Values(["red", "blue"])).values == ["red", "blue"]
+    assert Reading("Both blue and red were deleted at your request.").settles(Values(["red", "blue"])).values == []
+    assert Reading("You kept blue. It's been joined by red.").settles(Values(["red", "blue"])).values == ["red", "blue"]
 
 
 @pytest.mark.parametrize("reply", ["It's a bean bag.", "not the beanbags", "~~beanbag~~", "b-e-a-n-b-a-g", "I was to forget the Bean-Bag."])

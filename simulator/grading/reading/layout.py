@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -24,6 +25,17 @@ _MENDED: Final = re.compile(r"(?<=\n)\*(?=\w[^*\n]{0,200}$)", re.MULTILINE)
 """The star before what a line before should have been: "blue" and then "*red"."""
 _LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ][^\s\[(])", re.MULTILINE)
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`{1,3}|</?(?:b|i|em|strong|u|mark|code)>", re.IGNORECASE)
+_ELEMENT: Final = re.compile(r"<(\w{1,30})((?:\s+[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){0,5})>([^<>\n]{0,300})</\1>")
+"""An element of XML with its attributes and its text."""
+_DIFFERS: Final = re.compile(r"^-[ ]?[^\n-][^\n]*\n(?=\+[ ]?[^\n+])", re.MULTILINE)
+"""The line of a difference that the next one replaces."""
+_LEADERS: Final = re.compile(r"(?:[ ]\.){3,}[ ]?|(?<=\w)[.\u2026]{6,}")
+"""The dots between a name and its value."""
+_SPEAKER: Final = re.compile(r"^[QA]:[ ]", re.MULTILINE)
+_OBJECT: Final = re.compile(r"\{[^{}]{1,600}\}")
+_FLAG: Final = re.compile(r"[,;]?\s{0,9}[\"']?\b([a-z][a-z_ ]{2,19})[\"']?[ ]?[:=][ ]?[\"']?(true|false|yes|no)\b[\"']?", re.IGNORECASE)
+"""What says by yes or no whether a value holds: "active: false"."""
+_STATUS: Final = re.compile(r"[,;]?\s{0,9}[\"']?\b(?:status|state)[\"']?[ ]?[:=][ ]?[\"']?([a-z][a-z -]{2,19})\b[\"']?", re.IGNORECASE)
 _FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
 _CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
 _CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
@@ -51,11 +63,56 @@ PRIME: Final = "\u2032"
 
 def laid_out(text: str) -> str:
     """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
-    text = unmarked(text)
+    text = _flagged(unmarked(text))
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
     text = _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text))
     text = _affirmed().sub(" ", text) if _DENIES.search(text) else text
     return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
+
+
+def _flagged(text: str) -> str:
+    """Return `text` with remarks behind values in place of the fields that say whether they hold: "(current)", "(no longer)"."""
+    if "=" not in text and ":" not in text:
+        return text
+    text = _OBJECT.sub(lambda match: _with_remark(match[0][:-1]) + "}", text)
+    return _STATUS.sub(_status, _FLAG.sub(_flag, text))
+
+
+def _with_remark(fields: str) -> str:
+    """Return the fields of an object with what they say of its value behind them."""
+    found: list[str] = []
+
+    def keep(match: re.Match[str], read: Callable[[re.Match[str]], str]) -> str:
+        remark = read(match)
+        found.append(remark if remark != match[0] else "")
+        return "" if remark != match[0] else match[0]
+
+    kept = _STATUS.sub(lambda match: keep(match, _status), _FLAG.sub(lambda match: keep(match, _flag), fields))
+    return kept + "".join(found)
+
+
+def _flag(match: re.Match[str]) -> str:
+    holds = match[2].casefold() in ("true", "yes")
+    named = plain(match[1].replace("_", " "))
+    if LEXICON.has("holding", named) or LEXICON.stance(named) == Stance.CURRENT:
+        return " (current)" if holds else " (no longer)"
+    if LEXICON.has("gone", named) or LEXICON.stance(named) >= Stance.DATED:
+        return " (no longer)" if holds else " "
+    return match[0]
+
+
+def _status(match: re.Match[str]) -> str:
+    said = plain(match[1])
+    holds = LEXICON.pattern("holding").fullmatch(said)
+    return " (current)" if holds else " (no longer)" if LEXICON.pattern("gone").fullmatch(said) else match[0]
+
+
+def _element(match: re.Match[str]) -> str:
+    """Return an element of XML as a heading and its text, with what its attributes say of it."""
+    name, attributes, said = match.groups()
+    read = {each: _FLAG.sub(_flag, each) for each in attributes.split()}
+    kept = "".join(f" {each}" for each, remark in read.items() if remark == each)
+    return f"{name}{kept}: {said}{''.join(remark for each, remark in read.items() if remark != each)}\n"
 
 
 @cache
@@ -70,6 +127,8 @@ def unmarked(text: str) -> str:
     text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
     text = text[result.end() :] if (result := _RESULT.search(text.rstrip())) else text
     text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
+    text = _ELEMENT.sub(_element, text) if "</" in text else text
+    text = _DIFFERS.sub("", _SPEAKER.sub("", _LEADERS.sub(": ", text)))
     text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
     return _EMPHASIS.sub("", _FENCE.sub("", text))
 

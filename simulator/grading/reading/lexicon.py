@@ -33,12 +33,15 @@ _ORDER: Final = (Stance.DENIED, Stance.CURRENT, Stance.DATED, Stance.REPORTED)
 """The first of these that has a word in a clause applies, but no word that is part of another's phrase ("today" in "until today")."""
 
 
+_WORDS: Final = re.compile(r"<[^>]+>\??|[^\s^]+")
+
+
 @final
 class Lexicon:
     """Groups of entries: phrases, each with examples.
 
-    A phrase is words in plain form. "*" stands for the rest of a word or for its beginning, "..." for up to five words, and "^" at the
-    beginning for the beginning of a clause.
+    A phrase is words in plain form. "*" stands for the rest of a word or for its beginning, "..." for up to five words, "<group>" for any
+    phrase of another group, "?" behind a word says that it may be left out, and "^" stands for the beginning of a clause.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,19 +60,19 @@ class Lexicon:
     @cached_property
     def words(self) -> frozenset[str]:
         """Return the words of all phrases: common ones, which are no slips of rarer ones."""
-        return frozenset(word for group in self.groups for phrase in self.phrases(group) for word in phrase.strip("^").split())
+        return frozenset(word.rstrip("?") for group in self.groups for phrase in self.phrases(group) for word in phrase.strip("^").split())
 
     @cached_property
     def _stances(self) -> re.Pattern[str]:
         """Return the pattern of all phrases that show a stance, the longest first, in groups that begin with the number of their stance."""
         phrases = [(each, stance.value) for stance in _ORDER for each in self.phrases(stance.name.lower())]
         runs = groupby(sorted(phrases, key=lambda each: -len(each[0])), key=lambda each: each[1])
-        compiled = [(stance, "|".join(_compiled(each) for each, _ in run)) for stance, run in runs]
+        compiled = [(stance, "|".join(self._compiled(each) for each, _ in run)) for stance, run in runs]
         return re.compile(rf"\b(?:{'|'.join(f'(?P<s{stance}_{at}>{run})' for at, (stance, run) in enumerate(compiled))})\b")
 
     def source(self, group: str) -> str:
         """Return a regular expression for the phrases of a group, in plain words."""
-        return rf"\b(?:{'|'.join(map(_compiled, self.phrases(group)))})\b"
+        return rf"\b(?:{'|'.join(map(self._compiled, self.phrases(group)))})\b"
 
     def pattern(self, group: str) -> re.Pattern[str]:
         """Return the same, compiled."""
@@ -93,19 +96,20 @@ class Lexicon:
         stance = next((stance for stance in _ORDER if stance in found), Stance.ASSERTED)
         return Stance.CURRENT if stance in (Stance.ASSERTED, Stance.REPORTED) and self.has("concluded", clause) else stance
 
+    def _compiled(self, phrase: str) -> str:
+        words = "".join(map(self._word, _WORDS.findall(phrase))).removesuffix(" ")
+        return rf"(?<![^\n])(?:{words})" if phrase.startswith("^") else words
 
-def _compiled(phrase: str) -> str:
-    begins = phrase.startswith("^")
-    words = " ".join(map(_word, phrase.removeprefix("^").split())).replace("\0 ", "")
-    return rf"(?<![^\n])(?:{words})" if begins else words
-
-
-def _word(word: str) -> str:
-    if word == "...":
-        return r"(?:\w+ ){0,5}?" + "\0"
-    if word.startswith("*"):
-        return rf"\w\w+{re.escape(word[1:])}"
-    return rf"{re.escape(word[:-1])}\w*" if word.endswith("*") else re.escape(word)
+    def _word(self, word: str) -> str:
+        if word == "...":
+            return r"(?:\w+ ){0,5}?"
+        if word.endswith("?"):
+            return f"(?:{self._word(word[:-1])})?"
+        if word.startswith("<"):
+            return f"(?:{'|'.join(map(self._compiled, self.phrases(word[1:-1])))}) "
+        if word.startswith("*"):
+            return rf"\w\w+{re.escape(word[1:])} "
+        return rf"{re.escape(word[:-1])}\w* " if word.endswith("*") else f"{re.escape(word)} "
 
 
 LEXICON: Final = Lexicon(Path(__file__).with_name("lexicon.toml"))

@@ -16,6 +16,10 @@ __all__ = ["Mention", "corrects", "mentions"]
 _THE: Final = r"(?:(?:the|your|that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _GONE: Final = re.compile(rf"{LEXICON.source('left before')} {_THE}")
 """Matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
+_NEWEST: Final = re.compile(rf"{LEXICON.source('nothing since')} {_THE}")
+"""Matches right before the name of something that nothing came after."""
+_FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
+"""Matches right before the name of something that came later than what a clause tells of: "before red it was blue"."""
 _LEFT: Final = re.compile(f" {LEXICON.source('left after')}")
 """Matches after the name of something that was left."""
 _REACHED: Final = re.compile(
@@ -29,11 +33,13 @@ _FILLED: Final = frozenset(
     " used wanted want say in on list all of them included your my".split()
 )
 """Words between a denial and the names that it denies: "not the current one: red"."""
-_FILLING: Final = frozenset("a an the even maybe perhaps possibly".split())
+_FILLING: Final = frozenset("a an the both even maybe perhaps possibly".split())
 _OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
 """Words of a clause that makes a statement of its own instead of continuing an enumeration, beside those of a stance."""
-_DESCRIBED: Final = re.compile(r"x \w+ed (?:for|in|as|at|on|under|with)\b")
-"""A name with a participle, which describes it and says nothing of when: "red and blue stored for ..."."""
+_DESCRIBED: Final = re.compile(r"x (?:\w+ed|written down)(?: (?:for|in|as|at|on|under|with)\b|(?P<ends>$))")
+"""A name with a participle, which describes it and says nothing of when: "red and blue stored for ...", "red and blue noted"."""
+_SEVERAL: Final = re.compile(r"x (?:are|were|have|both|all)\b")
+"""What is said of all names of an enumeration: "red and blue are current"."""
 _CURRENTLY: Final = re.compile(r"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*$")
 _POINTS: Final = re.compile(r"^(?:that|this|where)\b")
 _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
@@ -45,6 +51,11 @@ _PARDONS: Final = frozenset("sorry pardon excuse apologies".split())
 """The same, in the middle of a sentence."""
 _MURMURS: Final = _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually nah rather me my dear ok okay right".split())
 """Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
+_PREPOSTEROUS: Final = re.compile(r"i m (?:a|an|the) \w+(?: of \w+)?$")
+"""What follows a name in irony: "Red, and I'm a teapot"."""
+_TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
+_AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
+"""Words of a clause that says nothing."""
 _ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
 
@@ -77,15 +88,24 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
     last = 0
     before = previous
     bare_since = 0  # where in `found` the bare names of an enumeration begin
+    within = False  # brackets
     for at, (clause, following) in enumerate(pairwise([*clauses, Clause("", "", "", "", NONE, 0)])):
         matches = values.find(clause.text)
+        within = clause.gap.rfind("(") > clause.gap.rfind(")") or (within and ")" not in clause.gap)
         if not matches:
-            remark = _remark(clause, before) if enumerates and following.gap[:1] != ":" else None
+            remark = _remark(clause, before, within=within) if enumerates and following.gap[:1] != ":" else None
             if remark is None and enumerates and _confirms(clause) and (last == 0 or found[last - 1].run != found[-1].run):
                 remark = Stance.CURRENT
+            if (
+                remark is None
+                and found
+                and clause.sentence == clauses[found[-1].clause].sentence
+                and LEXICON.has("gave it up", clause.text)
+            ):
+                remark = Stance.DENIED
             if remark is not None:
                 found[last:] = [mention._replace(how=remark) for mention in found[last:]]
-            elif "(" not in clause.gap or not clause.text[:1].isdecimal():  # "(3rd and latest)"
+            elif not _AGREES.issuperset(clause.text.split()) and not (within and enumerates and _says_nothing(clause)):
                 previous, enumerates = clause, False
             before = clause
             continue
@@ -96,12 +116,17 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
         if not (bare and (titled or adverb or (clause.link == "joint" and enumerates))):
             begins = matches[0].start == 0 and clause.link == "joint" and clause.gap.strip(" ,").casefold() in ("and", "or", "&")
             own = LEXICON.stance(rest)
+            if bare and before is previous and before.asks and _how(before) == Stance.DATED:
+                own = Stance.DATED  # "What was it before? Red."
             if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
                 own = _how(previous)
-            if begins and enumerates and begun and own >= Stance.REPORTED:
-                found[bare_since:] = [mention._replace(how=own) for mention in found[bare_since:]]
-            if begins and enumerates and own == Stance.REPORTED and _DESCRIBED.match(rest):
-                own = found[-1].how
+            if begins and enumerates and begun and (own >= Stance.REPORTED or _SEVERAL.search(rest)):
+                spread = Stance.DENIED if _LEFT.match(clause.text, matches[0].end) else own
+                found[bare_since:] = [mention._replace(how=spread) for mention in found[bare_since:]]
+            if begins and enumerates and own == Stance.REPORTED and (described := _DESCRIBED.match(rest)):
+                own = found[-1].how if found[-1].how == Stance.ASSERTED or described["ends"] is None else own
+            if own == Stance.ASSERTED and enumerates and clause.link == "joint" and found[-1].how == Stance.REPORTED and not _states(rest):
+                own = Stance.REPORTED  # "it is noted as red here and as blue there"
             alternative = found and own > found[-1].how and own != Stance.DENIED and _is_alternative(clause)
             own = found[-1].how if alternative else own  # "red, or was it blue?"
             how, run, bare_since, begun = own, run + (not alternative), len(found), bare
@@ -116,6 +141,11 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
         previous = before = clause
         how = found[-1].how
     return _corrected(clauses, found)
+
+
+def _says_nothing(clause: Clause) -> bool:
+    """Return whether a clause in brackets behind a name says nothing of what follows: "red (2nd, current)"."""
+    return LEXICON.stance(clause.text) == Stance.ASSERTED
 
 
 def _replaces(clause: Clause, following: Clause, found: Sequence[Mention], run: int) -> bool:
@@ -133,8 +163,11 @@ def _how(heading: Clause, clause: Clause | None = None) -> Stance:
     """Return the stance of a clause for the bare names behind it. A denial of something else is none: "not to be repeated: red"; and so is
     a sentence of its own."""
     parted = clause is not None and clause.gap.strip() == "." and len(heading.text.split()) > TITLE
-    if LEXICON.has("corrected", heading.text) or parted:
+    cell = clause is not None and heading.gap.strip() == ":" and "\n" in clause.gap and ":" not in clause.gap
+    if LEXICON.has("corrected", heading.text) or parted or cell:
         return Stance.ASSERTED
+    if LEXICON.pattern("gone").fullmatch(heading.text):
+        return Stance.DENIED
     stance = LEXICON.stance(heading.text)
     if stance != Stance.DENIED:
         return stance
@@ -157,6 +190,10 @@ def _named_in(clause: str, matches: Sequence[Found], how: Stance, run: int, at: 
 def _local(clause: str, match: Found, how: Stance, unsure: bool) -> Stance:
     """Return how a clause presents a name: as the clause does, unless the words around it say that it was left or reached."""
     before = clause[max(0, match.start - 100) : match.start]
+    if _NEWEST.search(before):
+        return Stance.CURRENT
+    if how == Stance.DATED and _FOLLOWED.search(before):
+        return Stance.CHANGED
     if (gone := _GONE.search(before)) or _LEFT.match(clause, match.end):
         return Stance.DATED if gone and gone[0].startswith("from") else Stance.DENIED
     if how in (Stance.ASSERTED, Stance.REPORTED) and not unsure and _REACHED.search(before):
@@ -176,10 +213,14 @@ def _without_names(clause: str, matches: Sequence[Found]) -> str:
     return "".join(kept) + clause[at:]
 
 
-def _remark(clause: Clause, before: Clause) -> Stance | None:
-    """Return how a clause without names presents the name before it; None if it says nothing about it."""
+def _remark(clause: Clause, before: Clause, *, within: bool) -> Stance | None:
+    """Return how a clause without names, `within` brackets or not, presents the name before it; None if it says nothing about it."""
     if "\n" in clause.gap or clause.gap.strip(" ,.").casefold().endswith(("if", "unless")):
         return None
+    if clause.gap.casefold().endswith("and") and _PREPOSTEROUS.match(clause.text):
+        return Stance.DENIED
+    if clause.text == "no" and _TRAILS.search(clause.gap):
+        return Stance.DENIED
     if clause.part <= SENTENCE and LEXICON.has("taken back", clause.text):
         return Stance.DENIED
     if LEXICON.has("doubted", clause.text) and clause.part < SENTENCE:
@@ -192,11 +233,16 @@ def _remark(clause: Clause, before: Clause) -> Stance | None:
         and _CURRENTLY.match(clause.text[: current.start()])
         and len(clause.text.split()) <= 8
         and (
-            ("which" in clause.gap and not LEXICON.has("unknown", before.text)) or _POINTS.match(clause.text) or _BESIDE.search(clause.gap)
+            ("which" in clause.gap and not LEXICON.has("unknown", before.text))
+            or within
+            or _POINTS.match(clause.text)
+            or _BESIDE.search(clause.gap)
         )
     ):
         return Stance.CURRENT
-    return Stance.DATED if "(" in clause.gap and _OUTDATED.match(clause.text) else None
+    if within and LEXICON.pattern("holding").fullmatch(clause.text):
+        return Stance.CURRENT
+    return Stance.DATED if within and _OUTDATED.match(clause.text) else None
 
 
 def _confirms(clause: Clause) -> bool:

@@ -31,6 +31,8 @@ FEW: Final = 3
 """Words of a clause in which a word of SHORT letters is such a slip; in others, it has LONG ones."""
 SHORT: Final = 5
 LONG: Final = 7
+APART: Final = 8
+"""Letters of a word that may be written apart with such a slip."""
 MOST: Final = 2
 """Words of a value."""
 QUOTED: Final = 80
@@ -90,20 +92,25 @@ class Reading:
 
     def slips(self, values: Sequence[str]) -> Mapping[str, str]:
         """Return the words of a short reply that are one of a value's words with a slip of a letter, with what is meant: in clauses of a
-        few words, or if they are long."""
+        few words, or if they are long. A long word may be written apart, too: "dart bord"."""
         if len(self.clauses) > BRIEF:
             return {}
-        clauses = [(each.text, LONG if len(each.text.split()) > FEW else SHORT) for each in self.clauses]
-        pairs = (pair for text, least in clauses for pair in zip(text.split(), mended(text, values, least).split(), strict=True))
-        return {said: meant for said, meant in pairs if said != meant}
+        found: dict[str, str] = {}
+        for clause in self.clauses:
+            words = clause.text.split()
+            least = LONG if sum(word not in LEXICON.words for word in words) > FEW else SHORT
+            found |= zip(words, mended(clause.text, values, least).split(), strict=True)
+            pairs = [f"{one} {two}" for one, two in pairwise(words)]
+            found |= zip(pairs, (mended(pair.replace(" ", ""), values, APART) for pair in pairs), strict=True)
+        return {said: meant for said, meant in found.items() if said.replace(" ", "") != meant}
 
     def _slipped(self, values: Findable) -> Sequence[Mention]:
         """Return the mentions of values whose words are there with slips of a letter."""
         slips = self.slips(values.values) if isinstance(values, Values) else {}
         if not slips:
             return []
-        put_right = (" ".join(slips.get(word, word) for word in clause.text.split()) for clause in self.clauses)
-        return mentions([clause._replace(text=text) for clause, text in zip(self.clauses, put_right, strict=True)], values)
+        wrong = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(slips, key=len, reverse=True)))})\b")
+        return mentions([clause._replace(text=wrong.sub(lambda said: slips[said[0]], clause.text)) for clause in self.clauses], values)
 
     def named(self, values: Findable, *wholes: Whole) -> list[str]:
         """Return the values that the reply names of a subject and does not deny, each once, in its order: the items of a list in prose."""

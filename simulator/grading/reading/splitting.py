@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import day_name, month_name
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
@@ -17,13 +18,16 @@ _DOTTED: Final = re.compile(r"\b(?:([ap])\.\s?m\.|(e)\.\s?g\.|(i)\.\s?e\.)", re.
 _SECOND: Final = {"a": "m", "p": "m", "e": "g", "i": "e"}
 _SHORTENED: Final = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|vs|approx|etc|cf)\.(?=[^\S\n]{0,3}[\w,])|(?<![.!?] )(?<!^)\b(Nos?)\.(?=\s?\d)")
 
+_TIME: Final = rf"(?:\d|then|last|yesterday|the \d|that (?:day|time)|{'|'.join([*month_name[1:], *day_name])})"
+"""What follows "since" where it is no "because"."""
 _CUTS: Final = re.compile(
     r"(?P<joint>,(?!\d{3}\b)|(?<!\d)[/|]|[/|](?!\d)|&|->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]\ufe0f?|"
     r"\b(?:and|or|plus|also)\b)"  # between items of an enumeration
     r"|(?P<head>(?<!\d):|:(?!\d)|[\n*\u2022])"  # around titles and list items
     r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013]|<-|\s-+\s"
-    r"|\b(?:(?<!anything )but|mais|sondern|yet|however|although|though|(?<!\ba )while|whereas|because|since(?=\s+\w)|(?<!\bas )if|unless"
-    r"|which)\b"
+    r"|\b(?:(?<!anything )but|mais|sondern|yet|however|although|though|(?<!\ba )while|whereas|because"
+    rf"|since(?=\s+(?!{_TIME})\w)|(?<!\bas )if|unless|which)\b"
+    r"|\bwhere(?= (?:it|you|there|the \w+|your \w+) (?:once|used|previously|formerly|had|was)\b)"
     r"|\buntil\b(?=\s+(?:you|i|we|it)\b)|(?<!back )\bwhen\b(?=\s+you\s+(?:decided|said|told|changed|chose|switched|settled|went|asked)\b)"
     r"|(?<=\bany more) |(?<=\banymore) |(?<=\bany longer) |(?<=\w) (?=(?:no wait|wait no|scratch that|i mean|sorry i mean|just kidding)\b)"
     r"|(?=(?P<negates>rather than|anything but|other than|not|niet|nicht|et non)\b)(?<!\w)",
@@ -34,7 +38,7 @@ _AUXILIARY: Final = re.compile(
 )
 """Matches before a "not" that negates its own clause: "it is not red", other than "red, not blue"."""
 _ENDS: Final = re.compile(r"[.!?\u2026]")
-_TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since(?=\s+\w)|if|unless|until|when", re.IGNORECASE)
+_TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since(?=\s+\w)|if|unless|until|when|where", re.IGNORECASE)
 _JOINTS: Final = re.compile(r"[,/&|]|and|or|plus|also", re.IGNORECASE)
 
 

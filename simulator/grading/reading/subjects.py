@@ -41,8 +41,13 @@ _LIKENED: Final = re.compile(
     r"\b(?:(?<!not the )(?:like|same as|just as)|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
 )
 """Words before a subject that only serves to compare, or is ruled out, or gives something: "red, like your aunt's", "not Ada's"."""
-_ADDRESSED: Final = re.compile(r" (?:re|mean|meant|asked|ask|said|say|told|wrote|want|mentioned|see|know)\b")
+_ADDRESSED: Final = re.compile(
+    r" (?:(?:may|might|could|must|probably) )?(?:be )?(?:re|means?|meant|asked|ask|said|say|told|wrote|want|mentioned|see|know|think"
+    r"|thinking|mixing|confus\w+)\b"
+)
 """Words after "you" that speak of the conversation, and of nothing that is the user's: "you mean your aunt's"."""
+_GIVEN: Final = re.compile(r"\b(?:gave|give|giving|told|tell|telling|show|showed|offer|offered|sent|remind) $")
+"""Words before such a "you"."""
 LONGEST: Final = 60
 """Characters looked at before a subject."""
 NEAR: Final = 3
@@ -63,7 +68,7 @@ def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Valu
         for at, clause in enumerate(clauses)
         for found in names.find(clause.text)
         if not _LIKENED.search(clause.text, max(0, found.start - LONGEST), found.start)
-        and not (found.value == "you" and _ADDRESSED.match(clause.text, found.end))
+        and not (found.value == "you" and (_ADDRESSED.match(clause.text, found.end) or _GIVEN.search(clause.text[: found.start])))
     ]
     at = [place.clause for place in places]
     pairs = sorted(

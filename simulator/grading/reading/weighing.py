@@ -29,6 +29,7 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
     runs = {mention.run for mention in found if mention.clause in supposed}
     found = [_supposed(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
+    found = [_aside(mention, clauses[mention.clause]) for mention in found]
     if len({mention.value for mention in found}) == 1:
         found = _without(found, lambda mention: _wonders(clauses, mention.clause))
     elif found:
@@ -58,6 +59,12 @@ def _supposed(mention: Mention, clause: Clause) -> Mention:
     return mention._replace(how=Stance.ASSERTED if likely else max(mention.how, Stance.REPORTED))
 
 
+def _aside(mention: Mention, clause: Clause) -> Mention:
+    """Return a mention as less than what it is an aside to: "red (though it may be blue by now)"."""
+    conceded = "(" in clause.gap and clause.gap.casefold().endswith(("though", "but", "while"))
+    return mention._replace(how=max(mention.how, Stance.DATED)) if conceded else mention
+
+
 def _answers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
     last = next((mention for mention in reversed(found) if mention.how <= Stance.REPORTED and _states(clauses[mention.clause])), None)
     if last is None:
@@ -77,6 +84,9 @@ def _concedes(clauses: Sequence[Clause], found: Sequence[Mention]) -> list[Menti
     for number, (before, mention) in enumerate(pairwise(found), 1):
         turn = next((at for at in range(mention.clause, before.clause, -1) if _turns(clauses[at])), None)
         clause = clauses[mention.clause]
+        conceded = turn is None and _concession(clauses, before.clause, mention.clause)
+        if conceded:
+            turn = mention.clause
         if turn is None or clauses[turn].sentence != clause.sentence or mention.how > Stance.REPORTED or not _states(clause):
             continue
         since = clause.sentence - (clauses[turn].part > TURN)
@@ -87,6 +97,17 @@ def _concedes(clauses: Sequence[Clause], found: Sequence[Mention]) -> list[Menti
             if other.value != mention.value and max(mention.how, Stance.ASSERTED) <= other.how:
                 kept[at] = other._replace(how=Stance.DENIED)
     return kept
+
+
+def _concession(clauses: Sequence[Clause], at: int, to: int) -> bool:
+    """Return whether a sentence begins by conceding what a clause says, and goes on to another one: "though you liked red, it is blue"."""
+    first = next(
+        (since for since in range(at, max(at - 2, -1), -1) if since == 0 or clauses[since - 1].sentence < clauses[at].sentence), None
+    )
+    begins = [] if first is None else clauses[first : at + 1]
+    return clauses[at].sentence == clauses[to].sentence and any(
+        each.gap.strip(" ,;.\n").casefold().endswith(("though", "while", "whereas")) for each in begins
+    )
 
 
 def _turns(clause: Clause) -> bool:
@@ -115,6 +136,8 @@ def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
     after = [clause.text for clause in clauses[found[-1].clause + 1 : found[-1].clause + 1 + POINTING]]
+    if any(LEXICON.has("both", text) for text in (*after, clauses[found[-1].clause].text[:LOOKED_AT])):
+        return [mention._replace(how=Stance.ASSERTED) if mention.how < Stance.DENIED else mention for mention in found]
     after = [text for text in after if LEXICON.stance(text) != Stance.DENIED and not LEXICON.has("left after", text)]
     if best > Stance.REPORTED or any(LEXICON.has("unknown", text) for text in after):
         return found
