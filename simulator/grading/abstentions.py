@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, final
 
@@ -126,46 +127,50 @@ _ONLY: Final = (
 )
 """Words that say that something else is all that is known."""
 
-_CLAUSE: Final = re.compile(
-    "|".join(
-        (
-            # "I do not know", "couldn't find it", "not sure", "that is not known"
-            rf"{_SELF}(?!{_UNWILLING})(?:{_ADVERB} ){{0,2}}(?:{_AUXILIARY} )?(?:{_ADVERB} )?{_NOT}{_ABLE} {_KNOW}\b{_NO_KNOWING}",
-            rf"{_SELF}(?:{_ADVERB} ){{0,2}}(?:(?:{_BE}|{_HAVE}|be|been) ){{0,2}}(?:{_ADVERB} )?{_FAILING} to {_KNOW}\b",
-            rf"\b(?:{_BE}|{_HAVE}|can|could|may|would) {_NOT} (?:known|clear|certain|found|located|determined|established|identified"
-            rf"|confirmed"
-            r"|verified|answered|traced|retrieved|inferred|deduced|answerable|in evidence|possible to)\b",
-            rf"\b(?:{_BE}|{_AUXILIARY}) (?:{_ADVERB} )?(?:impossible|hard|difficult|unable) to (?:know|say|tell|determine|answer"
-            rf"|be certain|be sure)\b",
-            # "you never said", "it was not mentioned", "my notes do not contain it"
-            rf"{_NOT_REFUSED}\b{_NOT} (?:it |that |this |me |us )?{_TELL}\b",
-            # "I don't think you told me", "I don't believe it came up"
-            rf"\bnot (?:\w+ly )?(?:think|believe|reckon|recall|remember) (?:\w+ ){{1,5}}?{_TELL}\b",
-            # "it isn't in the part that I can see", "not something you've told me"
-            rf"\b{_NOT} (?:\w+ )?(?:in|on|among|within|part of|from|something|anything|one|a \w+|an \w+) {_NEARBY}(?:{_PLACE}|{_TELL}"
-            rf"|{_KNOW})\b",
-            # "no record", "not enough information", "without any details"
-            rf"{_OF_OTHERS}\b(?:no|zero|not|nor|not enough|too little) (?:\w+ ){{0,2}}?(?:any |a |an |the |enough )?(?:\w+ )?{_RECORD}\b",
-            # "no name was given", "there is no horse in anything you've shared", "you've given me no names"
-            rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
-            rf"|given|said"
-            r"|recorded|noted|stored|stated|specified|provided|shared|listed|named|discussed|found|known|available|comes up|came up"
-            r"|logged)\b",
-            rf"\b(?:none|neither|nowhere|not that|not as far as|(?:{_HAVE}|m|am|are|re|s|is) yet to|not once) {_NEARBY}(?:{_TELL}"
-            rf"|{_KNOW})\b",
-            rf"\b(?:there|theres) (?:{_BE}|{_HAVE}) (?:been )?(?:no|nothing|not) {_NEARBY}(?:in|from|among|on|within|across"
-            rf"|about) {_NEARBY}{_PLACE}\b",
-            r"\b(?:given|gave|told|sent|shown|left|gives|give) (?:me |us )?(?:with )?no \w+",
-            # "I have nothing on it", "I see no such name"
-            rf"\b(?:i|we|me) (?:{_HAVE}|do|can|could)?(?: \w+ly)? ?(?:{_HAVE}|got|see|find|found|know|knew|hold|heard|recall|remember)"
-            r" (?:of )?(?:no|nothing|none|zero|little)\b(?! (?:doubt|problem|objection|hesitation|trouble|issue|worries|reason|choice)\b)",
-            rf"(?<!\blike )\bnothing (?:\w+ ){{0,2}}?(?:about|on|regarding|concerning|to go on|(?:in|from|among|of) {_NEARBY}{_PLACE})\b",
-            rf"\b(?:{_IDIOMS})\b",
-            rf"\b(?:{_ONLY})",
-            r"^(?:n a|na|null|none given|no answer|no idea|dunno|tbd|undefined|pass)$",
-        )
-    )
+_AMONG: Final = rf"{_NOT} (?:\w+ )?(?:in|on|among|within|part of|from|something|anything|one|a \w+|an \w+)"
+_APART: Final = rf"(?:{_AMONG}|none|neither|nowhere|not that|not as far as|(?:{_HAVE}|m|am|are|re|s|is) yet to|not once) {_NEARBY}"
+"""Words before a verb of knowing or telling that say that there is none: "not in the part that", "nowhere in what"."""
+
+_ALTERNATIVES: Final = (
+    # "I do not know", "couldn't find it", "not sure", "that is not known", "it isn't in what I can see"
+    rf"(?:(?P<simply>{_SELF}(?!{_UNWILLING})(?:{_ADVERB} ){{0,2}}(?:{_AUXILIARY} )?(?:{_ADVERB} )?{_NOT}{_ABLE} )"
+    rf"|{_SELF}(?:{_ADVERB} ){{0,2}}(?:(?:{_BE}|{_HAVE}|be|been) ){{0,2}}(?:{_ADVERB} )?{_FAILING} to "
+    rf"|\b{_APART}){_KNOW}\b(?(simply){_NO_KNOWING})",
+    rf"\b(?:{_BE}|{_HAVE}|can|could|may|would) {_NOT} (?:known|clear|certain|found|located|determined|established|identified"
+    rf"|confirmed"
+    r"|verified|answered|traced|retrieved|inferred|deduced|answerable|in evidence|possible to)\b",
+    rf"\b(?:{_BE}|{_AUXILIARY}) (?:{_ADVERB} )?(?:impossible|hard|difficult|unable) to (?:know|say|tell|determine|answer"
+    rf"|be certain|be sure)\b",
+    # "you never said", "it was not mentioned", "I don't think you told me", "it is not something you've told me"
+    rf"(?:{_NOT_REFUSED}\b{_NOT} (?:it |that |this |me |us )?"
+    rf"|\bnot (?:\w+ly )?(?:think|believe|reckon|recall|remember) (?:\w+ ){{1,5}}?|\b{_APART}){_TELL}\b",
+    # "not in my notes", "there is no horse in anything you've shared", "nothing about it in this chat"
+    rf"(?:\b{_AMONG} {_NEARBY}"
+    rf"|\b(?:there|theres) (?:{_BE}|{_HAVE}) (?:been )?(?:no|nothing|not) {_NEARBY}(?:in|from|among|on|within|across|about) {_NEARBY}"
+    rf"|(?<!\blike )\bnothing (?:\w+ ){{0,2}}?(?:in|from|among|of) {_NEARBY}){_PLACE}\b",
+    # "no record", "not enough information", "without any details"
+    rf"{_OF_OTHERS}\b(?:no|zero|not|nor|not enough|too little) (?:\w+ ){{0,2}}?(?:any |a |an |the |enough )?(?:\w+ )?{_RECORD}\b",
+    # "no name was given", "you've given me no names"
+    rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
+    rf"|given|said"
+    r"|recorded|noted|stored|stated|specified|provided|shared|listed|named|discussed|found|known|available|comes up|came up"
+    r"|logged)\b",
+    r"\b(?:given|gave|told|sent|shown|left|gives|give) (?:me |us )?(?:with )?no \w+",
+    # "I have nothing on it", "I see no such name"
+    rf"\b(?:i|we|me) (?:{_HAVE}|do|can|could)?(?: \w+ly)? ?(?:{_HAVE}|got|see|find|found|know|knew|hold|heard|recall|remember)"
+    r" (?:of )?(?:no|nothing|none|zero|little)\b(?! (?:doubt|problem|objection|hesitation|trouble|issue|worries|reason|choice)\b)",
+    r"(?<!\blike )\bnothing (?:\w+ ){0,2}?(?:about|on|regarding|concerning|to go on)\b",
+    rf"\b(?:{_IDIOMS})\b",
+    rf"\b(?:{_ONLY})",
+    r"^(?:n a|na|null|none given|no answer|no idea|dunno|tbd|undefined|pass)$",
 )
+
+
+@cache
+def _clause() -> re.Pattern[str]:
+    """Return the pattern of clauses that decline. It takes longer to compile than most commands need to load, which do without it."""
+    return re.compile("|".join(_ALTERNATIVES))
+
 
 LONGEST: Final = 200
 """Characters before a clause that it may leave out a verb of."""
@@ -308,7 +313,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _declining(words: str) -> bool:
-    return _CLAUSE.search(words if _SPEAKERS.search(words) else _MANNER.sub(" ", words)) is not None
+    return _clause().search(words if _SPEAKERS.search(words) else _MANNER.sub(" ", words)) is not None
 
 
 def _rest(text: str, clauses: Sequence[_Clause]) -> str:
