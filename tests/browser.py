@@ -89,7 +89,7 @@ def chromium() -> Iterator[Browser]:
     if path is None:
         skip("there is no chromium on the path; apt-get install chromium")
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
 
 
 @contextmanager
