@@ -41,7 +41,7 @@ def test_ruff_is_clean() -> None:
 
 def test_mypy_strict_is_clean_of_longspan_and_the_scenarios_of_the_guides(tmp_path: Path) -> None:
     environment = os.environ | {"MYPYPATH": str(docs_outputs.workshop(tmp_path))}
-    command = [sys.executable, "-m", "mypy", "-p", "longspan", "-m", "lending", "-m", "haggling"]
+    command = [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, "-p", "longspan", "-m", "lending", "-m", "haggling"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

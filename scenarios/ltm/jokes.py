@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise, takewhile
 from random import Random
 from typing import Any, ClassVar, final
 
@@ -137,7 +138,7 @@ _COMMON = frozenset(
 """Words that do not distinguish jokes, or that replies use anyway."""
 
 _KINDS = frozenset("joke jokes one gag pun story".split())
-_ABOUT = frozenset("about regarding concerning featuring involving with where".split())
+_ABOUT = frozenset("about regarding concerning featuring involving with where who whose".split())
 _DENIALS = frozenset(
     """not no never dont didnt cant cannot couldnt wasnt isnt arent wont unable sorry nor neither unlike without than apologize
     apologise afraid fail failed""".split()
@@ -145,6 +146,8 @@ _DENIALS = frozenset(
 _AFFIRMS = frozenset("but sure certain however".split())
 """Words that end a denial: "not the goat but ...", "I am not sure, ..."."""
 
+_USER = re.compile(r"^[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]*", re.IGNORECASE | re.MULTILINE)
+_ASKED = re.compile(r"[^.!?\n]{1,200}\?[ \t]{1,4}(?:no|nope)\b(?! doubt)|\b(?:what|how) about [^.!?\n]{1,100}\?", re.IGNORECASE)
 _END = "sentencesend"
 """Marks the end of a sentence among plain words."""
 
@@ -152,13 +155,16 @@ _END = "sentencesend"
 def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], question: str = "") -> list[str]:
     """Return the jokes that `reply` tells or names: of those in the test (`jokes`) and those it may be confused with (`others`).
 
-    A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A reply tells
-    a joke if, within a stretch about twice as long as the joke, it has half of the joke's own words and at least three of them; or if it
-    has four words of it in a row, two of them its own. It does not if it only shares the joke's opening and goes on otherwise. It names a
-    joke of the test if one of the joke's own words follows "the joke about", "the one where" and the like, precedes "joke", or occurs in a
-    reply of a few words, and nothing before it in the sentence denies it ("not the one about ..."). A reply that names other tests' jokes
-    by more words than this one's lists words, and names none. Takes time linear in the length of the reply.
+    A joke's own words are those that none of the other jokes has (word endings aside), without the numbers of the `question`. A reply
+    tells a joke if, within a stretch about twice as long as the joke, it has at least three of the joke's own words, and half of them
+    or the first, which is its hero; or if it has four words of it in a row, two of them its own. It does not if it only shares the
+    joke's opening and goes on otherwise, or mixes two jokes: it has another one's hero and not this one's, or nothing of one half and
+    words of another joke. It names a joke of the test if one of the joke's own words follows "the joke about", "the one where" and the
+    like, precedes "joke", or occurs in a reply of a few words, hardly any of them new, and nothing before it in the sentence denies it
+    ("not the one about ..."). A reply that names other tests' jokes by more words than this one's lists words, and names none. What a
+    reply says as the user, and a question that it answers with no, do not count. Takes time linear in the length of the reply.
     """
+    reply = _ASKED.sub(" ", _USER.sub("", reply))
     texts = [*jokes, *others]
     values = {value for word in plain(question).split() if (value := number(word)) is not None}
     asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})
@@ -168,7 +174,10 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
     told = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
     stems = [_stem(word) for word in spoken] if told else []
     told -= {k for k in told if _only_opens(spoken, stems, texts[k], own[k])}
-    indices = told | _named(marked, len(spoken) <= TERSE_LENGTH, _own_words(texts, 0, asked), len(jokes))
+    among_all = _own_words(texts, 0, asked)
+    indices = told | (_named(marked, len(spoken) <= TERSE_LENGTH, among_all, texts, len(jokes)) - told)
+    if len(indices) == 1 and not _DENIALS.intersection(spoken):
+        indices -= {k for k in indices if _mixes([_stem(word) for word in spoken], k, texts, among_all)}
     return [texts[k] for k in sorted(indices)]
 
 
@@ -200,22 +209,57 @@ def _stem(word: str) -> str:
     """Return `word` without its ending, roughly: enough to match "impersonating" with "impersonate"."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "s", "ly", "er", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
+            word = word.removesuffix(ending)
+            break
+    return word[:-1] if word[-1:] == word[-2:-1] else word  # "knitting" with "knit"
 
 
 def _paraphrased(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
-    """Return the jokes recognised by their own words: half of them, and at least three, must occur close together."""
+    """Return the jokes recognised by their own words: at least three, and half of them or the hero, must occur close together."""
     owners: dict[str, list[int]] = defaultdict(list)
     for k, stems in enumerate(own):
         for stem in stems:
             owners[stem].append(k)
     hits: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for position, word in enumerate(spoken):
-        for k in owners.get(_stem(word), ()):
-            hits[k].append((position, _stem(word)))
-    needed = [max(MIN_SHARE * len(stems), min(3, len(stems))) for stems in own]
-    return {k for k, occurrences in hits.items() if _densest(occurrences, 2 * len(texts[k].split()) + 10) >= needed[k]}
+        stem = _known(word, owners)
+        for k in owners.get(stem, ()):
+            hits[k].append((position, stem))
+    least = [min(3, len(stems)) for stems in own]
+    needed = [few if _hero(texts[k]) in {stem for _, stem in hits[k]} else max(MIN_SHARE * len(own[k]), few) for k, few in enumerate(least)]
+    return {k for k, occurrences in hits.items() if occurrences and _densest(occurrences, 2 * len(texts[k].split()) + 10) >= needed[k]}
+
+
+def _known(word: str, stems: Collection[str]) -> str:
+    """Return a word's stem, or that of `stems` which the word begins with: "novelist" with "novel"."""
+    stem = _stem(word)
+    return stem if stem in stems else next((word[:end] for end in range(LONG, min(len(word), 20)) if word[:end] in stems), stem)
+
+
+LONG = 5
+"""Letters of the shortest stem that a longer word may have in common with a joke's."""
+
+
+@lru_cache(maxsize=1_000)
+def _hero(text: str) -> str:
+    """Return the stem of the first telling word of a joke: its hero."""
+    words = plain(text).split()
+    if words[:1] == ["i"] and "my" in words:
+        words = words[words.index("my") :]
+    return next((_stem(word) for word in words if word not in _COMMON), "")
+
+
+def _mixes(stems: Sequence[str], k: int, texts: Sequence[str], own: Sequence[frozenset[str]]) -> bool:
+    """Return whether a reply, as stems, tells a joke with another one's hero, or little or half of it with words of another one."""
+    said = frozenset(stems)
+    others = [j for j in range(len(texts)) if j != k and own[j] & said]
+    heroes = {_hero(texts[j]) for j in others if _hero(texts[j]) in own[j]}
+    if _hero(texts[k]) not in said and heroes & said:
+        return True
+    words = [_stem(word) for word in plain(texts[k]).split()]
+    halves = [own[k].intersection(half) for half in (words[: len(words) // 2], words[len(words) // 2 :])]
+    partly = 2 * len(own[k] & said) < len(own[k]) or any(half and not half & said for half in halves)
+    return partly and any(len(own[j] & said) > 1 for j in others)
 
 
 def _densest(occurrences: Sequence[tuple[int, str]], width: int) -> int:
@@ -264,12 +308,31 @@ def _only_opens(spoken: Sequence[str], stems: Sequence[str], text: str, own: fro
     return len({word for word in spoken[end + 1 :] if word not in _COMMON and word not in words}) >= NEW_WORDS
 
 
-def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], told: int) -> set[int]:
+def _adds(spoken: Sequence[str], since: Sequence[str], text: str) -> bool:
+    """Return whether a few words that name a joke tell one of their own: they have too many new ones, or ask a riddle. `since`: those from
+    the word on that names it."""
+    words = plain(text).split()
+    stems = {_stem(word) for word in words}
+    new = {word for word in spoken if word not in _COMMON and word not in _KINDS and _known(word, stems) not in stems}
+    hits = len({_known(word, stems) for word in spoken if word not in _COMMON} & stems)
+    if any(_known(word, stems) in stems and after in _DESCRIBES for word, after in pairwise(spoken)):
+        return False
+    riddle = spoken[:1] in (["why"], ["what"], ["how"])
+    tells = hits < 2 and len(new.intersection(takewhile(lambda word: word != _END, since))) >= 2
+    return hits < NEW_WORDS and (len(new) >= NEW_WORDS or tells or (riddle and bool(new)))
+
+
+_DESCRIBES = frozenset("who that which with whose where in from".split())
+"""Words that describe whom a joke is about."""
+
+
+def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], texts: Sequence[str], told: int) -> set[int]:
     """Return which of the first `told` jokes a sentence refers to; in a terse reply the first sentence that can does.
 
     `own` has stems that no two jokes share, so that no word can stand for several.
     """
     owner = {stem: k for k, stems in enumerate(own) for stem in stems}
+    spoken = [word for word in marked if word != _END]
     named: Counter[int] = Counter()
     reach, denied = 0, False  # reach: how many more words belong to "the joke about"
     for position, word in enumerate(marked):
@@ -281,7 +344,7 @@ def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], to
         denied = (denied or word in _DENIALS or (word in ("before", "after") and after == "the")) and word not in _AFFIRMS
         reach = 8 if word in _ABOUT and (before in _KINDS or (word == "about" and before in ("was", "is"))) else reach - 1
         k = owner.get(_stem(word))
-        if k is not None and not denied and (reach > 0 or terse or after in _KINDS):
+        if k is not None and not denied and (reach > 0 or after in _KINDS or (terse and not _adds(spoken, marked[position:], texts[k]))):
             named[k] += 1
     right = {k for k in named if k < told}
     return right if 2 * sum(named[k] for k in right) >= named.total() else set()

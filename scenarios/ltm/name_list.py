@@ -31,6 +31,8 @@ __all__ = ["NameList"]
 LONGEST: Final = 3
 """Words of the longest name."""
 _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
+_CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
+_AFTER_THAT: Final = re.compile(r"\bafter that\b", re.IGNORECASE)
 _NOTE: Final = re.compile(r"\([^()]*\)")
 
 
@@ -144,8 +146,26 @@ def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]
 def _written(reply: str, known: Sequence[str]) -> list[str]:
     """Return the names in a list that is not in JSON, or else those in the text."""
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
-    names = [name[0] for cells in rows if cells and len(cells[0].split()) <= LONGEST and (name := _NAME.search(cells[0]))]
-    return names or Reading(reply).named(Values(known, forms=False), yours(words("people")))
+    names = [name[0] for cells in rows if cells and len(cells[0].split()) <= LONGEST and (name := _NAME.search(_unlabelled(cells[0])))]
+    return names or _in_prose(reply, known)
+
+
+def _unlabelled(cell: str) -> str:
+    """Return a cell without the word that says that it is a name: "First name: Zachary"."""
+    label, _, name = cell.partition(":")
+    return name if "name" in plain(label).split() else cell
+
+
+def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
+    """Return the names that the text says of the user, with those that nobody has among those enumerated."""
+    said, values = Reading(_AFTER_THAT.sub("then", reply)), Values(known, forms=False)
+    names = said.named(values, yours(words("people")))
+    places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
+    for at, clause in enumerate(said.clauses):
+        if at not in places and at - 1 in places and clause.link == "joint" and _CAPITAL.fullmatch(clause.raw):
+            places.add(at)
+            names.append(clause.raw)
+    return names
 
 
 def _meant(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:

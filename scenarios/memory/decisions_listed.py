@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import json_values, plain
 from longspan.simulator.grading.reading.layout import laid_out, unmarked
 from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.splitting import clauses
 from longspan.simulator.grading.reading.values import Values
 
 __all__ = ["listed"]
@@ -29,6 +31,18 @@ _CLAUSES: Final = re.compile(
 _FULL_STOP: Final = re.compile(r"[.!?]\s*$")
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
+_ALSO: Final = {
+    "dining room table": "varnish the dining table",
+    "table in the dining room": "varnish the dining table",
+}
+"""Other names of what decisions are about."""
+_DEED: Final = re.compile(
+    r"(?:(?:we|you) (?:ll|will) )?(?:also )?(?:to )?"
+    r"(?!(?:that|this|for|in|on|at|with|of|by|is|was|are|be|it|all|leave|keep)\b)[a-z]{3,12}(?: (?:up|out|in|off|down|away|apart))?"
+    r" (?:the|a|an|our|your|new|some|another) (?!(?:rest|list|week|household|family|others|following|decisions|same)\b)"
+    r"[a-z]{3,20}(?: [a-z]{2,20}){0,3}"
+)
+"""What a household may decide to do: "repaint the kitchen"."""
 SEVERAL: Final = 2
 """The fewest lines of a list."""
 _LONGEST_LEAD: Final = 300
@@ -60,7 +74,23 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
             there |= dict.fromkeys(deed for deed, marked in mentions if not marked)
         if entry.item and not mentions and not entry.marked and len(plain(entry.text).split()) >= _LEAST and not _is_marked(entry.text):
             unknown.append(entry.text)
+        elif len(mentions) >= SEVERAL and not entry.marked:
+            unknown += _enumerated(entry.text)
     return list(there), unknown
+
+
+def _enumerated(text: str) -> list[str]:
+    """Return what a sentence enumerates like its decisions, and is none."""
+    parts = clauses(text)
+    return [
+        part.raw
+        for before, part in pairwise(parts)
+        if part.link == "joint"
+        and _named(before.text)
+        and not _named(part.text)
+        and _DEED.fullmatch(part.text)
+        and not _is_marked(part.text)
+    ]
 
 
 def _entries(reply: str) -> Iterator[_Entry]:
@@ -157,4 +187,5 @@ def _named(text: str) -> list[str]:
 @cache
 def _decisions() -> Values:
     known: Sequence[Mapping[str, Any]] = words("decisions")
-    return Values((each["deed"] for each in known), {name: each["deed"] for each in known for name in each["names"]})
+    others = {name: each["deed"] for each in known for name in each["names"]}
+    return Values((each["deed"] for each in known), others | _ALSO)

@@ -53,6 +53,10 @@ def test_headings_in_bold_head_lines_without_bullets() -> None:
     assert listed(reply) == (stands, [])
 
 
+def test_a_table_is_also_known_by_its_room() -> None:
+    assert listed("Varnish the dining room table.") == listed("Varnish the table in the dining room.") == (["varnish the dining table"], [])
+
+
 def test_what_was_an_idea_first_and_then_decided_stands() -> None:
     assert listed(f"- {DEEDS[0]}: first just an idea in April, then decided on 3 May") == (DEEDS[:1], [])
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.ltm.shopping import Shopping, singular, thing_in
+from longspan.scenarios.ltm.shopping import Shopping
+from longspan.scenarios.ltm.things_listed import singular, thing_in
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record

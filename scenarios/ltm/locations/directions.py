@@ -117,8 +117,9 @@ _REPEATED = r"(?:\s*\(\s*\w{1,9}\s*\))?"  # "four (4) km"
 _NO_DISTANCE = r"(?:minutes?|mins?|hours?|hrs?|h|blocks?|steps?|times|stops?|places?|legs?|seconds?|o'?clock|degrees?|st|nd|rd|th)\b"
 
 _RANGE = rf"(?:(?P<low>{_DIGITS}|\b(?:{_SMALL}|ten))\s*(?:[-\u2013\u2014]|to\b|or\b)\s*)?"
-_IN_DIGITS = rf"(?P<digits>{_DIGITS}){_REPEATED}\s*-?\s*(?P<unit>{_UNIT})"
-_IN_WORDS = rf"(?P<words>{_FEW})(?P<half>\s+and\s+a\s+half)?{_REPEATED}[\s-]*(?P<longunit>{_LONG_UNIT})"
+_FURTHER = r"(?:(?:more|further|additional|full|whole)\s+)?"
+_IN_DIGITS = rf"(?P<digits>{_DIGITS}){_REPEATED}\s*-?\s*{_FURTHER}(?P<unit>{_UNIT})"
+_IN_WORDS = rf"(?P<words>{_FEW})(?P<half>\s+and\s+a\s+half)?{_REPEATED}[\s-]*{_FURTHER}(?P<longunit>{_LONG_UNIT})"
 _FACING = r"\b(?:turn|bear|veer|go|head|hang|keep|swing|(?:take|make) an?)(?: sharp)? (?:to (?:the|your) |your |off )?"
 
 _TOKENS = {

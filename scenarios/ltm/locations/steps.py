@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.grading.matching import normalised, split_json
+from longspan.simulator.grading.matching import SMALL, normalised, plain, split_json
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -25,12 +25,21 @@ _COMPASS = re.compile(r"north|south|east|west", re.IGNORECASE)
 _DIRECTION = re.compile(r"(?:due|to(?:wards?)?)?(?:the)?(?:north|south|east|west){1,3}(?:wards?|bound|ern|erly)?")
 _SUMS = re.compile(r"total|sum|net|overall|displacement", re.IGNORECASE)
 _STEP = r"(?:step|leg|stage|part|stop|segment|direction)"
+_COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)\b"
+_TITLE = (
+    r"(?!(?:north|south|east|west|due|go|walk|head|then|for|turn|about|and)\w*\b)[A-Za-z]{3,12}[ \t]{1,3}#?"
+    rf"{_COUNT}[ \t]*(?:[:)]|[\u2013\u2014-](?![ \t]*\d))"
+    rf"|(?:{_STEP}|stretch|section|phase)[ \t][A-K][ \t]*[:)\u2013\u2014-]"
+)
+"""A heading of any word with a number: "Stretch 2 - "."""
 _HEAD = re.compile(
-    rf"([ \t]*)(?:[-\u2022+>][ \t]+)?(?:{_STEP}[ \t]*\d{{1,3}}\b[ \t]*[.):\]\u2013\u2014-]*|[(\[]?\d{{1,3}}[.):\]]+(?=\s|$))[ \t]*",
+    rf"([ \t]*)(?:[-\u2022+>][ \t]+)?(?:{_STEP}[ \t]*\d{{1,3}}\b[ \t]*[.):\]\u2013\u2014-]*|{_TITLE}"
+    r"|[(\[]?\d{1,3}[.):\]]+(?=\s|$))[ \t]*",
     re.IGNORECASE,
 )
 _INLINE = re.compile(
-    rf"(?<=[\s,;.:])(?:{_STEP}[ \t]*\d{{1,3}}[ \t]*[.):]|\(\d{{1,3}}\)|\d{{1,3}}[.)])(?=[ \t]+(?!km|kilomet|mile|met)[A-Za-z])",
+    rf"(?<=[\s,;.:])(?:{_STEP}[ \t]*\d{{1,3}}[ \t]*[.):]|\(\d{{1,3}}\)|\d{{1,3}}[.)])(?=[ \t]+(?!km|kilomet|mile|met)[A-Za-z])"
+    rf"|(?<=[.;] ){_TITLE}",
     re.IGNORECASE,
 )
 _BEFORE_DISTANCE = re.compile(r"(?:\b(?:north|south|east|west)\w*|\b(?-i:[NESW]{1,3})|\bfor|\bby|\bdistance|=)[\s,:=(]*$", re.IGNORECASE)
@@ -195,4 +204,6 @@ def _numbered(line: str) -> str:
 
 
 def _marker(text: str) -> str:
-    return f"\x1e{''.join(char for char in text if char.isdecimal())}\x1f "
+    digits = "".join(char for char in text if char.isdecimal())
+    words = plain(text).split()
+    return f"\x1e{digits or next((at for at, word in enumerate(SMALL) if word in words), 'abcdefghijk'.find(words[-1]) + 1)}\x1f "

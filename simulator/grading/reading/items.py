@@ -19,6 +19,10 @@ _RULE: Final = re.compile(r"[-:|\s]+")
 _DETAIL: Final = re.compile(r"\s{1,8}(?:[-*\u2022+]\s{1,4})?[A-Za-z]{1,20}:\s{0,4}\d{1,6}\s{0,9}")
 """A line below an item that gives a number of it: "Quantity: 3"."""
 _HTML: Final = re.compile(r"</?(?:ul|ol|li)>", re.IGNORECASE)
+_ELEMENT: Final = re.compile(r"<([A-Za-z]\w{1,20})>([^<>\n]{1,80})</\1>")
+_TAG: Final = re.compile(r"</?[A-Za-z]\w{0,20}/?>")
+_FIELD: Final = re.compile(r"\s{0,12}(?:[-*\u2022]\s{1,3})?((?!(?i:user|human|assistant)\b)[A-Za-z_]{1,20}):\s{0,3}(\S[^\n]{0,80})")
+"""A line that tells a property of an item: "name: apple"."""
 BARE: Final = 4
 """The most words of an item that stands in a line of its own without a mark."""
 
@@ -26,10 +30,14 @@ BARE: Final = 4
 def items(text: str) -> list[Sequence[str]]:
     """Return the items of the lists in a reply, each as its cells: those of a row of a table, or one. No headings, and no list that its
     heading calls another one ("Removed:"). Takes time linear in the text and never raises."""
+    if _ELEMENT.search(text):
+        text = _TAG.sub("\n", _ELEMENT.sub(r"\n\1: \2\n", text))
+    lines = _HTML.sub("\n", unmarked(text)).splitlines()
+    if records := _records(lines):
+        return records
     found: list[Sequence[str]] = []
     bare: list[Sequence[str]] = []
     kept, below = True, False
-    lines = _HTML.sub("\n", unmarked(text)).splitlines()
     for line, following in pairwise([*lines, ""]):
         said = line.strip()
         if not plain(said):
@@ -51,6 +59,29 @@ def items(text: str) -> list[Sequence[str]]:
         return table
     untitled = [line for line in lines if plain(line) and not line.startswith("#")]
     return found or (bare if 1 < len(bare) == len(untitled) else [])
+
+
+def _records(lines: Sequence[str]) -> list[Sequence[str]]:
+    """Return the values of lines that are properties, as the cells of one item from each line that begins with the same key."""
+    fields = [(field[1].casefold(), field[2].strip()) for line in lines if (field := _FIELD.fullmatch(line))]
+    keys = [key for key, _ in fields]
+    if (
+        not fields
+        or keys.count(keys[0]) < 2
+        or all(value.isdecimal() for _, value in fields)
+        or len(fields) < sum(bool(plain(line)) for line in lines) - SIDES
+    ):
+        return []
+    records: list[list[str]] = []
+    for key, value in fields:
+        if key == fields[0][0]:
+            records.append([])
+        records[-1].append(value)
+    return list(records)
+
+
+SIDES: Final = 2
+"""Lines around properties, such as a heading or the marks of a block."""
 
 
 def _separated(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -40,6 +40,8 @@ REPLIES = [
     ),
     (4, "You've decided to sell the piano, paint the shed, dig a pond and put up a rope ladder."),
     (4, "Rope ladder, pond, shed, piano."),
+    (3, "You've decided to sell the piano, paint the shed, dig a pond, put up a rope ladder and buy a hammock."),
+    (4, "You've decided to sell the piano, paint the shed, dig a pond and put up a rope ladder, and that is the whole list."),
     (4, '["sell the piano", "paint the shed", "dig a pond", "put up a rope ladder"]'),
     (4, '{"decided": ["sell the piano", "paint the shed", "dig a pond", "put up a rope ladder"], "not decided": ["set up a birdbath"]}'),
     (4, f"{RIGHT}\n\n(The bread oven was called off, and the birdbath is no more than an idea.)"),

@@ -1,0 +1,380 @@
+"""Reads the list of things that a reply gives: JSON of any keys, bullets, tables, records or prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple, final
+
+from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.grading.matching import SMALL, is_slip, number, plain
+from longspan.simulator.grading.reading.items import items
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
+from longspan.simulator.grading.reading.mentions import Mention
+from longspan.simulator.grading.reading.reading import Reading
+from longspan.simulator.grading.reading.splitting import Clause
+from longspan.simulator.grading.reading.values import Values
+
+__all__ = ["Entry", "singular", "thing_in", "things_listed"]
+
+_ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
+_QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
+_MEASURES = frozenset(
+    "a an the of some more each x bag bar bottle box bunch can carton head item jar loaf pack package packet pair piece roll stick tin tube"
+    " unit".split()
+)
+"""Words, in the singular, that do not change which item is meant."""
+
+
+@final
+class Entry(NamedTuple):
+    """An item that an answer lists. `quantity` is None if the answer gives none that can be read."""
+
+    item: str
+    quantity: float | None
+
+
+def things_listed(reply: str, things: Sequence[str]) -> dict[str, Entry]:
+    """Return the entries of the list that a reply settles on, by thing as `thing_in` returns it. `things`: those that are known.
+
+    Repeated things are summed, and those that come to zero or less are left out. Takes time linear in the reply and never raises.
+    """
+    things = tuple(dict.fromkeys(things))
+    reply = _ordered(reply, things)
+    return _consolidated(_answered(reply, things) or list(_written(_reckoned(reply), things)), things)
+
+
+def _answered(reply: str, things: Sequence[str]) -> list[Entry]:
+    """Return the entries of the last JSON list that the reply calls the current or the complete one or, without one, of the last list.
+
+    Lists of past or removed items and the like come last, and before them objects without a list, all together.
+    """
+    known = _keys(things)
+    found = [(item, entries) for item in labelled_json(reply) if (entries := list(_entries(item.value, known)))]
+    lists = [(item.called, entries) for item, entries in found if isinstance(item.value, list) or _holds_entries(item.value)]
+    if not lists:
+        return [entry for _, entries in found for entry in entries]
+    best = min(_RANKS[what] for what, _ in lists)
+    return next(entries for what, entries in reversed(lists) if _RANKS[what] == best)
+
+
+_RANKS = {Called.COMPLETE: 0, Called.CURRENT: 0, Called.NOTHING: 1, Called.PAST: 2, Called.OTHER: 3}
+
+
+def _holds_entries(value: Mapping[str, Any]) -> bool:
+    return any(isinstance(item, (list, dict)) for item in value.values())
+
+
+def _entries(value: Any, known: Collection[str]) -> Iterator[Entry]:
+    """Yield the entries in a JSON value: objects with an item, mappings of items to quantities, pairs, strings. An object's keys may be in
+    any language: the string that names a `known` thing is its item, and its last number the quantity."""
+    if isinstance(value, str):
+        yield from _spoken(value)
+    elif isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _quantity(value[1]) is not None:
+        yield Entry(value[0], _quantity(value[1]))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _entries(item, known)
+    elif isinstance(value, dict):
+        said = {key: text for key, text in value.items() if isinstance(text, str)}
+        items = [text for key, text in said.items() if plain(key) in _ITEM] or [text for text in said.values() if thing_in(text) in known]
+        if not items:
+            yield from _mapped(value, known)
+            return
+        counts = _counts(value)
+        yield from (Entry(entry.item, counts[-1] if counts else entry.quantity) for entry in _spoken(items[0]))
+
+
+def _counts(value: Mapping[str, Any]) -> list[float]:
+    """Return the quantities in an object: those that it calls so, else its numbers."""
+    found = [(plain(key) in _QUANTITY, count) for key, item in value.items() if (count := _quantity(item)) is not None]
+    return [count for called_so, count in found if called_so] or [count for _, count in found]
+
+
+def _mapped(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]:
+    """Yield the entries of an object that is not an entry itself: those inside it, else its keys with their quantities."""
+    inner = [(key, item) for key, item in value.items() if isinstance(item, (list, dict))]
+    if len(inner) > 1:
+        ranks = {key: _RANKS[called(key)] for key, _ in inner}
+        best = min(ranks.values())
+        inner = [(key, item) for key, item in inner if ranks[key] == best]
+    for key, item in inner:
+        names = [plain(name) for name in item] if isinstance(item, dict) else []
+        described = (thing_in(key) in known or not _QUANTITY.isdisjoint(names)) and _ITEM.isdisjoint(names)
+        if described and isinstance(item, dict) and (counts := _counts(item)):
+            yield Entry(key, counts[0])
+        else:
+            yield from _entries(item, known)
+    if not inner:
+        yield from (Entry(key, _quantity(count)) for key, count in value.items() if _quantity(count) is not None)
+
+
+def _spoken(text: str) -> Iterator[Entry]:
+    """Yield the entry that a string stands for: "3 carrots", "carrots (3)", "a broom", "broom"; none if it names nothing."""
+    if re.search(r"\d", bare := re.sub(r"\([^()]*\)", " ", text)):
+        text = bare  # "2 cabbages (3 less 1)"
+    counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
+    name = re.sub(r"\d{1,6}(?:\.\d{1,3})?", " ", text)
+    first, _, rest = name.strip().partition(" ")
+    if not counts and rest and number(first) is not None:
+        counts, name = [first], rest
+    if thing_in(name):
+        yield Entry(name.strip(" -:()*\u00d7\n\t"), number(counts[0]) if len(counts) == 1 else None)
+
+
+def _quantity(value: Any) -> float | None:
+    """Return the quantity in a JSON value: a number, or a string with one number in it; None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str) or len(value) > 60:
+        return None
+    value = re.sub(r"\([^()]*\)", " ", value)  # "3 (5 - 2)"
+    whole = number(value)
+    numbers = re.findall(r"\d{1,6}(?:\.\d{1,3})?", value) or [word for word in value.split() if number(word) is not None]
+    return whole if whole is not None else number(numbers[0]) if len(numbers) == 1 else None
+
+
+def _ordered(reply: str, things: Sequence[str]) -> str:
+    """Return a reply with the usual names of things that it calls by both their words in another order: "pegs for the tent"."""
+    return _paired(tuple(things)).sub(lambda match: f"{match[2]} {match[1]}", reply)
+
+
+@lru_cache(maxsize=50)
+def _paired(things: Sequence[str]) -> re.Pattern[str]:
+    pairs = [thing.split() for thing in things if thing.count(" ") == 1]
+    named = "|".join(rf"{re.escape(noun)}(?:e?s)?(?= (?:\w+ (?:\w+ )?|\(){re.escape(whose)}s?\b)" for whose, noun in pairs)
+    whose = "|".join(re.escape(whose) for whose, _ in pairs)
+    return re.compile(rf"\b({named}) (?:(?:for|of) (?:the |an? |your |my )?|\()({whose})s?\b\)?", re.IGNORECASE)
+
+
+def _reckoned(reply: str) -> str:
+    """Return a reply with the last of the numbers that it corrects or reckons with: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
+    for pattern in (_CONCLUDED, _FOLLOWED, _AMENDED):
+        reply = pattern.sub("", _IN_BRACKETS.sub(r"\1", reply))
+    return _RECKONED.sub(lambda match: f"{match[1] or ''} ", reply)
+
+
+_A_NUMBER: Final = rf"\b(?:\d{{1,3}}|{'|'.join(SMALL)})\b"
+_CONCLUDED: Final = re.compile(rf"(?<=:)[^:;\n]{{1,80}}?(?:->|=>|=|\u2192|\u27a1)\s{{0,3}}(?={_A_NUMBER}[^\S\n]{{0,3}}(?:[;,.\n]|$))")
+"""What a line reckons before it gives the number."""
+_TAKEN_BACK: Final = (
+    r"(?:(?:no|nope|wait|sorry|oops|rather|actually|correction|or rather|make (?:that|it)|i mean|scratch that)"
+    r"[\s,;.:!\u2026\u2013\u2014-]{1,4}){1,3}"
+)
+_AMENDED: Final = re.compile(rf"{_A_NUMBER}[\s,;.:\u2026\u2013\u2014-]{{1,4}}{_TAKEN_BACK}(?={_A_NUMBER})", re.IGNORECASE)
+_IN_BRACKETS: Final = re.compile(rf"{_A_NUMBER}\s?\({_TAKEN_BACK}({_A_NUMBER})\)", re.IGNORECASE)
+"""A number that is taken back at once for another."""
+_FOLLOWED: Final = re.compile(
+    rf"{_A_NUMBER}[\s,;(]{{0,3}}(?:->|=>|\u2192|\u27a1|(?:and )?(?:then|now|later|finally|in the end))\s{{0,3}}(?={_A_NUMBER}(?! [a-z]))",
+    re.IGNORECASE,
+)
+"""A number that another one follows in time."""
+_RECKONED: Final = re.compile(
+    rf"{_A_NUMBER}(\s[a-z]{{3,20}}(?:\s[a-z]{{3,20}})?(?=\s(?:minus|less|plus)\b))?(?:[\s,(]{{0,3}}(?:[-+\u2212\u2013]|minus|less|plus|and)\s{{0,2}}{_A_NUMBER}){{1,9}}"
+    rf"[\s,)]{{0,3}}(?:=|so|makes|leaves|equals|is|are)\s{{0,2}}(?:that )?(?={_A_NUMBER})",
+    re.IGNORECASE,
+)
+"""What a number is reckoned from."""
+
+
+def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of a list or a table that is not in JSON, or else the things that the text names and does not deny, each with the
+    number before it ("three lettuces", "2x cabbage") or behind it ("whisks (4)")."""
+    rows = items(reply)
+    entries: list[Entry] = []
+    for cells in rows:
+        counts = [count for cell in cells[1:] if (count := _quantity(cell)) is not None] if len(cells) > 1 else []
+        named = [cell for cell in cells if _quantity(cell) is None or len(cells) == 1]
+        entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _spoken(cell))
+    counted = 2 * sum(entry.quantity is not None for entry in entries) > len(entries)
+    known = _keys(things)
+    for entry in entries:
+        said = set(plain(entry.item).split())
+        speaks = (_NOTHING | _ITEM | _QUANTITY) & said or (entry.quantity is None and entry.item[-1:] in "!?.:;")
+        if not counted or not speaks or _meant(thing_in(entry.item), known) in known:
+            yield entry  # no heading, and no words before or behind the list
+    if not rows:
+        yield from _in_prose(reply, things)
+
+
+def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of a reply in prose. Of a thing that is named several times, those with a number count, and of a reply that says
+    where its conclusion begins, what comes after it."""
+    values = Values(things, _ALSO)
+    said = Reading(_mended(reply, things))
+    found: list[tuple[Mention, float | None]] = []
+    each: float | None = None
+    for mention in said.mentions(values):
+        clause, count = said.clauses[mention.clause], _number(said.clauses, mention)
+        each = count if _EACH.search(clause.text[: mention.start]) else each if clause.link == "joint" and count is None else None
+        count = each if count is None else count
+        if mention.how < Stance.DENIED and not (count is None and _GONE.search(clause.text, mention.end)):
+            found.append((mention, count))
+    counted = {mention.value for mention, count in found if count is not None}
+    found = [(mention, count) for mention, count in found if count is not None or mention.value not in counted]
+    surest = {mention.value: mention.how for mention, _ in sorted(found, key=lambda each: -each[0].how)}
+    found = [(mention, count) for mention, count in found if mention.how < Stance.DATED or surest[mention.value] >= Stance.DATED]
+    found = found[_since(said.clauses, [mention for mention, _ in found], values) :]
+    yield from (Entry(mention.value, count) for mention, count in found)
+    places = {mention.clause for mention, _ in found}
+    for at, clause in enumerate(said.clauses):
+        listed = at - 1 in places and (clause.link == "joint" or clause.gap == "\n")
+        if at not in places and listed and (other := _OTHER.fullmatch(clause.text)) and not _NOTHING.intersection(other[2].split()):
+            places.add(at)
+            yield Entry(other[2], number(other[1]))
+
+
+def _mended(reply: str, things: Sequence[str]) -> str:
+    """Return a short reply with slips of a letter in things put right."""
+    words = list(_WORD.finditer(reply))
+    if len(words) > BRIEF:
+        return reply
+    known: dict[str, list[str]] = {}
+    for thing in things:
+        known.setdefault(thing[0], []).append(thing)
+    mended, at = "", 0
+    for many, begin in ((many, begin) for begin in range(len(words)) for many in (2, 1)):
+        group = words[begin : begin + many]
+        start, end = group[0].start(), group[-1].end()
+        said = reply[start:end]
+        if start < at or len(group) < many or (many > 1 and _WORD.sub("", said).strip()):
+            continue
+        key = thing_in(said)
+        meant = [thing for thing in known.get(key[:1], ()) if key != thing_in(thing) and is_slip(key, thing_in(thing))]
+        if len(meant) == 1 and key not in _keys(things) and plain(said) not in LEXICON.words:
+            mended, at = f"{mended}{reply[at:start]}{meant[0]}", end
+    return mended + reply[at:]
+
+
+BRIEF: Final = 60
+"""Words of a reply that may be short of a thing because of a slip of a letter."""
+
+
+def _since(clauses: Sequence[Clause], found: Sequence[Mention], values: Values) -> int:
+    """Return the number of the first mention after which a reply concludes, and names all things again; 0 if it does not."""
+    every, named = {mention.value for mention in found}, set[str]()
+    for at in range(len(found) - 1, 0, -1):
+        named.add(found[at].value)
+        heads = range(found[at - 1].clause + 1, found[at].clause + 1)
+        if named == every and any(_concludes(clauses[head], values) for head in heads[-NEAR:]):
+            return at
+    return 0
+
+
+def _concludes(clause: Clause, values: Values) -> bool:
+    """Return whether what a clause says before it names a thing says that the list as it now is begins there."""
+    found = values.find(clause.text)
+    head = clause.text[: found[0].start] if found else clause.text
+    return LEXICON.stance(head) == Stance.CURRENT or LEXICON.has("concluded", head)
+
+
+def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
+    """Return the number of a thing that a clause names: before it, else behind it."""
+    here = clauses[mention.clause]
+    text = here.text
+    rest = [each.text for each in clauses[mention.clause + 1 : mention.clause + NEAR] if each.sentence == here.sentence]
+    if left := next((match for each in rest if (match := _LEFT_OVER.fullmatch(each))), None):
+        return number(left[1])
+    before = _counted(text[max(0, mention.start - 40) : mention.start])
+    if before is not None:
+        return before
+    following = clauses[mention.clause + 1 : mention.clause + 2] if _IS.fullmatch(text, mention.end) else ()
+    behind = _COUNT_BEHIND.match(text, mention.end) or next((_BEHIND.fullmatch(each.text) for each in following), None)
+    return number(behind[1]) if behind else None
+
+
+def _counted(before: str) -> float | None:
+    """Return the number that the words before a thing end with: "2x", "three", "half a dozen", "four bags of"."""
+    words = [word for word in before.split() if word in ("a", "an", "pair") or singular(word) not in _MEASURES]
+    for many in (3, 2, 1):
+        said = number(_TIMES.sub("", " ".join(words[-many:])))
+        if said is not None:
+            return said
+    return None
+
+
+_TIMES: Final = re.compile(r"(?<=\d) ?x$")
+_COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?: pieces?| pcs)?$))\b")
+_BEHIND: Final = re.compile(
+    rf"(?:x |just |only |also |now |still |added )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
+    r"(?: of (?:them|those|these)| pieces?| pcs| each| in all| left| as well| too| please)*"
+)
+_IS: Final = re.compile(r"(?: (?:is|are|there|still|remains?|left|needed|wanted))*")
+_LEFT_OVER: Final = re.compile(
+    rf"(?:so |that leaves |which leaves |leaving |now )*(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
+)
+"""What tells how many of a thing are left: "so three are left"."""
+NEAR: Final = 4
+"""Clauses from the one that names a thing to that which tells how many are left."""
+_EACH: Final = re.compile(r"\beach\b")
+_GONE: Final = re.compile(r" (?:\w+ ){0,3}(?:gone|removed|off|deleted|dropped|struck)\b")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_OTHER: Final = re.compile(
+    r"(?:(?:do not forget|remember|also|then|maybe|perhaps) )*"
+    rf"(\d{{1,3}}|{'|'.join(SMALL[1:])}|an?|some) ((?:[^\W\d]{{2,20}} ){{0,3}}?[^\W\d]{{3,20}})"
+    r"(?: (?:to|for|with|on|in|from|that|which|as) .*)?"
+)
+"""A thing that is enumerated with others and that no list has: "and 4 cups", "a mixing bowl to go with the whisks"."""
+_NOTHING: Final = frozenset(
+    "thing things item items piece pieces total all lot bit few more each list day nice note other others else entry entries change changes"
+    " article articles product products good great happy further trip time".split()
+)
+"""Words of what is enumerated with things and is none."""
+_ALSO: Final = {
+    "elastic band": "rubber band",
+    "plant pot": "flower pot",
+    "hosepipe": "garden hose",
+    "clothes hanger": "coat hanger",
+    "smoke alarm": "smoke detector",
+    "oven mitt": "oven glove",
+    "baking sheet": "baking tray",
+    "extension lead": "extension cord",
+    "extension cable": "extension cord",
+    "serviette": "napkin",
+}
+"""Other names of things on the list, as British or American English has them."""
+
+
+@lru_cache(maxsize=50)
+def _keys(things: Sequence[str]) -> Collection[str]:
+    return dict.fromkeys(map(thing_in, things))
+
+
+@cache
+def _others() -> Mapping[str, str]:
+    """Return the things that other names stand for, both as `thing_in` returns them."""
+    return {thing_in(other): thing_in(thing) for other, thing in _ALSO.items()}
+
+
+def _meant(key: str, known: Collection[str]) -> str:
+    """Return the thing that another name or a slip of a letter stands for. `known`: things, as `thing_in` returns them."""
+    return key if key in known else _others().get(key) or next((thing for thing in known if is_slip(key, thing)), key)
+
+
+def _consolidated(entries: list[Entry], things: Sequence[str]) -> dict[str, Entry]:
+    """Return the entries by item, repeated items summed and those that come to zero or less left out. `things`: those that are known."""
+    sums: dict[str, Entry] = {}
+    known = _keys(things)
+    for entry in entries:
+        key = _meant(thing_in(entry.item), known)
+        before = sums.get(key, Entry(entry.item, 0))
+        both = before.quantity is not None and entry.quantity is not None
+        sums[key] = Entry(before.item, (before.quantity or 0) + (entry.quantity or 0) if both else None)
+    return {key: entry for key, entry in sums.items() if entry.quantity is None or entry.quantity > 0}
+
+
+def thing_in(text: str) -> str:
+    """Return `text` in the singular and without packaging, so that two names of one item are equal: "rubberbands" and "rubber band"."""
+    singulars = [singular(word) for word in plain(text).split()]
+    return "".join([word for word in singulars if word not in _MEASURES] or singulars)
+
+
+def singular(word: str) -> str:
+    """Return a form that a noun and its plural share. It is not always a word ("knif")."""
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending, stem in (("ie", "y"), ("oe", "o"), ("she", "sh"), ("che", "ch"), ("xe", "x"), ("sse", "ss"), ("ve", "f"), ("fe", "f")):
+        if word.endswith(ending):
+            return word.removesuffix(ending) + stem
+    return word
