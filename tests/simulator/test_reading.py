@@ -123,6 +123,7 @@ def test_what_is_struck_out_or_corrected_is_not_said(reply: str) -> None:
         "You were fond of blue, but then you said that you'd had enough of it. It's red.",
         "Blue was fun. Since 8 July it has been red.",
         "Before red it was blue.",
+        "It was blue that you told me at first hand. My newest note has red.",
         "Q: What is it now?\nA: Red.\nQ: What was it before?\nA: Blue.",
     ],
 )
@@ -136,6 +137,10 @@ def test_the_course_of_a_reply_decides_between_values(reply: str) -> None:
         "I'm not sure if it's red or blue.",
         "If it's not red, it's blue.",
         "It's red, but blue is fine, too.",
+        "Red is right. So is blue.",
+        "My note says red. The calendar says blue. They carry the same date.",
+        "Your favourite is red. Your favourite is blue.",
+        "Red. Blue.",
         "Shall I go with red or with blue?",
     ],
 )
