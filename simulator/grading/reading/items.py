@@ -19,10 +19,13 @@ _RULE: Final = re.compile(r"[-:|\s]+")
 _DETAIL: Final = re.compile(r"\s{1,8}(?:[-*\u2022+]\s{1,4})?[A-Za-z]{1,20}:\s{0,4}\d{1,6}\s{0,9}")
 """A line below an item that gives a number of it: "Quantity: 3"."""
 _HTML: Final = re.compile(r"</?(?:ul|ol|li)>", re.IGNORECASE)
-_ELEMENT: Final = re.compile(r"<([A-Za-z]\w{1,20})>([^<>\n]{1,80})</\1>")
 _TAG: Final = re.compile(r"</?[A-Za-z]\w{0,20}/?>")
-_FIELD: Final = re.compile(r"\s{0,12}(?:[-*\u2022]\s{1,3})?((?!(?i:user|human|assistant)\b)[A-Za-z_]{1,20}):\s{0,3}(\S[^\n]{0,80})")
-"""A line that tells a property of an item: "name: apple"."""
+_FIELD: Final = re.compile(
+    r"\s{0,12}(?:[-*\u2022]\s{1,3})?((?!(?i:user|human|assistant)\b)[A-Za-z_]{1,20})"
+    r"((?: [\w-]{1,20}=\"[^\"\n]{0,40}\"){0,3}):\s{0,3}(\S[^\n]{0,80})"
+)
+"""A line that tells a property of an item: "name: apple", with attributes if it was an element of XML."""
+_ATTRIBUTE: Final = re.compile(r'="([^"]{0,40})"')
 BARE: Final = 4
 """The most words of an item that stands in a line of its own without a mark."""
 
@@ -30,9 +33,8 @@ BARE: Final = 4
 def items(text: str) -> list[Sequence[str]]:
     """Return the items of the lists in a reply, each as its cells: those of a row of a table, or one. No headings, and no list that its
     heading calls another one ("Removed:"). Takes time linear in the text and never raises."""
-    if _ELEMENT.search(text):
-        text = _TAG.sub("\n", _ELEMENT.sub(r"\n\1: \2\n", text))
-    lines = _HTML.sub("\n", unmarked(text)).splitlines()
+    text = _HTML.sub("\n", unmarked(text))
+    lines = (_TAG.sub("\n", text) if "</" in text else text).splitlines()
     if records := _records(lines):
         return records
     found: list[Sequence[str]] = []
@@ -63,20 +65,20 @@ def items(text: str) -> list[Sequence[str]]:
 
 def _records(lines: Sequence[str]) -> list[Sequence[str]]:
     """Return the values of lines that are properties, as the cells of one item from each line that begins with the same key."""
-    fields = [(field[1].casefold(), field[2].strip()) for line in lines if (field := _FIELD.fullmatch(line))]
-    keys = [key for key, _ in fields]
+    fields = [(field[1].casefold(), field[3].strip(), _ATTRIBUTE.findall(field[2])) for line in lines if (field := _FIELD.fullmatch(line))]
+    keys = [key for key, _, _ in fields]
     if (
         not fields
         or keys.count(keys[0]) < 2
-        or all(value.isdecimal() for _, value in fields)
+        or all(value.isdecimal() for _, value, _ in fields)
         or len(fields) < sum(bool(plain(line)) for line in lines) - SIDES
     ):
         return []
     records: list[list[str]] = []
-    for key, value in fields:
+    for key, value, attributes in fields:
         if key == fields[0][0]:
             records.append([])
-        records[-1].append(value)
+        records[-1] += [value, *attributes]
     return list(records)
 
 
