@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,24 +85,6 @@ def visit(browser: Browser) -> Iterator[Open]:
 
     with visiting(browser) as opened:
         yield opened
-
-
-def pytest_collection(session: pytest.Session) -> None:
-    """Import the files of tests before they are collected, in each worker of xdist from another one on.
-
-    pytest rewrites the assertions of a file when it is imported, which takes five times as long as all else, and keeps what it has written.
-    Workers that import the same file at the same time would each do so. What fails here fails again when it is collected, and is reported.
-    """
-    worker: dict[str, Any] = getattr(session.config, "workerinput", {})
-    if not worker:
-        return
-    here = Path(__file__).parent
-    wanted = [(session.config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in session.config.args]
-    files = [path for path in sorted(here.rglob("test_*.py")) if any(path.is_relative_to(each) for each in wanted)]
-    first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
-    for path in files[first:] + files[:first]:
-        with suppress(Exception, pytest.skip.Exception):
-            import_module(".".join(path.relative_to(here.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -56,14 +56,12 @@ def against(scores: Sequence[tuple[float, float]]) -> Against:
 
 def _at_least(chances: Sequence[float], number: int) -> float:
     """Return the probability that at least so many of independent events with these chances happen."""
-    if number <= 0:
-        return 1.0
-    if number == 1:
-        return 1 - prod(1 - chance for chance in chances)
-    if number >= len(chances):
-        return prod(chances) if number == len(chances) else 0.0
     import numpy as np
 
+    if number <= 0:
+        return 1.0
+    if number > len(chances):
+        return 0.0
     happened = np.ones(1)
     for chance in chances:
         happened = np.convolve(happened, (1 - chance, chance))

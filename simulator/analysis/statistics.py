@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from math import ceil, cos, floor, fsum, inf, log2, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
 from longspan.simulator.results.effects import paired_interval
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-
-Value = TypeVar("Value")
+    Labels = NDArray[np.int64]
 
 __all__ = [
     "Difference",
@@ -30,6 +29,7 @@ __all__ = [
     "fall_p",
     "holm",
     "interval",
+    "intervals",
     "least_conversations",
     "least_p",
     "limits",
@@ -118,17 +118,23 @@ class Interval(NamedTuple):
 def interval(tests: Sequence[Observed]) -> Interval | None:
     """Return the interval of the `total` of tests, or None if a scenario has only one test.
 
-    Tests without a score widen it: they count as 0 at its lower end and as 1 at its upper end.
+    Tests without a score widen it: they count as 0 at its lower end and as 1 at its upper end. See `intervals` for the method.
     """
     if not tests or min(Counter(test.scenario for test in tests).values()) < 2:
         return None
-    (low, _), (_, high) = (_wilson(tests, scores) for scores in ([test.low for test in tests], [test.high for test in tests]))
-    by: Literal["conversations", "tests"] = "conversations" if _repeated(tests) else "tests"
-    return Interval(round(low, 9), round(high, 9), by)  # rounded, since the order of tests changes the last digits
+    import numpy as np
+
+    scores = np.array([[test.low for test in tests], [test.high for test in tests]])
+    lows, highs, by = intervals([test.scenario for test in tests], [test.conversation for test in tests], scores)
+    return Interval(round(float(lows[0]), 9), round(float(highs[1]), 9), by)  # rounded, since the order of tests changes the last digits
 
 
-def _wilson(tests: Sequence[Observed], scores: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the interval of the total of tests with these scores.
+def intervals(
+    scenarios: Sequence[str], conversations: Sequence[str], scores: Floats
+) -> tuple[Floats, Floats, Literal["conversations", "tests"]]:
+    """Return the lower and upper ends of the intervals of many `total`s of the same tests, shape (...), and the units that they are over.
+
+    `scenarios` and `conversations` label the tests; each scenario has at least two. `scores` has shape (..., tests).
 
     This is Wilson's interval (1927) of the mean share of full marks. Its number of tests is the number of independent and equally hard
     tests that would be as informative: the actual number divided by the design effect (Kish, 1965; for intervals near 0 and 1, Franco,
@@ -137,52 +143,76 @@ def _wilson(tests: Sequence[Observed], scores: Sequence[float]) -> tuple[float, 
     wholes, since an early error may affect the rest of a conversation. The variance between them is then used, with the quantile of
     Student's t, but at most the variance of conversations that are right or wrong as wholes.
     """
-    kinds = _groups(scores, (test.scenario for test in tests))
-    means, sizes = {kind: fmean(group) for kind, group in kinds.items()}, {kind: len(group) for kind, group in kinds.items()}
-    share = fmean(means.values())
-    number = len(kinds) ** 2 / fsum(1 / size for size in sizes.values())  # if scenarios differ in size, the number that is as informative
+    import numpy as np
+
+    kinds, wholes = _labels(scenarios), _labels(conversations)
+    sizes = np.bincount(kinds)
+    means = _sums(scores, kinds) / sizes
+    share = means.mean(axis=-1)
+    number = len(sizes) ** 2 / (1 / sizes).sum()  # of tests; if scenarios differ in size, the number that would be as informative
     alike = share * (1 - share) / (number - 1)
     # Taken from their means, so that conversations with more tests do not seem to differ from the others (a ratio estimate; Cochran, 1977).
-    parts = [(score - means[test.scenario]) / (sizes[test.scenario] * len(kinds)) for test, score in zip(tests, scores, strict=True)]
-    freedom = len(tests) - len(kinds)
+    parts = (scores - means[..., kinds]) / (sizes[kinds] * len(sizes))
+    freedom = len(kinds) - len(sizes)
     normal = NormalDist().inv_cdf((1 + LEVEL) / 2) ** 2
-    within = _ratio(_variance(_groups(parts, (test.scenario for test in tests)).values()), alike)
-    width = (freedom * within + PRIOR) / (freedom + PRIOR) * normal
-    if wholes := _repeated(tests):
-        sums = {name: fsum(group) for name, group in _groups(parts, (test.conversation for test in tests)).items()}
-        if len(sums) < len(tests):
-            fewest = min(map(len, wholes))
-            between = _ratio(_variance([sums[name] for name in names] for names in wholes), alike) * student(fewest - 1) ** 2
-            width = max(min(between, normal * number / fewest), FLOOR**2 * width)
+    effect = (freedom * _ratio(_variance(parts, np.arange(len(kinds)), kinds), alike) + PRIOR) / (freedom + PRIOR)
+    width = effect * normal
+    groups = _scenario_sets(scenarios, conversations)
+    fewest = int(np.bincount(groups).min())
+    by: Literal["conversations", "tests"] = "conversations" if fewest > 1 else "tests"
+    if fewest > 1 and len(groups) < len(kinds):
+        between = _ratio(_variance(parts, wholes, groups), alike) * student(fewest - 1) ** 2
+        width = np.maximum(np.minimum(between, normal * number / fewest), FLOOR**2 * width)
     shrunk = width / number
     centre = (share + shrunk / 2) / (1 + shrunk)
-    half = sqrt(shrunk * (share * (1 - share) + shrunk / 4)) / (1 + shrunk)
-    return len(kinds) * max(0.0, centre - half), len(kinds) * min(1.0, centre + half)
+    half = np.sqrt(shrunk * (share * (1 - share) + shrunk / 4)) / (1 + shrunk)
+    return len(sizes) * np.maximum(0, centre - half), len(sizes) * np.minimum(1, centre + half), by
 
 
-def _groups(values: Iterable[Value], names: Iterable[Hashable]) -> dict[Hashable, list[Value]]:
-    """Group values by their names, in order of first appearance."""
-    groups: dict[Hashable, list[Value]] = defaultdict(list)
-    for value, name in zip(values, names, strict=True):
-        groups[name].append(value)
-    return groups
+def _labels(names: Iterable[Hashable]) -> Labels:
+    """Number the names from 0 in order of first appearance."""
+    import numpy as np
+
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names])
 
 
-def _repeated(tests: Sequence[Observed | Difference]) -> list[list[Hashable]]:
-    """Return the conversations grouped by their sets of scenarios; none if one is the only one with its set."""
-    sets = _groups((test.scenario for test in tests), (test.conversation for test in tests))
-    groups = list(_groups(sets, map(frozenset, sets.values())).values())
-    return groups if min(map(len, groups)) > 1 else []
+def _scenario_sets(scenarios: Sequence[str], conversations: Sequence[Hashable]) -> Labels:
+    """Label each conversation by its set of scenarios, with conversations in order of first appearance."""
+    sets: dict[Hashable, set[str]] = defaultdict(set)
+    for scenario, conversation in zip(scenarios, conversations, strict=True):
+        sets[conversation].add(scenario)
+    return _labels(map(frozenset, sets.values()))
 
 
-def _variance(groups: Iterable[Sequence[float]]) -> float:
-    """Return the variance of the sum of values, from the differences within their groups of two or more."""
-    return fsum(len(group) / (len(group) - 1) * fsum((value - mean) ** 2 for value in group) for group in groups for mean in [fmean(group)])
+def _sums(values: Floats, labels: Labels) -> Floats:
+    """Sum values, shape (..., n), by their labels. The labels run from 0 to m - 1 and are all in use; the result has shape (..., m)."""
+    import numpy as np
+
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max() + 1))
+    found: Floats = np.add.reduceat(values[..., order], starts, axis=-1)
+    return found
 
 
-def _ratio(variance: float, alike: float) -> float:
+def _variance(parts: Floats, units: Labels, groups: Labels) -> Any:
+    """Return the variance, shape (...), of the sum of parts, shape (..., n), from the differences between the sums of units within their
+    groups.
+
+    `units` labels the unit of each part, `groups` the group of each unit. Each group needs two units or more.
+    """
+    import numpy as np
+
+    sums, sizes = _sums(parts, units), np.bincount(groups)
+    apart = (sums - (_sums(sums, groups) / sizes)[..., groups]) ** 2
+    return (_sums(apart, groups) * sizes / (sizes - 1)).sum(axis=-1)
+
+
+def _ratio(variance: Any, alike: Any) -> Any:
     """Return a design effect, or 1 if all scores are 0 or all are 1."""
-    return variance / alike if alike > 1e-12 else 1.0
+    import numpy as np
+
+    return np.divide(variance, alike, out=np.ones_like(alike), where=alike > 1e-12)
 
 
 def student(freedom: int, level: float = LEVEL) -> float:
@@ -409,15 +439,18 @@ def more_conversations(differences: Sequence[Difference], pairs: int = 1) -> int
 
 def _variance_of(differences: Sequence[Difference]) -> float:
     """Return the variance of the difference of two totals. Scenarios with a single test are pooled; for a single test the variance is 0."""
-    parts = by_test(differences)
-    kinds = list(_groups(parts, (each.scenario for each in differences)).values())
-    if min(map(len, kinds)) < 2:
-        kinds = [parts]
-    if len(parts) < 2:
+    import numpy as np
+
+    parts = np.array(by_test(differences))
+    kinds = _labels(each.scenario for each in differences)
+    if np.bincount(kinds).min() < 2:
+        kinds = np.zeros_like(kinds)
+    if len(kinds) < 2:
         return 0.0
-    sums = {name: fsum(group) for name, group in _groups(parts, (each.conversation for each in differences)).items()}
-    between = _variance([sums[name] for name in names] for names in _repeated(differences))
-    return max(between, _variance(kinds))
+    wholes = _labels(each.conversation for each in differences)
+    groups = _scenario_sets([each.scenario for each in differences], [each.conversation for each in differences])
+    between = _variance(parts, wholes, groups) if np.bincount(groups).min() > 1 else 0.0
+    return float(max(between, _variance(parts, np.arange(len(kinds)), kinds)))
 
 
 # ---- experiments

@@ -21,7 +21,7 @@ Change = Annotated[float, Field(ge=-1, le=1)]
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @final

@@ -50,7 +50,7 @@ Status = Literal["scored", "unscored", "scenario_error", "agent_error", "unfinis
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @final

@@ -51,9 +51,9 @@ def need(*wanted: Weights) -> None:
 # Real weights.
 
 
-def played(agent: str, folder: Path, *scenarios: str, span: int = 2_000) -> RunFolder:
+def played(agent: str, folder: Path, *scenarios: str) -> RunFolder:
     suite = load_suite("ltm").changed([], [], scenarios, 1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=span, seed=0, agent=agent), folder)]))
+    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=0, agent=agent), folder)]))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}
@@ -66,7 +66,7 @@ def replies(run: RunFolder) -> list[events.Reply]:
 
 def test_the_local_model_plays_two_scenarios(tmp_path: Path) -> None:
     need(SMOLLM2)
-    run = played("local?max_tokens=20&threads=1", tmp_path, "colours", "jokes", span=400)
+    run = played("local?max_tokens=20&threads=1", tmp_path, "colours", "jokes")
     said = [reply.text for reply in replies(run)]
     assert len(said) >= 5
     assert all(len(text.split()) > 3 for text in said), "it speaks"
@@ -76,7 +76,7 @@ def test_the_local_model_plays_two_scenarios(tmp_path: Path) -> None:
 
 def test_a_memory_agent_has_a_local_model_and_a_local_embedder(tmp_path: Path) -> None:
     need(SMOLLM2, MINILM)
-    run = played("ltm/local?context=600&max_tokens=16&memory=semantic&threads=1", tmp_path, "colours")
+    run = played("ltm/local?context=900&max_tokens=16&memory=semantic&threads=1", tmp_path, "colours")
     assert run.manifest.agent.endswith("&embedder=local"), "the manifest names the embedder that was installed"
     found = [memory for reply in replies(run) for memory in (reply.trace or {})["read"]]
     assert found

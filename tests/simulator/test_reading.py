@@ -123,7 +123,6 @@ def test_what_is_struck_out_or_corrected_is_not_said(reply: str) -> None:
         "You were fond of blue, but then you said that you'd had enough of it. It's red.",
         "Blue was fun. Since 8 July it has been red.",
         "Before red it was blue.",
-        "It was blue that you told me at first hand. My newest note has red.",
         "Q: What is it now?\nA: Red.\nQ: What was it before?\nA: Blue.",
     ],
 )

@@ -13,7 +13,6 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.simulator.many_intervals import intervals
 
 from longspan.simulator.analysis import statistics
 from longspan.simulator.analysis.statistics import (
@@ -24,6 +23,7 @@ from longspan.simulator.analysis.statistics import (
     by_test,
     holm,
     interval,
+    intervals,
     least_conversations,
     more_conversations,
     paired_p,

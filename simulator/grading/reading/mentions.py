@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
@@ -13,21 +14,9 @@ from longspan.simulator.grading.reading.values import Findable, Found
 
 __all__ = ["Mention", "corrects", "mentions"]
 
-_THE: Final = r"(?:(?:the|your|that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
-_GONE: Final = re.compile(rf"{LEXICON.source('left before')} {_THE}")
-"""Matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
-_NEWEST: Final = re.compile(rf"{LEXICON.source('nothing since')} {_THE}")
-"""Matches right before the name of something that nothing came after."""
+_THE: Final = r"(?:(?:the|your|(?<!after )that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
 """Matches right before the name of something that came later than what a clause tells of: "before red it was blue"."""
-_LEFT: Final = re.compile(f" {LEXICON.source('left after')}")
-"""Matches after the name of something that was left."""
-_REACHED: Final = re.compile(
-    rf"{LEXICON.source('changed')}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
-    rf"|{LEXICON.source('exchanged')}.{{0,60}}\b(?:for|with) {_THE}"
-    rf"|{LEXICON.source('settled on')}(?: is)? {_THE}"
-)
-"""Matches right before the name of something that was changed to."""
 _FILLED: Final = frozenset(
     "is are was were be it the a an any these those this that one ones right correct current true valid so now more longer yours use"
     " used wanted want say in on list all of them included your my".split()
@@ -121,7 +110,7 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
             if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
                 own = _how(previous)
             if begins and enumerates and begun and (own >= Stance.REPORTED or _SEVERAL.search(rest)):
-                spread = Stance.DENIED if _LEFT.match(clause.text, matches[0].end) else own
+                spread = Stance.DENIED if _left().match(clause.text, matches[0].end) else own
                 found[bare_since:] = [mention._replace(how=spread) for mention in found[bare_since:]]
             if begins and enumerates and own == Stance.REPORTED and (described := _DESCRIBED.match(rest)):
                 own = found[-1].how if found[-1].how == Stance.ASSERTED or described["ends"] is None else own
@@ -146,6 +135,34 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
 def _says_nothing(clause: Clause) -> bool:
     """Return whether a clause in brackets behind a name says nothing of what follows: "red (2nd, current)"."""
     return LEXICON.stance(clause.text) == Stance.ASSERTED
+
+
+@cache  # these patterns take long to compile, and no reply without a value needs them
+def _gone() -> re.Pattern[str]:
+    """Return what matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
+    return re.compile(rf"{LEXICON.source('left before')} {_THE}")
+
+
+@cache
+def _left() -> re.Pattern[str]:
+    """Return what matches after the name of something that was left."""
+    return re.compile(f" {LEXICON.source('left after')}")
+
+
+@cache
+def _newest() -> re.Pattern[str]:
+    """Return what matches right before the name of something that nothing came after."""
+    return re.compile(rf"{LEXICON.source('nothing since')} {_THE}")
+
+
+@cache
+def _reached() -> re.Pattern[str]:
+    """Return what matches right before the name of something that was changed to."""
+    return re.compile(
+        rf"{LEXICON.source('changed')}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
+        rf"|{LEXICON.source('exchanged')}.{{0,60}}\b(?:for|with) {_THE}"
+        rf"|{LEXICON.source('settled on')}(?: is)? {_THE}"
+    )
 
 
 def _replaces(clause: Clause, following: Clause, found: Sequence[Mention], run: int) -> bool:
@@ -190,13 +207,13 @@ def _named_in(clause: str, matches: Sequence[Found], how: Stance, run: int, at: 
 def _local(clause: str, match: Found, how: Stance, unsure: bool) -> Stance:
     """Return how a clause presents a name: as the clause does, unless the words around it say that it was left or reached."""
     before = clause[max(0, match.start - 100) : match.start]
-    if _NEWEST.search(before):
+    if _newest().search(before):
         return Stance.CURRENT
     if how == Stance.DATED and _FOLLOWED.search(before):
         return Stance.CHANGED
-    if (gone := _GONE.search(before)) or _LEFT.match(clause, match.end):
+    if (gone := _gone().search(before)) or _left().match(clause, match.end):
         return Stance.DATED if gone and gone[0].startswith("from") else Stance.DENIED
-    if how in (Stance.ASSERTED, Stance.REPORTED) and not unsure and _REACHED.search(before):
+    if how in (Stance.ASSERTED, Stance.REPORTED) and not unsure and _reached().search(before):
         return Stance.CHANGED
     return Stance.ASSERTED if unsure and how == Stance.CURRENT else how
 
@@ -207,7 +224,7 @@ def _without_names(clause: str, matches: Sequence[Found]) -> str:
     kept: list[str] = []
     at = 0
     for match in matches:
-        gone = _GONE.search(clause[max(at, match.start - 100) : match.start])
+        gone = _gone().search(clause[max(at, match.start - 100) : match.start])
         kept.append(clause[at : match.start - len(gone[0])] if gone else f"{clause[at : match.start]}x")
         at = match.end
     return "".join(kept) + clause[at:]

@@ -33,7 +33,7 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     if len({mention.value for mention in found}) == 1:
         found = _without(found, lambda mention: _wonders(clauses, mention.clause))
     elif found:
-        for denies in (_answers, _concedes, _drops, _decides, _refers, _ends):
+        for denies in (_answers, _concedes, _drops, _decides, _refers):
             found = denies(clauses, found)
     return found
 
@@ -143,41 +143,6 @@ def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
         return found
     meant = next((tied[at] for group, at in (("latter", -1), ("former", 0)) if any(LEXICON.has(group, text) for text in after)), None)
     return found if meant is None else _without(found, lambda mention: mention.value != meant.value)
-
-
-def _ends(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
-    """Return mentions of two values that sentences of their own tell of: the reply ends with the one that counts, unless it says the same
-    of both, or leaves open which of them is right."""
-    best = min(mention.how for mention in found)
-    tied = [mention for mention in found if mention.how == best]
-    last = tied[-1]
-    others = [mention for mention in tied if mention.value != last.value]
-    if len({mention.value for mention in found}) != 2 or not others or best > Stance.REPORTED:
-        return found
-    since = clauses[others[-1].clause].sentence
-    if others[-1].clause > last.clause or since == clauses[last.clause].sentence:
-        return found
-    around = clauses[max(0, others[0].clause - 1) : last.clause + 1 + POINTING]
-    opens = any(LEXICON.has(group, clause.text[:LOOKED_AT]) for clause in around for group in ("left open", "both", "also"))
-    if opens or any(clause.asks for clause in around):
-        return found
-    said = [_said(clauses, mention) for mention in (others[-1], last)]
-    if said[0] == said[1] or not said[1]:
-        return found
-    return _without(found, lambda mention: mention.value != last.value)
-
-
-def _said(clauses: Sequence[Clause], mention: Mention) -> frozenset[str]:
-    """Return the words of the sentence in which a value is named, without the value."""
-    sentence = clauses[mention.clause].sentence
-    words = " ".join(
-        clause.text if at != mention.clause else f"{clause.text[: mention.start]} {clause.text[mention.end :]}"
-        for at, clause in enumerate(
-            clauses[max(0, mention.clause - POINTING) : mention.clause + POINTING], max(0, mention.clause - POINTING)
-        )
-        if clause.sentence == sentence
-    )
-    return frozenset(words.split())
 
 
 def _without(found: Sequence[Mention], denied: Callable[[Mention], bool]) -> list[Mention]:
