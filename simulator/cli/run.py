@@ -124,7 +124,7 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
     below = 0
     for (where, by), found in groups.items():
         recall = recall_of(found)
-        share = fmean(each.score_bounds[0] / max(1, each.max_score) for each in found) if recall is None else recall
+        share = fmean(each.score_bounds[0] / each.full for each in found) if recall is None else recall
         if share < (fail_under or 0) - 1e-9:
             what = f"scores {share:.1%} of full marks{by}" if recall is None else f"finds {share:.1%} of the evidence"
             complain(f"longspan: {where} {what}, less than --fail-under {fail_under:g}")
