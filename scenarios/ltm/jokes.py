@@ -172,12 +172,12 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
     told = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
-    stems = [_stem(word) for word in spoken] if told else []
+    stems = [_stem(word) for word in spoken]
     told -= {k for k in told if _only_opens(spoken, stems, texts[k], own[k])}
     among_all = _own_words(texts, 0, asked)
-    indices = told | (_named(marked, len(spoken) <= TERSE_LENGTH, among_all, texts, len(jokes)) - told)
+    indices = told | _named(marked, spoken, among_all, texts, len(jokes))
     if len(indices) == 1 and not _DENIALS.intersection(spoken):
-        indices -= {k for k in indices if _mixes([_stem(word) for word in spoken], k, texts, among_all)}
+        indices -= {k for k in indices if _mixes(frozenset(stems), k, texts, among_all)}
     return [texts[k] for k in sorted(indices)]
 
 
@@ -249,9 +249,8 @@ def _hero(text: str) -> str:
     return next((_stem(word) for word in words if word not in _COMMON), "")
 
 
-def _mixes(stems: Sequence[str], k: int, texts: Sequence[str], own: Sequence[frozenset[str]]) -> bool:
+def _mixes(said: frozenset[str], k: int, texts: Sequence[str], own: Sequence[frozenset[str]]) -> bool:
     """Return whether a reply, as stems, tells a joke with another one's hero, or little or half of it with words of another one."""
-    said = frozenset(stems)
     others = [j for j in range(len(texts)) if j != k and own[j] & said]
     heroes = {_hero(texts[j]) for j in others if _hero(texts[j]) in own[j]}
     if _hero(texts[k]) not in said and heroes & said:
@@ -326,13 +325,14 @@ _DESCRIBES = frozenset("who that which with whose where in from".split())
 """Words that describe whom a joke is about."""
 
 
-def _named(marked: Sequence[str], terse: bool, own: Sequence[frozenset[str]], texts: Sequence[str], told: int) -> set[int]:
+def _named(marked: Sequence[str], spoken: Sequence[str], own: Sequence[frozenset[str]], texts: Sequence[str], told: int) -> set[int]:
     """Return which of the first `told` jokes a sentence refers to; in a terse reply the first sentence that can does.
 
-    `own` has stems that no two jokes share, so that no word can stand for several.
+    `marked`: the words that are `spoken`, with the ends of sentences. `own` has stems that no two jokes share, so that no word can stand
+    for several.
     """
     owner = {stem: k for k, stems in enumerate(own) for stem in stems}
-    spoken = [word for word in marked if word != _END]
+    terse = len(spoken) <= TERSE_LENGTH
     named: Counter[int] = Counter()
     reach, denied = 0, False  # reach: how many more words belong to "the joke about"
     for position, word in enumerate(marked):

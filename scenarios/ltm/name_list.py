@@ -32,7 +32,6 @@ LONGEST: Final = 3
 """Words of the longest name."""
 _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
-_AFTER_THAT: Final = re.compile(r"\bafter that\b", re.IGNORECASE)
 _NOTE: Final = re.compile(r"\([^()]*\)")
 
 
@@ -158,7 +157,7 @@ def _unlabelled(cell: str) -> str:
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
     """Return the names that the text says of the user, with those that nobody has among those enumerated."""
-    said, values = Reading(_AFTER_THAT.sub("then", reply)), Values(known, forms=False)
+    said, values = Reading(reply), Values(known, forms=False)
     names = said.named(values, yours(words("people")))
     places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
     for at, clause in enumerate(said.clauses):

@@ -151,7 +151,7 @@ def _kind(phrase: str) -> str:
 
 def _denied(reply: str) -> list[str]:
     """Return the words of the phrases that a reply denies or takes back, for another of their kind or for none."""
-    said = Reading(_REMINDS.sub("remember", reply))
+    said = Reading(reply)
     mentions = [mention for values in _kinds().values() for mention in weighed(said.clauses, said.mentions(values))]
     return [
         " ".join(said.clauses[mention.clause].text[mention.start : mention.end].split())
@@ -167,12 +167,6 @@ def _without(text: str, phrases: Iterable[str]) -> str:
     return text
 
 
-_REMINDS = re.compile(
-    r"\b(?:do not|don['\u2019]t|dont|never|not to) (?:forget|leave|fail|neglect|omit|come without|miss|be without)\b"
-    r"|\bnever mind\b[^.,;:\n]{0,60}",
-    re.IGNORECASE,
-)
-"""Denials that remind of something: "don't forget the shovel"."""
 _IS = re.compile(r"(?<=\b(?:tide|moon))['\u2019]s\b", re.IGNORECASE)
 _WEEKDAYS = {"mon": "monday", "fri": "friday"}
 _WEEKDAY = re.compile(r"\b(mon|fri) ")

@@ -31,11 +31,6 @@ _CLAUSES: Final = re.compile(
 _FULL_STOP: Final = re.compile(r"[.!?]\s*$")
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
-_ALSO: Final = {
-    "dining room table": "varnish the dining table",
-    "table in the dining room": "varnish the dining table",
-}
-"""Other names of what decisions are about."""
 _DEED: Final = re.compile(
     r"(?:(?:we|you) (?:ll|will) )?(?:also )?(?:to )?"
     r"(?!(?:that|this|for|in|on|at|with|of|by|is|was|are|be|it|all|leave|keep)\b)[a-z]{3,12}(?: (?:up|out|in|off|down|away|apart))?"
@@ -187,5 +182,4 @@ def _named(text: str) -> list[str]:
 @cache
 def _decisions() -> Values:
     known: Sequence[Mapping[str, Any]] = words("decisions")
-    others = {name: each["deed"] for each in known for name in each["names"]}
-    return Values((each["deed"] for each in known), others | _ALSO)
+    return Values((each["deed"] for each in known), {name: each["deed"] for each in known for name in each["names"]})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -33,9 +32,12 @@ _LEADERS: Final = re.compile(r"(?:[ ]\.){3,}[ ]?|(?<=\w)[.\u2026]{6,}")
 """The dots between a name and its value."""
 _SPEAKER: Final = re.compile(r"^[QA]:[ ]", re.MULTILINE)
 _OBJECT: Final = re.compile(r"\{[^{}]{1,600}\}")
-_FLAG: Final = re.compile(r"[,;]?\s{0,9}[\"']?\b([a-z][a-z_ ]{2,19})[\"']?[ ]?[:=][ ]?[\"']?(true|false|yes|no)\b[\"']?", re.IGNORECASE)
-"""What says by yes or no whether a value holds: "active: false"."""
-_STATUS: Final = re.compile(r"[,;]?\s{0,9}[\"']?\b(?:status|state)[\"']?[ ]?[:=][ ]?[\"']?([a-z][a-z -]{2,19})\b[\"']?", re.IGNORECASE)
+_FIELD: Final = re.compile(
+    r"[,;]?\s{0,9}[\"']?\b(?:(?P<name>[a-z][a-z_ ]{2,19})[\"']?[ ]?[:=][ ]?[\"']?(?P<so>true|false|yes|no)"
+    r"|(?:status|state)[\"']?[ ]?[:=][ ]?[\"']?(?P<status>[a-z][a-z -]{2,19}))\b[\"']?",
+    re.IGNORECASE,
+)
+"""What says whether a value holds, by yes or no or as its state: "active: false", "status: superseded"."""
 _FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
 _CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
 _CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
@@ -74,45 +76,41 @@ def _flagged(text: str) -> str:
     """Return `text` with remarks behind values in place of the fields that say whether they hold: "(current)", "(no longer)"."""
     if "=" not in text and ":" not in text:
         return text
-    text = _OBJECT.sub(lambda match: _with_remark(match[0][:-1]) + "}", text)
-    return _STATUS.sub(_status, _FLAG.sub(_flag, text))
+    text = _OBJECT.sub(lambda match: "".join(_remarked(match[0][:-1])) + "}", text)
+    return _FIELD.sub(lambda match: match[0] if (remark := _remark(match)) is None else remark, text)
 
 
-def _with_remark(fields: str) -> str:
-    """Return the fields of an object with what they say of its value behind them."""
-    found: list[str] = []
+def _remarked(fields: str) -> tuple[str, str]:
+    """Return the fields that have a value, and as a remark what the others say of it."""
+    remarks: list[str] = []
 
-    def keep(match: re.Match[str], read: Callable[[re.Match[str]], str]) -> str:
-        remark = read(match)
-        found.append(remark if remark != match[0] else "")
-        return "" if remark != match[0] else match[0]
+    def keep(match: re.Match[str]) -> str:
+        remark = _remark(match)
+        remarks.append(remark or "")
+        return match[0] if remark is None else ""
 
-    kept = _STATUS.sub(lambda match: keep(match, _status), _FLAG.sub(lambda match: keep(match, _flag), fields))
-    return kept + "".join(found)
+    return _FIELD.sub(keep, fields), "".join(remarks)
 
 
-def _flag(match: re.Match[str]) -> str:
-    holds = match[2].casefold() in ("true", "yes")
-    named = plain(match[1].replace("_", " "))
+def _remark(field: re.Match[str]) -> str | None:
+    """Return what a field says of the value beside it; None if it says nothing of it."""
+    if (status := field["status"]) is not None:
+        holds, gone = LEXICON.pattern("holding").fullmatch(plain(status)), LEXICON.pattern("gone").fullmatch(plain(status))
+        return " (current)" if holds else " (no longer)" if gone else None
+    so = field["so"].casefold() in ("true", "yes")
+    named = plain(field["name"].replace("_", " "))
     if LEXICON.has("holding", named) or LEXICON.stance(named) == Stance.CURRENT:
-        return " (current)" if holds else " (no longer)"
+        return " (current)" if so else " (no longer)"
     if LEXICON.has("gone", named) or LEXICON.stance(named) >= Stance.DATED:
-        return " (no longer)" if holds else " "
-    return match[0]
-
-
-def _status(match: re.Match[str]) -> str:
-    said = plain(match[1])
-    holds = LEXICON.pattern("holding").fullmatch(said)
-    return " (current)" if holds else " (no longer)" if LEXICON.pattern("gone").fullmatch(said) else match[0]
+        return " (no longer)" if so else " "
+    return None
 
 
 def _element(match: re.Match[str]) -> str:
     """Return an element of XML as a heading and its text, with what its attributes say of it."""
     name, attributes, said = match.groups()
-    read = {each: _FLAG.sub(_flag, each) for each in attributes.split()}
-    kept = "".join(f" {each}" for each, remark in read.items() if remark == each)
-    return f"{name}{kept}: {said}{''.join(remark for each, remark in read.items() if remark != each)}\n"
+    kept, remarks = _remarked(attributes)
+    return f"{name}{kept}: {said}{remarks}\n"
 
 
 @cache
