@@ -71,65 +71,121 @@ def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
     A clause that continues an enumeration takes over from the one before ("not red, green or blue"; "earlier: red, green") or, if it
     begins one, from the one that ends it ("red and blue were earlier"); a remark behind a name applies to it ("red (current)").
     """
-    found: list[Mention] = []
-    previous, enumerates, begun, run = Clause("", "", "", "", NONE, 0), False, False, 0
-    how = Stance.ASSERTED
-    last = 0
-    before = previous
-    bare_since = 0  # where in `found` the bare names of an enumeration begin
-    within = False  # brackets
-    for at, (clause, following) in enumerate(pairwise([*clauses, Clause("", "", "", "", NONE, 0)])):
-        matches = values.find(clause.text)
-        within = clause.gap.rfind("(") > clause.gap.rfind(")") or (within and ")" not in clause.gap)
-        if not matches:
-            remark = _remark(clause, before, within=within) if enumerates and following.gap[:1] != ":" else None
-            if remark is None and enumerates and _confirms(clause) and (last == 0 or found[last - 1].run != found[-1].run):
-                remark = Stance.CURRENT
-            if (
-                remark is None
-                and found
-                and clause.sentence == clauses[found[-1].clause].sentence
-                and LEXICON.has("gave it up", clause.text)
-            ):
-                remark = Stance.DENIED
+    heard = _Heard(clauses, values)
+    for at, (clause, following) in enumerate(pairwise([*clauses, _NOTHING])):
+        heard.next(at, clause, following)
+    return _corrected(clauses, heard.found)
+
+
+_NOTHING: Final = Clause("", "", "", "", NONE, 0)
+
+
+class _Heard:
+    """What clauses have named so far."""
+
+    def __init__(self, clauses: Sequence[Clause], values: Findable) -> None:
+        self.found: list[Mention] = []
+        self._clauses = clauses
+        self._values = values
+        self._before = _NOTHING
+        self._heading = _NOTHING
+        """The last clause that says something of the names to come, if they are bare."""
+        self._enumerates = False
+        """Whether nothing but remarks was said since the last name."""
+        self._begun = False
+        """Whether that name is of an enumeration of bare names, which begin at `_bare_since` in `found`."""
+        self._bare_since = 0
+        self._run = 0
+        self._how = Stance.ASSERTED
+        """How the last name was presented, whatever a remark then said of it."""
+        self._last = 0
+        """Where the names of the last clause with any begin in `found`."""
+        self._within = False
+        """Whether brackets are open."""
+
+    def next(self, at: int, clause: Clause, following: Clause) -> None:
+        self._within = clause.gap.rfind("(") > clause.gap.rfind(")") or (self._within and ")" not in clause.gap)
+        matches = self._values.find(clause.text)
+        if matches:
+            self._name(at, clause, following, matches)
+        else:
+            self._remark(clause, following)
+        self._before = clause
+
+    def _remark(self, clause: Clause, following: Clause) -> None:
+        """Take what a clause without names says of the last ones, or of the next."""
+        remark = self._remarked(clause, following)
+        if remark is not None:
+            self.found[self._last :] = [mention._replace(how=remark) for mention in self.found[self._last :]]
+        elif not _AGREES.issuperset(clause.text.split()) and not (self._within and self._enumerates and _says_nothing(clause)):
+            self._heading, self._enumerates = clause, False
+
+    def _remarked(self, clause: Clause, following: Clause) -> Stance | None:
+        if not self.found:
+            return None
+        if self._enumerates:
+            remark = _remark(clause, self._before, within=self._within) if following.gap[:1] != ":" else None
             if remark is not None:
-                found[last:] = [mention._replace(how=remark) for mention in found[last:]]
-            elif not _AGREES.issuperset(clause.text.split()) and not (within and enumerates and _says_nothing(clause)):
-                previous, enumerates = clause, False
-            before = clause
-            continue
+                return remark
+            alone = self._last == 0 or self.found[self._last - 1].run != self.found[-1].run
+            if alone and _confirms(clause):
+                return Stance.CURRENT
+        same = clause.sentence == self._clauses[self.found[-1].clause].sentence
+        return Stance.DENIED if same and LEXICON.has("gave it up", clause.text) else None
+
+    def _name(self, at: int, clause: Clause, following: Clause, matches: Sequence[Found]) -> None:
+        """Take the names of a clause: as its words present them or, if they are bare, as what comes before them does."""
+        how = self._stated(clause, matches)
+        if how is None and not self._enumerates:
+            how, self._bare_since, self._begun = _how(self._heading, clause), len(self.found), True
+            self._run += 1
+        elif how is None and _replaces(clause, following, self.found, self._run):
+            how, self._bare_since, self._begun = Stance.ASSERTED, len(self.found), True
+            self._run += 1
+        elif how is None:
+            how = self._how
+        if self.found and _ARROW.search(clause.gap) and how in (Stance.ASSERTED, Stance.REPORTED):
+            how = Stance.CHANGED
+            self._run += 1
+        self._enumerates, self._last, self._heading = True, len(self.found), clause
+        self.found += _named_in(clause.text, matches, how, self._run, at)
+        self._how = self.found[-1].how
+
+    def _stated(self, clause: Clause, matches: Sequence[Found]) -> Stance | None:
+        """Return how a clause that makes a statement of its own presents its names; None if it continues or begins an enumeration."""
         rest = _without_names(clause.text, matches)
         bare = _FILLING.issuperset(clause.text[: matches[0].start].split()) and not _states(rest)
-        titled = clause.link == "head" and (bare and begun if enumerates else True)
-        adverb = not enumerates and clause.gap.startswith(",") and _how(previous) in (Stance.CURRENT, Stance.DATED)
-        if not (bare and (titled or adverb or (clause.link == "joint" and enumerates))):
-            begins = matches[0].start == 0 and clause.link == "joint" and clause.gap.strip(" ,").casefold() in ("and", "or", "&")
-            own = LEXICON.stance(rest)
-            if bare and before is previous and before.asks and _how(before) == Stance.DATED:
-                own = Stance.DATED  # "What was it before? Red."
-            if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
-                own = _how(previous)
-            if begins and enumerates and begun and (own >= Stance.REPORTED or _SEVERAL.search(rest)):
+        titled = clause.link == "head" and (not self._enumerates or (bare and self._begun))
+        adverb = not self._enumerates and clause.gap.startswith(",") and _how(self._heading) in (Stance.CURRENT, Stance.DATED)
+        joint = clause.link == "joint"
+        if bare and (titled or adverb or (joint and self._enumerates)):
+            return None
+        own = LEXICON.stance(rest)
+        if bare and self._before is self._heading and self._before.asks and _how(self._before) == Stance.DATED:
+            own = Stance.DATED  # "What was it before? Red."
+        if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
+            own = _how(self._heading)
+        if self._enumerates:
+            own = self._joined(clause, matches, rest, own)
+        alternative = self.found and own > self.found[-1].how and own != Stance.DENIED and _is_alternative(clause)
+        own = self.found[-1].how if alternative else own  # "red, or was it blue?"
+        self._run += not alternative
+        self._bare_since, self._begun = len(self.found), bare
+        return own
+
+    def _joined(self, clause: Clause, matches: Sequence[Found], rest: str, own: Stance) -> Stance:
+        """Return how a clause presents its names that is joined to the names before it, which its words may be about as well."""
+        if clause.link != "joint":
+            return own
+        if matches[0].start == 0 and clause.gap.strip(" ,").casefold() in ("and", "or", "&"):
+            if self._begun and (own >= Stance.REPORTED or _SEVERAL.search(rest)):
                 spread = Stance.DENIED if _left().match(clause.text, matches[0].end) else own
-                found[bare_since:] = [mention._replace(how=spread) for mention in found[bare_since:]]
-            if begins and enumerates and own == Stance.REPORTED and (described := _DESCRIBED.match(rest)):
-                own = found[-1].how if found[-1].how == Stance.ASSERTED or described["ends"] is None else own
-            if own == Stance.ASSERTED and enumerates and clause.link == "joint" and found[-1].how == Stance.REPORTED and not _states(rest):
-                own = Stance.REPORTED  # "it is noted as red here and as blue there"
-            alternative = found and own > found[-1].how and own != Stance.DENIED and _is_alternative(clause)
-            own = found[-1].how if alternative else own  # "red, or was it blue?"
-            how, run, bare_since, begun = own, run + (not alternative), len(found), bare
-        elif not enumerates:
-            how, run, bare_since, begun = _how(previous, clause), run + 1, len(found), True
-        elif _replaces(clause, following, found, run):
-            how, run, bare_since, begun = Stance.ASSERTED, run + 1, len(found), True
-        if found and _ARROW.search(clause.gap) and how in (Stance.ASSERTED, Stance.REPORTED):
-            how, run = Stance.CHANGED, run + 1
-        enumerates, last = True, len(found)
-        found += _named_in(clause.text, matches, how, run, at)
-        previous = before = clause
-        how = found[-1].how
-    return _corrected(clauses, found)
+                self.found[self._bare_since :] = [mention._replace(how=spread) for mention in self.found[self._bare_since :]]
+            if own == Stance.REPORTED and (described := _DESCRIBED.match(rest)):
+                own = self.found[-1].how if self.found[-1].how == Stance.ASSERTED or described["ends"] is None else own
+        if own == Stance.ASSERTED and self.found[-1].how == Stance.REPORTED and not _states(rest):
+            return Stance.REPORTED  # "it is noted as red here and as blue there"
+        return own
 
 
 def _says_nothing(clause: Clause) -> bool:
