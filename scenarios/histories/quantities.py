@@ -19,7 +19,7 @@ _DAY: Final = r"(?<!\d)\d{1,2}(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:,? {0,2}(?:of )?(\d{4})\b)?"
 _DATE: Final = re.compile(
     rf"({_DAY}) {{1,2}}(?:day )?(?:of )?({_MONTH}){_YEAR}|\b({_MONTH}) {{1,2}}(?:the )?({_DAY})(?!\d){_YEAR}"
-    r"|(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)|(?<!\d)(\d{1,2})[/.](\d{1,2})[/.](\d{4})(?!\d)",
+    r"|(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)|(?<!\d)(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})(?!\d)",
     re.IGNORECASE,
 )
 _SMALL: Final = SMALL[1:]
@@ -30,11 +30,18 @@ _NUMBER: Final = re.compile(
     r"|(?:\A\W{0,3}|(?<=only )|(?<=just ))one))\b",
     re.IGNORECASE,
 )
-_WEEKS: Final = re.compile(r"\b(\d{1,4}) weeks?(?:,? and (\d) days?)?\b", re.IGNORECASE)
+_FEW: Final = rf"(\d{{1,4}}|{'|'.join(_SMALL)})"
+_WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus) {_FEW} days?)?\b", re.IGNORECASE)
 _GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
-_UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|euro|percent)\b", re.IGNORECASE)
+_UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|kilo|euro|percent)\b", re.IGNORECASE)
+_MEASURES: Final = {
+    "g": ("gram", 1), "gram": ("gram", 1), "gramme": ("gram", 1), "kg": ("gram", 1000), "kilo": ("gram", 1000), "kilogram": ("gram", 1000),
+    "m": ("metre", 1), "metre": ("metre", 1), "meter": ("metre", 1),
+    "km": ("metre", 1000), "kilometre": ("metre", 1000), "kilometer": ("metre", 1000),
+}  # fmt: skip
+"""Units that may stand for one another: what they measure, and how many of it."""
 _NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
-_JOINED: Final = re.compile(r" ?(?:or|to|and|,|/|-|\u2013) ?\d", re.IGNORECASE)
+_JOINED: Final = re.compile(r" ?(?:or|to|and|plus|,|/|[-+&\u2013]) ?\d", re.IGNORECASE)
 _LONGEST: Final = 30
 
 
@@ -90,18 +97,25 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
     key, unit = number_key(answer), plain(answer).split()[-1]
     text = _DATE.sub(" then ", reply).rpartition("=")[2]
     if unit in ("day", "days"):
-        text = _WEEKS.sub(lambda match: f"{7 * int(match[1]) + int(match[2] or 0)} days", text)
+        text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
     found: dict[str, None] = {}
     measured: dict[str, None] = {}
+    wanted = _MEASURES.get(unit.removesuffix("s"), (unit.removesuffix("s"), 1))
+    joins = -1
 
     def word(match: re.Match[str]) -> str:
+        nonlocal joins
         value = _value(match)
         if not value or value in asked:
             return " that "
         follows = _UNIT.match(match.string, match.end())
-        named = follows is not None and follows[1].casefold().removesuffix("s") == unit.removesuffix("s")
-        if unit.isalpha() and (named or _JOINED.match(match.string, match.end())):
+        said = _MEASURES.get(singular := follows[1].casefold().removesuffix("s"), (singular, 1)) if follows else ("", 1)
+        named = said[0] == wanted[0]
+        if named and said[1] != wanted[1]:
+            value = _word(float(value.removeprefix("number").replace("point", ".")) * said[1] / wanted[1])
+        joined, joins = match.start() == joins, (after.end() - 1 if (after := _JOINED.match(match.string, match.end())) else -1)
+        if unit.isalpha() and (named or after or joined):
             measured[value] = None
         elif unit.isalpha() and follows and follows[1].casefold() not in _NO_UNITS:
             return " that "

@@ -39,10 +39,12 @@ STATEMENT: Final = 4
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b")
 _SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
 _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
 _LIST: Final = re.compile(r",(?!\d)|\b(?:and|&)\b", re.IGNORECASE)
+_FIGURE: Final = re.compile(r"\d")
 _HEDGES: Final = re.compile(r"\b(?:or|either|maybe|perhaps|possibly|might|could be|guess|not sure)\b", re.IGNORECASE)
 _OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
 
@@ -117,6 +119,8 @@ def _abstention(question: Question, reply: str, others: Sequence[str], closed: b
         return None
     if named:
         return Verdict(0, f"says that it does not know, and answers all the same: {some([' '.join(named)])}")
+    if closed and number_key(question.trap) and any(_FIGURE.search(part) and guesses(part) for part in _STATEMENTS.split(reply)):
+        return Verdict(0, "says that it does not know, and guesses a number")
     if not closed and (guesses(reply) or len(plain(reply).split()) > SHORT or _tells_more(question, reply)):
         return None
     return Verdict(1, "says that it was not told")
@@ -141,7 +145,7 @@ def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict | None:
     text = reply
     for number, body in sorted(enumerate(bodies), key=lambda each: -len(each[1])):
         if plain(body):
-            text = re.sub(re.escape(body.strip(" .")), f" choice{_key(number)} ", text, flags=re.IGNORECASE)
+            text = re.sub(re.escape(_ARTICLE.sub("", body).strip(" .")), f" choice{_key(number)} ", text, flags=re.IGNORECASE)
     if all(labels):
         text = _labelled(text, labels)
     keys = [f"choice{_key(number)}" for number in range(len(options))]
@@ -183,7 +187,7 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
-    whose = [yours(words("people"))] if closed else []
+    whose = _whose(question, answer) if closed else []
     for key_of, canonical, what in _QUANTITIES:
         key = key_of(answer)
         if key:
@@ -202,6 +206,19 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     if settled and closed:
         return Verdict(0, f"answers {some(settled)}")
     return Verdict(0, f"answers {some(settled)}") if settled == [question.trap] else None
+
+
+def _whose(question: Question, answer: str) -> Sequence[Whole]:
+    """Return whom a question is about, and all others: people by their names and as the user's. Of whom a question without either is,
+    its answer has to say."""
+    asked = f" {plain(question.text)} "
+    relations = [person for person in words("people") if f" my {person} " in asked]
+    named = [name for name in words("names") if f" {plain(name)} " in asked]
+    if not named and not relations and not _FIRST_PERSON.search(asked):
+        return []
+    you, others = yours(person for person in words("people") if person not in relations)
+    strangers = [name for name in words("names") if name not in named and name != answer]
+    return [((*you, *(f"your {person}" for person in relations), *named), (*others, *strangers))]
 
 
 def _hedges(reply: str, answer: str) -> bool:

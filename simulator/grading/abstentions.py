@@ -92,6 +92,11 @@ _OF_OTHERS: Final = (
     r"(?<!\byou have )(?<!\byou had )(?<!\byou ve )(?<!\bhe had )(?<!\bshe had )(?<!\bthey had )(?<!\bhe has )(?<!\bshe has )"
 )
 
+_NO_THING: Final = (
+    r"(?:problem|doubt|need|reason|fault|trouble|worries|way|matter|wonder|question|charge|time|longer|more|less|fewer|other|one|later|sooner"
+    r"|thanks|use|room|excuse|substitute|match|cause|hope|point|fun|good|better|worse)\b"
+)
+"""What there may be none of though all is known: "no need for"."""
 _IDIOMS: Final = (
     r"(?:is|s|was|are|remains|remain|it|still|currently) unknown|^unknown|unknown(?=$| \|| to me\b)|unsure|uncertain(?: of| about|$)"
     r"|unclear|unspecified|unstated|unmentioned|unrecorded|undisclosed|undetermined|insufficient"
@@ -150,6 +155,8 @@ _ALTERNATIVES: Final = (
     rf"|(?<!\blike )\bnothing (?:\w+ ){{0,2}}?(?:in|from|among|of) {_NEARBY}){_PLACE}\b",
     # "no record", "not enough information", "without any details"
     rf"{_OF_OTHERS}\b(?:no|zero|not|nor|not enough|too little) (?:\w+ ){{0,2}}?(?:any |a |an |the |enough )?(?:\w+ )?{_RECORD}\b",
+    # "no dog for Ada", "no town listed"
+    rf"^(?:(?:there is|there s|i see|i have|so) )?no (?!{_NO_THING})\w+ (?:\w+ )?(?:for|about|on file|on record|listed|recorded)\b",
     # "no name was given", "you've given me no names"
     rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
     rf"|given|said"
@@ -187,6 +194,8 @@ _BREAKS: Final = re.compile(
     r"(?:it|he|she|they|that|(?:the|your|my) \w{1,30})(?:['\u2019]s|['\u2019]re| is| was| are| were| might| may| could)\b))",
     re.IGNORECASE,
 )
+_LEADING: Final = re.compile(r"[:()|]")
+"""Marks between a name and what is said of it: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
 """Verbs that a second clause leaves out: "You told me his name, but not his age"."""
@@ -252,7 +261,8 @@ def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
     if not said or not settled_words(sentence, said):
         return False
     known = {*plain(" ".join((question, *said))).split()}
-    clauses = [clause for clause in _BREAKS.split(sentence) if any(contains_phrase(clause, value) for value in said)] or [sentence]
+    parts = _BREAKS.split(_LEADING.sub(" ", sentence))
+    clauses = [clause for clause in parts if any(contains_phrase(clause, value) for value in said)] or [sentence]
     foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
     return not foreign or guesses(sentence)
 
