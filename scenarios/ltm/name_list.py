@@ -144,15 +144,28 @@ def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]
 
 def _written(reply: str, known: Sequence[str]) -> list[str]:
     """Return the names in a list that is not in JSON, or else those in the text."""
+    values = Values(known, forms=False)
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
-    names = [name[0] for cells in rows if cells and len(cells[0].split()) <= LONGEST and (name := _NAME.search(_unlabelled(cells[0])))]
-    return names or _in_prose(reply, known)
+    named = [name for cells in rows if (name := _in_row(cells, values))]
+    return named if any(values.find(plain(name)) for name in named) else _in_prose(reply, known) or named
+
+
+def _in_row(cells: Sequence[str], known: Values) -> str:
+    """Return the name in a row of a list: a known one, wherever it stands, or else what is written like a name where one is expected."""
+    said = [name for cell in cells for name in Reading(cell).named(known)]
+    if said:
+        return said[0]
+    short = [cell for cell in map(_unlabelled, cells) if len(cell.split()) <= LONGEST]
+    return next((name[0] for cell in short if (name := _NAME.search(cell))), "")
 
 
 def _unlabelled(cell: str) -> str:
-    """Return a cell without the word that says that it is a name: "First name: Zachary"."""
+    """Return a cell without its label: "First name: Zachary", "Fifth: Zachary"."""
     label, _, name = cell.partition(":")
-    return name if "name" in plain(label).split() else cell
+    return name if {"name", *_ORDINALS}.intersection(plain(label).split()) else cell
+
+
+_ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last current now then".split())
 
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
