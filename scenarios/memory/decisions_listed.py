@@ -26,9 +26,19 @@ _BOLD: Final = re.compile(r"^\s{0,9}\*\*([^*\n]{1,80}?):?\*\*:?\s*$", re.MULTILI
 """A line in bold, which is a heading."""
 _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
 _CLAUSES: Final = re.compile(
-    r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which|not|never|only)\b)", re.IGNORECASE
+    r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which)\b)|,\s\b(?=(?:not|never|only)\b)",
+    re.IGNORECASE,
 )
-_FULL_STOP: Final = re.compile(r"[.!?]\s*$")
+_FULL_STOP: Final = re.compile(r"[.!?](?:\s+|$)")
+_STATUS: Final = re.compile(r"\n[^\S\n]+(?:status|state|note):[^\S\n]*([^\n]{1,80})", re.IGNORECASE)
+"""The line of a record that says how its decision stands."""
+_TICKED: Final = re.compile(r"^[\s*-]{0,9}\[[xX\u2713\u2714]\]", re.MULTILINE)
+_UNTICKED: Final = re.compile(r"^([\s*-]{0,9})\[[ ]?\]", re.MULTILINE)
+_STANDS: Final = re.compile(r"\b(?:stands?|standing|decided|active|valid|in force|current)\b")
+_OFFER: Final = re.compile(
+    r"\b(?:let me know|just say|tell me) (?:if|whether|should)\b[^.!?]{0,200}[.!?]?|\bwould you like\b[^.!?]{0,200}\?", re.IGNORECASE
+)
+"""What a reply offers to do next."""
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
 _DEED: Final = re.compile(
@@ -38,6 +48,10 @@ _DEED: Final = re.compile(
     r"[a-z]{3,20}(?: [a-z]{2,20}){0,3}"
 )
 """What a household may decide to do: "repaint the kitchen"."""
+_LABEL: Final = re.compile(r"\W{0,3}\w+\s+[-\u2013\u2014]\s+|\W{0,3}\w+\s?[\u2013\u2014]\s?")
+"""A word before a dash, at the beginning of a line: "RESCINDED - "."""
+LONGEST: Final = 8
+"""The most words of an item of a list without marks."""
 SEVERAL: Final = 2
 """The fewest lines of a list."""
 _LONGEST_LEAD: Final = 300
@@ -95,7 +109,11 @@ def _entries(reply: str) -> Iterator[_Entry]:
         yield from in_json
         return
     below, bullets = False, None
-    for line in _concluding(unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", reply))).splitlines()):
+    text = _UNTICKED.sub(r"\1no:", reply) if _TICKED.search(reply) else reply
+    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", text))))
+    lines = _concluding([_OFFER.sub(" ", line) for line in text.splitlines()])
+    alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
+    for line in lines:
         mark = _ITEM.match(line)
         text = (line[mark.end() :] if mark else line).strip("> \t")
         if _heads(line, text):
@@ -103,15 +121,22 @@ def _entries(reply: str) -> Iterator[_Entry]:
         elif text:
             bullets = mark is not None if bullets is None else bullets
             below = below and bullets == (mark is not None)
-            yield _Entry(text, below, mark is not None and not mark["indent"])
+            yield _Entry(text, below, not mark["indent"] if mark else alone and _is_bare(line))
         elif bullets is False:
             below = False
+
+
+def _is_bare(line: str) -> bool:
+    """Return whether a line without a mark may be the item of a list."""
+    return len(line.split()) <= LONGEST and not _CLAUSES.search(line)
 
 
 def _concluding(lines: list[str]) -> list[str]:
     """Return the lines below the last heading of a conclusion ("So:"), if they are a list: what comes before is how it was found."""
     for at in range(len(lines) - 1, -1, -1):
-        if _heads(lines[at], lines[at].strip()) and LEXICON.has("concluded", plain(lines[at])):
+        heading = _FULL_STOP.split(lines[at].strip())[-1]
+        said = plain(heading)
+        if _heads(heading, heading) and (LEXICON.has("concluded", said) or LEXICON.has("what is left", said)):
             return lines[at + 1 :] if sum(bool(_named(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
     return lines
 
@@ -124,8 +149,21 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
             for each in value:
                 yield from _values(each, marked)
         case dict():
+            marked = marked or any(_field_marks(key, each) for key, each in value.items())
             for key, each in value.items():
-                yield from _values(each, marked or _heading_marks(str(key)))
+                if (
+                    not isinstance(each, str)
+                    or _named(each)
+                    or not any(isinstance(other, str) and _named(other) for other in value.values())
+                ):
+                    yield from _values(each, marked or _heading_marks(str(key)))
+
+
+def _field_marks(key: str, value: Any) -> bool:
+    """Return whether a field of an object says that its decision does not stand: "status": "reversed", "stands": false."""
+    if isinstance(value, bool):
+        return _heading_marks(key) if value else _STANDS.search(plain(key.replace("_", " "))) is not None
+    return isinstance(value, str) and not _named(value) and _is_marked(value)
 
 
 def _heads(line: str, text: str) -> bool:
@@ -156,8 +194,9 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
         if named := _named(clause):
             yield from ((deed, marked) for deed in waiting)
             waiting, marked = named, leads or _is_marked(clause)
-        elif text[end:following] == ":":
-            leads = _heading_marks(text[max(begun, end - _LONGEST_LEAD) : end])
+        elif text[end:following] == ":" or (not begun and _LABEL.fullmatch(text[:following])):
+            lead = text[max(begun, end - _LONGEST_LEAD) : end]
+            leads = not _named(lead) and _heading_marks(lead)
         elif waiting and _is_marked(clause):
             yield from ((deed, marked) for deed in waiting[:-1])
             waiting, marked = waiting[-1:], True
