@@ -22,6 +22,7 @@ from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.grading.matching import number, plain
+from longspan.simulator.grading.reading.layout import answering
 from longspan.simulator.grading.reading.reading import Reading
 
 __all__ = ["Jokes", "ago", "longest_question", "retold_jokes"]
@@ -146,7 +147,6 @@ _DENIALS = frozenset(
 _AFFIRMS = frozenset("but sure certain however".split())
 """Words that end a denial: "not the goat but ...", "I am not sure, ..."."""
 
-_USER = re.compile(r"^[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]*", re.IGNORECASE | re.MULTILINE)
 _ASKED = re.compile(r"[^.!?\n]{1,200}\?[ \t]{1,4}(?:no|nope)\b(?! doubt)|\b(?:what|how) about [^.!?\n]{1,100}\?", re.IGNORECASE)
 _END = "sentencesend"
 """Marks the end of a sentence among plain words."""
@@ -164,7 +164,7 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
     ("not the one about ..."). A reply that names other tests' jokes by more words than this one's lists words, and names none. What a
     reply says as the user, and a question that it answers with no, do not count. Takes time linear in the length of the reply.
     """
-    reply = _ASKED.sub(" ", _USER.sub("", reply))
+    reply = _ASKED.sub(" ", answering(reply))
     texts = [*jokes, *others]
     values = {value for word in plain(question).split() if (value := number(word)) is not None}
     asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
 from longspan.simulator.grading.matching import SMALL, is_slip, number, plain
 from longspan.simulator.grading.reading.items import items
+from longspan.simulator.grading.reading.layout import answering
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention
 from longspan.simulator.grading.reading.reading import Reading
@@ -21,8 +22,8 @@ __all__ = ["Entry", "singular", "thing_in", "things_listed"]
 _ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
 _QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
 _MEASURES = frozenset(
-    "a an the of some more each x bag bar bottle box bunch can carton head item jar loaf pack package packet pair piece roll stick tin tube"
-    " unit".split()
+    "a an the of some more each x bag bar bottle box bunch can carton head item jar loaf pack package packet pair pc pcs piece roll stick"
+    " tin tube unit qty quantity".split()
 )
 """Words, in the singular, that do not change which item is meant."""
 
@@ -41,7 +42,7 @@ def things_listed(reply: str, things: Sequence[str]) -> dict[str, Entry]:
     Repeated things are summed, and those that come to zero or less are left out. Takes time linear in the reply and never raises.
     """
     things = tuple(dict.fromkeys(things))
-    reply = _ordered(reply, things)
+    reply = _ordered(answering(reply), things)
     return _consolidated(_answered(reply, things) or list(_written(_reckoned(reply), things)), things)
 
 
@@ -183,12 +184,14 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
     number before it ("three lettuces", "2x cabbage") or behind it ("whisks (4)")."""
     rows = items(reply)
     entries: list[Entry] = []
+    known, now = _keys(things), _present(reply)
     for cells in rows:
         counts = [count for cell in cells[1:] if (count := _quantity(cell)) is not None] if len(cells) > 1 else []
-        named = [cell for cell in cells if _quantity(cell) is None or len(cells) == 1]
+        if now < len(cells) and (count := _quantity(cells[now])) is not None:
+            counts = [count]
+        named = [_part(cell, known) for cell in cells if _quantity(cell) is None or len(cells) == 1]
         entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _spoken(cell))
     counted = 2 * sum(entry.quantity is not None for entry in entries) > len(entries)
-    known = _keys(things)
     for entry in entries:
         said = set(plain(entry.item).split())
         speaks = (_NOTHING | _ITEM | _QUANTITY) & said or (entry.quantity is None and entry.item[-1:] in "!?.:;")
@@ -196,6 +199,25 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
             yield entry  # no heading, and no words before or behind the list
     if not rows:
         yield from _in_prose(reply, things)
+
+
+def _present(reply: str) -> int:
+    """Return the number of the column that a table says has the quantities as they are now; one that no table has, if none does."""
+    header = _HEADER.search(reply)
+    titles = [plain(title) for title in header[1].strip().strip("|").split("|")] if header else []
+    return next((at for at, title in enumerate(titles) if LEXICON.stance(title) == Stance.CURRENT or _LEFT.search(title)), len(reply))
+
+
+def _part(cell: str, known: Collection[str]) -> str:
+    """Return the part of a cell that counts a known thing, if another one says what it is for: "Greengrocer - 3 lettuces"."""
+    parts = _PARTED.split(cell)
+    counted = (part for part in parts if any(entry.quantity is not None and thing_in(entry.item) in known for entry in _spoken(part)))
+    return next(counted, cell) if len(parts) > 1 else cell
+
+
+_HEADER: Final = re.compile(r"^([^\n]*\|[^\n]*)\n[ \t]*\|?[ \t]*:?-{2,}", re.MULTILINE)
+_LEFT: Final = re.compile(r"\b(?:left|remaining|remains|total)\b")
+_PARTED: Final = re.compile(r"\s+[-\u2013\u2014]\s+|:\s+")
 
 
 def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
@@ -209,7 +231,8 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         clause, count = said.clauses[mention.clause], _number(said.clauses, mention)
         each = count if _EACH.search(clause.text[: mention.start]) else each if clause.link == "joint" and count is None else None
         count = each if count is None else count
-        if mention.how < Stance.DENIED and not (count is None and _GONE.search(clause.text, mention.end)):
+        gone = _GONE.match(clause.text, mention.end)
+        if mention.how < Stance.DENIED and not (gone and (count is None or not gone["since"])):
             found.append((mention, count))
     counted = {mention.value for mention, count in found if count is not None}
     found = [(mention, count) for mention, count in found if count is not None or mention.value not in counted]
@@ -286,6 +309,8 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
 
 def _counted(before: str) -> float | None:
     """Return the number that the words before a thing end with: "2x", "three", "half a dozen", "four bags of"."""
+    if _RANGE.search(before):
+        return None
     words = [word for word in before.split() if word in ("a", "an", "pair") or singular(word) not in _MEASURES]
     for many in (3, 2, 1):
         said = number(_TIMES.sub("", " ".join(words[-many:])))
@@ -294,21 +319,23 @@ def _counted(before: str) -> float | None:
     return None
 
 
+_RANGE: Final = re.compile(r"(?<!from )\b\d{1,3} (?:to|or) \d{1,3} $")
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?: pieces?| pcs)?$))\b")
 _BEHIND: Final = re.compile(
-    rf"(?:x |just |only |also |now |still |added )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
-    r"(?: of (?:them|those|these)| pieces?| pcs| each| in all| left| as well| too| please)*"
+    rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
+    rf"(?: of (?:them|those|these)| (?:{'|'.join(sorted(_MEASURES))})s?| in all| left| as well| too| please)*"
 )
 _IS: Final = re.compile(r"(?: (?:is|are|there|still|remains?|left|needed|wanted))*")
 _LEFT_OVER: Final = re.compile(
-    rf"(?:so |that leaves |which leaves |leaving |now )*(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
+    r"(?:so |that leaves |which leaves |leaving |now |there (?:are|is) |you (?:have|ve got) )*"
+    rf"(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
 )
 """What tells how many of a thing are left: "so three are left"."""
 NEAR: Final = 4
 """Clauses from the one that names a thing to that which tells how many are left."""
 _EACH: Final = re.compile(r"\beach\b")
-_GONE: Final = re.compile(r" (?:\w+ ){0,3}(?:gone|removed|off|deleted|dropped|struck)\b")
+_GONE: Final = re.compile(r" (?P<since>(?:\w+ ){0,3})(?:gone|removed|off|deleted|dropped|struck)\b")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER: Final = re.compile(
     r"(?:(?:do not forget|remember|also|then|maybe|perhaps) )*"

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import json_values, plain
-from longspan.simulator.grading.reading.layout import laid_out, unmarked
+from longspan.simulator.grading.reading.layout import answering, laid_out, unmarked
 from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.splitting import clauses
 from longspan.simulator.grading.reading.values import Values
@@ -35,10 +35,6 @@ _STATUS: Final = re.compile(r"\n[^\S\n]+(?:status|state|note):[^\S\n]*([^\n]{1,8
 _TICKED: Final = re.compile(r"^[\s*-]{0,9}\[[xX\u2713\u2714]\]", re.MULTILINE)
 _UNTICKED: Final = re.compile(r"^([\s*-]{0,9})\[[ ]?\]", re.MULTILINE)
 _STANDS: Final = re.compile(r"\b(?:stands?|standing|decided|active|valid|in force|current)\b")
-_OFFER: Final = re.compile(
-    r"\b(?:let me know|just say|tell me) (?:if|whether|should)\b[^.!?]{0,200}[.!?]?|\bwould you like\b[^.!?]{0,200}\?", re.IGNORECASE
-)
-"""What a reply offers to do next."""
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
 _DEED: Final = re.compile(
@@ -75,6 +71,7 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
     An item does not stand if the reply calls it earlier, reversed, undecided or an idea, in the clause, a remark behind it or the heading
     above it. Takes time linear in the reply and never raises.
     """
+    reply = answering(reply)
     there: dict[str, None] = {}
     unknown: list[str] = []
     for entry in _entries(reply):
@@ -111,7 +108,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
     below, bullets = False, None
     text = _UNTICKED.sub(r"\1no:", reply) if _TICKED.search(reply) else reply
     text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", text))))
-    lines = _concluding([_OFFER.sub(" ", line) for line in text.splitlines()])
+    lines = _concluding(text.splitlines())
     alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
     for line in lines:
         mark = _ITEM.match(line)

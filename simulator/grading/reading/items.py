@@ -56,7 +56,7 @@ def items(text: str) -> list[Sequence[str]]:
             kept, below = not _is_another(said), True
         else:
             kept, below = True, False
-            bare += [[said]] if len(said.split()) <= BARE else []
+            bare += [[said]] if len(plain(said).split()) <= BARE else []
     if table := _separated(bare if not found else []):
         return table
     untitled = [line for line in lines if plain(line) and not line.startswith("#")]

@@ -10,7 +10,7 @@ from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.splitting import undotted
 
-__all__ = ["laid_out", "uncontracted", "unmarked"]
+__all__ = ["answering", "laid_out", "own_turn", "uncontracted", "unmarked"]
 
 _STRUCK: Final = re.compile(
     r"~~[^~\n]{1,400}~~|(?<!\S)~[^~\s][^~\n]{0,80}~(?!\S)|<(s|del|strike)>[^<\n]{1,400}</\1>|<!--[^>]{0,400}-->|(?:\w\u0336)+",
@@ -31,6 +31,13 @@ _DIFFERS: Final = re.compile(r"^-[ ]?[^\n-][^\n]*\n(?=\+[ ]?[^\n+])", re.MULTILI
 _LEADERS: Final = re.compile(r"(?:[ ]\.){3,}[ ]?|(?<=\w)[.\u2026]{6,}")
 """The dots between a name and its value."""
 _SPEAKER: Final = re.compile(r"^[QA]:[ ]", re.MULTILINE)
+_USER: Final = re.compile(r"^[ \t#*<|\[]{0,8}(?:user|human)[*>|\]]{0,3}[ \t]?:", re.IGNORECASE | re.MULTILINE)
+"""The beginning of a line that somebody who asks would say."""
+_OFFER: Final = re.compile(
+    r"\b(?:let me know|just say|tell me) (?:if|whether|should)\b[^.!?\n]{0,200}[.!?]?"
+    r"|\b(?:would you like|do you want|shall i|should i|want me)\b[^.!?\n]{0,200}\?",
+    re.IGNORECASE,
+)
 _OBJECT: Final = re.compile(r"\{[^{}]{1,600}\}")
 _FIELD: Final = re.compile(
     r"[,;]?\s{0,9}[\"']?\b(?:(?P<name>[a-z][a-z_ ]{2,19})[\"']?[ ]?[:=][ ]?[\"']?(?P<so>true|false|yes|no)"
@@ -117,6 +124,22 @@ def _element(match: re.Match[str]) -> str:
 def _affirmed() -> re.Pattern[str]:
     """Return the pattern of the words of a denial that deny nothing: "no doubt", "not only"."""
     return re.compile(LEXICON.source("affirmed"), re.IGNORECASE)
+
+
+def answering(text: str) -> str:
+    """Return a reply without what it says beside its answer: offers, and a dialogue that it goes on with as the user."""
+    return _OFFER.sub(" ", own_turn(text))
+
+
+def own_turn(text: str) -> str:
+    """Return a reply up to where it goes on as the user: small models do not stop."""
+    begun = 0
+    for line in _USER.finditer(text):
+        before = text[begun : line.start()].rstrip()
+        if any(map(str.isalnum, before)) and not before.endswith(":"):  # what a colon leads to is quoted
+            return text[: line.start()]
+        begun = line.end()
+    return text
 
 
 def unmarked(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.matching import plain
-from longspan.simulator.grading.reading.layout import PRIME, laid_out
+from longspan.simulator.grading.reading.layout import PRIME, laid_out, own_turn
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention, corrects, mentions
 from longspan.simulator.grading.reading.splitting import SENTENCE, Clause, clauses
@@ -202,7 +202,7 @@ class Reading:
 @lru_cache(maxsize=64)
 def parsed(text: str) -> Sequence[Clause]:
     """Return the clauses of a reply. The last ones are remembered, since several questions are asked of a reply."""
-    return clauses(laid_out(text))
+    return clauses(laid_out(own_turn(text)))
 
 
 def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
