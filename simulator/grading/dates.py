@@ -9,7 +9,7 @@ from typing import Final, final
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.values import Found
 
-__all__ = ["MONTHS", "Days", "dates", "hours"]
+__all__ = ["MONTHS", "Days", "dates", "hours", "the_day"]
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
 _NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
@@ -59,6 +59,15 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
         first, second = (int(part) for name in "abcdefgh" if (part := match[name]))
         yield first, second
         yield second, first
+
+
+def the_day(text: str) -> int | None:
+    """Return the only day of the year that `text` names, counted from 0 with 31 days a month; None if there is none, or several."""
+    named = {(month, day) for month, day in _dates(text) if 1 <= month <= 12 and 1 <= day <= 31}
+    if len(named) != 1:
+        return None
+    ((month, day),) = named
+    return 31 * (month - 1) + day - 1
 
 
 @final

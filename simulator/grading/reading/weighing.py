@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import pairwise
 from typing import Final
 
+from longspan.simulator.grading.dates import the_day
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.mentions import Mention
 from longspan.simulator.grading.reading.splitting import SENTENCE, TURN, Clause
@@ -33,7 +34,7 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     if len({mention.value for mention in found}) == 1:
         found = _without(found, lambda mention: _wonders(clauses, mention.clause))
     elif found:
-        for denies in (_answers, _concedes, _drops, _decides, _refers):
+        for denies in (_answers, _concedes, _drops, _decides, _refers, _outdates):
             found = denies(clauses, found)
     return found
 
@@ -143,6 +144,40 @@ def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
         return found
     meant = next((tied[at] for group, at in (("latter", -1), ("former", 0)) if any(LEXICON.has(group, text) for text in after)), None)
     return found if meant is None else _without(found, lambda mention: mention.value != meant.value)
+
+
+def _outdates(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    """Of entries of a log, each with its date, the latest counts: "3 May: red", "9 June: blue"."""
+    best = min(mention.how for mention in found)
+    tied = [mention for mention in found if mention.how == best]
+    if best > Stance.REPORTED or len({mention.value for mention in tied}) < 2 or len({mention.run for mention in tied}) < len(tied):
+        return found
+    days = [_day(clauses, mention, {each.clause for each in found}) for mention in tied]
+    steps = [(after - before) % YEAR for before, after in pairwise(day for day in days if day is not None)]
+    if len(steps) < len(tied) - 1:
+        return found
+    forward = [0 < step < YEAR // 2 for step in steps]
+    latest = tied[-1] if all(forward) else tied[0] if not any(forward) and all(steps) else None
+    return found if latest is None else _without(found, lambda mention: mention.how == best and mention.value != latest.value)
+
+
+def _day(clauses: Sequence[Clause], mention: Mention, named: Container[int]) -> int | None:
+    """Return the day that an entry of a log begins with, or gives in brackets."""
+    for at in range(mention.clause, max(mention.clause - ENTRY, -1), -1):
+        if at != mention.clause and at in named:
+            break
+        if (day := the_day(clauses[at].raw)) is not None:
+            return day
+        if "\n" in clauses[at].gap or clauses[at].part >= SENTENCE:
+            break
+    behind = clauses[mention.clause + 1 : mention.clause + 2]
+    return next((the_day(clause.raw) for clause in behind if "(" in clause.gap), None)
+
+
+YEAR: Final = 12 * 31
+"""Days of a year, 31 a month."""
+ENTRY: Final = 3
+"""Clauses from the date of an entry to its value."""
 
 
 def _without(found: Sequence[Mention], denied: Callable[[Mention], bool]) -> list[Mention]:
