@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from longspan.simulator.grading.dates import MONTHS
+from longspan.simulator.grading.dates import MONTHS, ORDINALS
 from longspan.simulator.grading.matching import SMALL, TENS, number, plain
 
 __all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key"]
@@ -22,6 +22,15 @@ _DATE: Final = re.compile(
     r"|(?<!\d)(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)|(?<!\d)(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})(?!\d)",
     re.IGNORECASE,
 )
+_ORDINAL: Final = re.compile(
+    rf"\b(?:{'|'.join(each.replace(' ', '[- ]') for each in reversed(ORDINALS))})\s+(?=(?:day )?(?:of )?{_MONTH})", re.IGNORECASE
+)
+_SHIFT: Final = re.compile(
+    r"\b(?:(?:on )?the day (?:before yesterday|before|after)|yesterday"
+    rf"|(?:\d\d?|an?|{'|'.join(SMALL[1:13])}) days? (?:earlier|later|prior|before(?=\W*[:;,.=\u2013\u2014-])))\b",
+    re.IGNORECASE,
+)
+"""What leads from one day to another, and says of neither that it is outdated."""
 _SMALL: Final = SMALL[1:]
 _BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(_SMALL[:9])}))?|{'|'.join(reversed(_SMALL[1:]))})"
 _NUMBER: Final = re.compile(
@@ -30,6 +39,7 @@ _NUMBER: Final = re.compile(
     r"|(?:\A\W{0,3}|(?<=only )|(?<=just ))one))\b",
     re.IGNORECASE,
 )
+_DATE_OR_NUMBER: Final = re.compile(rf"(?P<date>{_DATE.pattern})|{_NUMBER.pattern}", re.IGNORECASE)
 _FEW: Final = rf"(\d{{1,4}}|{'|'.join(_SMALL)})"
 _WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus) {_FEW} days?)?\b", re.IGNORECASE)
 _GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
@@ -65,7 +75,8 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
             found[day] = None
         return f" {day} "
 
-    return _DATE.sub(word, reply), list(found)
+    text = _ORDINAL.sub(lambda match: f"{ORDINALS[plain(match[0])]} ", _SHIFT.sub(" ", reply.rpartition("=")[2]))
+    return _DATE.sub(word, text), list(found)
 
 
 def _days(match: re.Match[str]) -> set[str]:
@@ -94,8 +105,9 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
 
     Where numbers have the unit of the answer, only they count. Of a sum, its result counts.
     """
-    key, unit = number_key(answer), plain(answer).split()[-1]
-    text = _DATE.sub(" then ", reply).rpartition("=")[2]
+    key, unit = number_key(answer), (["", *plain(answer).split()[1:]])[-1]
+    *lines, last = reply.strip().splitlines() or [""]
+    text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
@@ -106,6 +118,8 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
 
     def word(match: re.Match[str]) -> str:
         nonlocal joins
+        if match["date"]:
+            return match[0]
         value = _value(match)
         if not value or value in asked:
             return " that "
@@ -114,7 +128,10 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         named = said[0] == wanted[0]
         if named and said[1] != wanted[1]:
             value = _word(float(value.removeprefix("number").replace("point", ".")) * said[1] / wanted[1])
-        joined, joins = match.start() == joins, (after.end() - 1 if (after := _JOINED.match(match.string, match.end())) else -1)
+        after = _JOINED.match(match.string, match.end())
+        if after and _DATE.match(match.string, after.end() - 1):
+            after = None
+        joined, joins = match.start() == joins, after.end() - 1 if after else -1
         if unit.isalpha() and (named or after or joined):
             measured[value] = None
         elif unit.isalpha() and follows and follows[1].casefold() not in _NO_UNITS:
@@ -122,7 +139,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         found[value] = None
         return f" {value} "
 
-    text = _NUMBER.sub(word, text)
+    text = _DATE_OR_NUMBER.sub(word, text)
     return text, list(measured or found)
 
 

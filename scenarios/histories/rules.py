@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
@@ -13,6 +13,7 @@ from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, guesses, names, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.reading.layout import laid_out
+from longspan.simulator.grading.reading.lexicon import LEXICON
 from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
 from longspan.simulator.grading.reading.subjects import Whole
 from longspan.simulator.grading.reading.values import Values
@@ -43,7 +44,13 @@ _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b")
 _SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
 _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
+_PARTS: Final = re.compile(r"[:\u2192=|\u2013\u2014]|->|\s-\s")
+"""What stands between the label of a line and its value."""
+CONTENT: Final = 4
+"""Letters of the shortest word that tells what something is about."""
 _LIST: Final = re.compile(r",(?!\d)|\b(?:and|&)\b", re.IGNORECASE)
+_MESSAGE: Final = re.compile(r"\b(?:message|messages|mentioned|wrote|session|chat|posted)\b")
+"""What tells when something was said, and not when it was."""
 _FIGURE: Final = re.compile(r"\d")
 _HEDGES: Final = re.compile(r"\b(?:or|either|maybe|perhaps|possibly|might|could be|guess|not sure)\b", re.IGNORECASE)
 _OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
@@ -146,6 +153,8 @@ def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict | None:
     for number, body in sorted(enumerate(bodies), key=lambda each: -len(each[1])):
         if plain(body):
             text = re.sub(re.escape(_ARTICLE.sub("", body).strip(" .")), f" choice{_key(number)} ", text, flags=re.IGNORECASE)
+    for number, pair in enumerate(_pairs(bodies)):
+        text = pair.sub(f" choice{_key(number)} ", text) if pair else text
     if all(labels):
         text = _labelled(text, labels)
     keys = [f"choice{_key(number)}" for number in range(len(options))]
@@ -156,6 +165,17 @@ def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict | None:
         return Verdict(0, "chooses several options")
     right = keys.index(chosen[0]) == options.index(answer)
     return Verdict(float(right), f"chooses {some([options[keys.index(chosen[0])]])}")
+
+
+def _pairs(bodies: Sequence[str]) -> Iterator[re.Pattern[str] | None]:
+    """Yield the pattern of the two words that only so go together in an option, in either order: "capers & cabbage"."""
+    told = [plain(body).split() for body in bodies]
+    shared = set.intersection(*map(set, told)) if told else set()
+    for words_told in told:
+        own = [re.escape(word) for word in words_told if word not in shared and word not in ("a", "an", "the")]
+        one, two = (" ".join(own[:-1]), own[-1]) if len(own) == 2 else ("", "")
+        between = r"\W{0,4}(?:\s(?:and|with|plus|or)\s|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?\W{0,4}"
+        yield re.compile(rf"\b(?:{one}{between}{two}|{two}{between}{one})\b", re.IGNORECASE) if one else None
 
 
 def _unsettled(text: str, keys: Sequence[str]) -> Verdict:
@@ -177,7 +197,7 @@ def _labelled(text: str, labels: Sequence[str]) -> str:
 
     named = rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b"
     marked = rf"\"(?:option|answer|choice)\" {{0,3}}: {{0,3}}\"([{letters}])\"|\\boxed{{(?:\\text{{)?([{letters}])}}"
-    last = rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z"
+    last = rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|[,:] ([{letters}])\W{{0,5}}\Z"
     pattern = rf"{marked}|{last}|\(([{letters}])\)|{named}|\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:])"
     return re.sub(pattern, chosen, text, flags=re.IGNORECASE)
 
@@ -188,6 +208,8 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
     whose = _whose(question, answer) if closed else []
+    if closed:
+        reply = _plainly(_of_question(reply, question, [answer, *others]), question)
     for key_of, canonical, what in _QUANTITIES:
         key = key_of(answer)
         if key:
@@ -206,6 +228,35 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     if settled and closed:
         return Verdict(0, f"answers {some(settled)}")
     return Verdict(0, f"answers {some(settled)}") if settled == [question.trap] else None
+
+
+def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
+    """Return a reply without the lines of a list whose labels are of something else, if another line's label is of what is asked."""
+    asked = _content(question.text)
+    lines = reply.splitlines()
+    labels = [_content(" ".join(_PARTS.split(line.strip(" |"))[:-1])) for line in lines]
+    valued = [label and any(contains_phrase(line, _core(value)) for value in values) for line, label in zip(lines, labels, strict=True)]
+    about = [bool(label and label & asked) for label in labels]
+    if not any(has and own for has, own in zip(valued, about, strict=True)):
+        return reply
+    kept = (line for line, has, own in zip(lines, valued, about, strict=True) if own or not has or LEXICON.has("concluded", plain(line)))
+    return "\n".join(kept)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in plain(text).split() if len(word) >= CONTENT and not word.isdecimal())
+
+
+def _core(value: str) -> str:
+    """Return a value without its unit."""
+    first, _, unit = value.partition(" ")
+    return first if first.isdecimal() and unit.isalpha() else value
+
+
+def _plainly(reply: str, question: Question) -> str:
+    """Return a reply without the participles of the question, which would tell nothing of when: "pickled beetroot"."""
+    told = {word for word in plain(question.text).split() if word.endswith("ed") and len(word) >= CONTENT}
+    return re.sub(rf"\b(?:{'|'.join(sorted(told))})\b", " ", reply, flags=re.IGNORECASE) if told else reply
 
 
 def _whose(question: Question, answer: str) -> Sequence[Whole]:
@@ -241,7 +292,11 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
         return None
     if len(found) > MOST:
         return Verdict(0, f"names {len(found)} {what}")
-    settled = Reading(text).of(Values(found, forms=False), *whose).values
+    said = Reading(text)
+    values = Values(found, forms=False)
+    heeds = (lambda at: not _MESSAGE.search(said.clauses[at].text)) if closed and what == "dates" else None
+    settled = said.of(values, *whose, heeds=heeds).values
+    settled = settled or said.of(values, *whose).values
     if settled == [key]:
         return Verdict(1, f"answers {_shown(key)}")
     if key in settled and _is_sum(key, [each for each in settled if each != key]):

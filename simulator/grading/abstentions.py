@@ -157,6 +157,7 @@ _ALTERNATIVES: Final = (
     rf"{_OF_OTHERS}\b(?:no|zero|not|nor|not enough|too little) (?:\w+ ){{0,2}}?(?:any |a |an |the |enough )?(?:\w+ )?{_RECORD}\b",
     # "no dog for Ada", "no town listed"
     rf"^(?:(?:there is|there s|i see|i have|so) )?no (?!{_NO_THING})\w+ (?:\w+ )?(?:for|about|on file|on record|listed|recorded)\b",
+    r"\bnone (?:by|for|from|about|listed)\b",
     # "no name was given", "you've given me no names"
     rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
     rf"|given|said"

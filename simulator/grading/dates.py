@@ -9,21 +9,21 @@ from typing import Final, final
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.values import Found
 
-__all__ = ["MONTHS", "Days", "dates", "hours", "the_day"]
+__all__ = ["MONTHS", "ORDINALS", "Days", "dates", "hours", "the_day"]
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
 _NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
-_ORDINALS: Final = (
+_NTH: Final = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
     " seventeenth eighteenth nineteenth twentieth"
 ).split()
-_DAYS: Final = (
-    {word: day for day, word in enumerate(_ORDINALS, 1)}
-    | {f"twenty {word}": day for day, word in enumerate(_ORDINALS[:9], 21)}
+ORDINALS: Final = (
+    {word: day for day, word in enumerate(_NTH, 1)}
+    | {f"twenty {word}": day for day, word in enumerate(_NTH[:9], 21)}
     | {"thirtieth": 30, "thirty first": 31}
 )
 _MONTH: Final = rf"(?P<month>{'|'.join(rf'{name[:3]}(?:{name[3:]}|{name[3:4]})?' if name != 'may' else 'may' for name in MONTHS)})"
-_DAY: Final = rf"(?P<day>{'|'.join(sorted(_DAYS, key=len, reverse=True))}|\d\d?(?:st|nd|rd|th)?)"
+_DAY: Final = rf"(?P<day>{'|'.join(sorted(ORDINALS, key=len, reverse=True))}|\d\d?(?:st|nd|rd|th)?)"
 _SPOKEN: Final = (
     re.compile(rf"\b{_DAY} (?:day )?(?:of )?{_MONTH}\b"),
     re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b"),
@@ -53,7 +53,7 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
     for pattern in _SPOKEN:
         for match in pattern.finditer(words):
             day = match["day"]
-            number = _DAYS.get(day) or int(re.sub(r"\D", "", day))
+            number = ORDINALS.get(day) or int(re.sub(r"\D", "", day))
             yield next(at for at, name in enumerate(MONTHS, 1) if name[:3] == match["month"][:3]), number
     for match in _WRITTEN.finditer(text):
         first, second = (int(part) for name in "abcdefgh" if (part := match[name]))
@@ -100,7 +100,7 @@ def _readings(match: re.Match[str]) -> Iterator[str]:
     """Yield the days that a date may mean."""
     groups = match.groupdict()
     if "month" in groups:
-        day = _DAYS.get(groups["day"]) or int(re.sub(r"\D", "", groups["day"]))
+        day = ORDINALS.get(groups["day"]) or int(re.sub(r"\D", "", groups["day"]))
         pairs = [(next(at for at, name in enumerate(MONTHS, 1) if name[:3] == groups["month"][:3]), day)]
     else:
         first, second = (int(part) for part in groups.values() if part)

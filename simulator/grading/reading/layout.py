@@ -41,10 +41,12 @@ _OFFER: Final = re.compile(
 _OBJECT: Final = re.compile(r"\{[^{}]{1,600}\}")
 _FIELD: Final = re.compile(
     r"[,;]?\s{0,9}[\"']?\b(?:(?P<name>[a-z][a-z_ ]{2,19})[\"']?[ ]?[:=][ ]?[\"']?(?P<so>true|false|yes|no)"
-    r"|(?:status|state)[\"']?[ ]?[:=][ ]?[\"']?(?P<status>[a-z][a-z -]{2,19}))\b[\"']?",
+    r"|(?:status|state)[\"']?[ ]?[:=][ ]?[\"']?(?P<status>[a-z][a-z -]{2,19})"
+    r"|(?:until|till|valid_(?:until|to)|ended?(?:_at|_on)?|(?:removed|deleted|superseded|replaced)_(?:at|on|by))[\"']?[ ]?[:=][ ]?[\"']?"
+    r"(?P<end>[\w][\w:./-]{0,29}))\b[\"']?",
     re.IGNORECASE,
 )
-"""What says whether a value holds, by yes or no or as its state: "active: false", "status: superseded"."""
+"""What says whether a value holds: "active: false", "status: superseded", "valid_until: 2024-05-03"."""
 _FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
 _CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
 _CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
@@ -101,6 +103,8 @@ def _remarked(fields: str) -> tuple[str, str]:
 
 def _remark(field: re.Match[str]) -> str | None:
     """Return what a field says of the value beside it; None if it says nothing of it."""
+    if (end := field["end"]) is not None:
+        return " (current)" if plain(end) in ("null", "none", "now", "present", "ongoing", "open", "") else " (no longer)"
     if (status := field["status"]) is not None:
         holds, gone = LEXICON.pattern("holding").fullmatch(plain(status)), LEXICON.pattern("gone").fullmatch(plain(status))
         return " (current)" if holds else " (no longer)" if gone else None

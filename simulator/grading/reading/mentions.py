@@ -158,7 +158,8 @@ class _Heard:
         titled = clause.link == "head" and (not self._enumerates or (bare and self._begun))
         adverb = not self._enumerates and clause.gap.startswith(",") and _how(self._heading) in (Stance.CURRENT, Stance.DATED)
         joint = clause.link == "joint"
-        if bare and (titled or adverb or (joint and self._enumerates)):
+        apposed = not self._enumerates and clause.gap.strip() == "("  # "the name was wrong (red)"
+        if bare and (titled or adverb or apposed or (joint and self._enumerates)):
             return None
         own = LEXICON.stance(rest)
         if bare and self._before is self._heading and self._before.asks and _how(self._before) == Stance.DATED:

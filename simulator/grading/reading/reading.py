@@ -184,7 +184,7 @@ class Reading:
 
     def _settled(self, found: Sequence[Mention], values: Findable) -> Settled:
         if self._is_undecided(found):
-            found = [mention._replace(how=min(mention.how, Stance.ASSERTED)) for mention in found]
+            found = [mention._replace(how=Stance.ASSERTED) for mention in found]
         else:
             found = weighed(self.clauses, found)
         best = min((mention.how for mention in found), default=Stance.DENIED)

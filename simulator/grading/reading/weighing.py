@@ -163,17 +163,21 @@ def _outdates(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[M
 
 def _day(clauses: Sequence[Clause], mention: Mention, named: Container[int]) -> int | None:
     """Return the day that an entry of a log begins with, or gives in brackets."""
-    for at in range(mention.clause, max(mention.clause - ENTRY, -1), -1):
-        if at != mention.clause and at in named:
+    own = clauses[mention.clause].text[: mention.start]
+    if len(own.split()) <= HEAD and (day := the_day(own)) is not None:
+        return day
+    for at in range(mention.clause - 1, max(mention.clause - ENTRY, -1), -1):
+        after = clauses[at + 1]
+        if at in named or "\n" in after.gap or after.part >= SENTENCE:
             break
-        if (day := the_day(clauses[at].raw)) is not None:
+        if len(clauses[at].text.split()) <= HEAD and (day := the_day(clauses[at].raw)) is not None:
             return day
-        if "\n" in clauses[at].gap or clauses[at].part >= SENTENCE:
-            break
     behind = clauses[mention.clause + 1 : mention.clause + 2]
-    return next((the_day(clause.raw) for clause in behind if "(" in clause.gap), None)
+    return next((the_day(clause.raw) for clause in behind if "(" in clause.gap and len(clause.text.split()) <= HEAD), None)
 
 
+HEAD: Final = 6
+"""The most words of a clause that gives the date of an entry."""
 YEAR: Final = 12 * 31
 """Days of a year, 31 a month."""
 ENTRY: Final = 3
