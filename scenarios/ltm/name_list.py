@@ -30,6 +30,8 @@ __all__ = ["NameList"]
 
 LONGEST: Final = 3
 """Words of the longest name."""
+MANY: Final = 2
+"""The fewest rows of a list."""
 _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
 _NOTE: Final = re.compile(r"\([^()]*\)")
@@ -147,7 +149,9 @@ def _written(reply: str, known: Sequence[str]) -> list[str]:
     values = Values(known, forms=False)
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
     named = [name for cells in rows if (name := _in_row(cells, values))]
-    return named if any(values.find(plain(name)) for name in named) else _in_prose(reply, known) or named
+    if len(named) < MANY or not any(values.find(plain(name)) for name in named):
+        return _in_prose(reply, known) or named  # "(1) Hannah (2) Ursula"
+    return named
 
 
 def _in_row(cells: Sequence[str], known: Values) -> str:
