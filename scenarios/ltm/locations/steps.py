@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.grading.matching import SMALL, normalised, plain, split_json
+from longspan.simulator.grading.matching import SMALL, is_slip, normalised, plain, split_json
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -45,6 +45,11 @@ _INLINE = re.compile(
 _BEFORE_DISTANCE = re.compile(r"(?:\b(?:north|south|east|west)\w*|\b(?-i:[NESW]{1,3})|\bfor|\bby|\bdistance|=)[\s,:=(]*$", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:+=-]+")
 
+_ATTRIBUTES = re.compile(r"<\w{1,30}(?:\s{1,9}[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){1,9}\s{0,9}/?>")
+_CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
+"""A step as a program would take it: go("north", 2)."""
+_SLIPS = re.compile(r"\b[ns][a-z]{3,5}\b")
+
 _Cells = Iterable[tuple[str, Any]]
 """Cells of one step, each with the name of its column or key ("" where it has none)."""
 
@@ -68,9 +73,22 @@ def _normal(text: str) -> str:
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
     text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
+    text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, text))
+    text = _SLIPS.sub(_mended, text)
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
+
+
+def _object(tag: re.Match[str]) -> str:
+    """Return the attributes of an element of XML as an object of JSON."""
+    pairs = re.findall(r"([\w:-]{1,30})=\"([^\"]{0,80})\"", tag[0])
+    return "\n{" + ", ".join(f'"{key}": "{value}"' for key, value in pairs) + "}\n"
+
+
+def _mended(word: re.Match[str]) -> str:
+    """Return a direction with a slip of a letter put right."""
+    return next((meant for meant in ("north", "south") if is_slip(word[0], meant)), word[0])
 
 
 def _data(piece: str, value: Any, unit: str) -> str:
