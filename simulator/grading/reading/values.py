@@ -107,6 +107,8 @@ def _forms(word: str) -> Iterable[tuple[str, bool]]:
         yield f"{word}es", False
     if word.endswith("y") and len(word) > 3 and word[-2] not in "aeiou":
         yield f"{word[:-1]}ies", False
+    if word.endswith(("fe", "lf", "af")):
+        yield f"{word.rstrip('fe')}ves", False
     if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 4:
         yield word[:-1], False
 

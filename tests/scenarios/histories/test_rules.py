@@ -101,6 +101,57 @@ def test_with_all_rivals_known_what_does_not_settle_on_the_answer_is_wrong(reply
     assert verdict.why
 
 
+LODGER = Question("9", "Which town is my lodger Ada going to move to?", "Ashford", trap="Oakham")
+WALKED = Question("10", "How many kilometres have I walked with my cousin Ada altogether?", "24 kilometres", trap="9 kilometres")
+PAIR = Question(
+    "11",
+    "Which dish?",
+    "(a) A dish with peas and rice",
+    options=("(a) A dish with peas and rice", "(b) A dish with peas and eels", "(c) A dish with ham and figs"),
+)
+CLIMBED = Question("12", "What was the date of the day when I climbed the tower?", "14 March 2024", trap="3 May 2024")
+UNTOLD = Question("13", "How many stamps does my cousin Ada have?", "You did not say.", answerable=False, trap="212")
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "points"),
+    [
+        (LODGER, "Ashford, for your lodger Ada. Your lodger Bernard is the one who is going to move to Oakham.", 1),
+        (
+            LODGER,
+            'I found two moves:\n1. 3 May: "My lodger Ada is going to move to Ashford"\n2. 9 May: "Angus is going to move to Oakham"',
+            1,
+        ),
+        (LODGER, "Your lodger Ada moves to Oakham, and Angus to Ashford.", 0),
+        (LODGER, "Angus (friend): Oakham\nAda (lodger): Ashford", 1),
+        (LODGER, "- 3 May: Oakham\n- 8 June: Ashford (the flat fell through)", 1),
+        (LODGER, "- 3 May: Ashford\n- 8 June: Oakham", 0),
+        (LODGER, '[{"town": "Oakham", "until": "2024-06-08"}, {"town": "Ashford", "since": "2024-06-08"}]', 1),
+        (LODGER, "Ashford (ex-Oakham)", 1),
+        (LODGER, "- 3 May: Oakham\n- 8 June: Ashford\n\nI can't say which of these is the right one.", 0),
+        (WALKED, "24 km", 1),
+        (WALKED, "24,000 metres", 1),
+        (WALKED, "Three walks (8, 7 and 9), which come to 24 km.", 1),
+        (WALKED, "May: 8 km\nJune: 7 + 9 = 16 km\nTotal: 24 km", 1),
+        (WALKED, "8 km and 9 km", 0),
+        (PAIR, "Rice & peas", 1),
+        (PAIR, "The dish with the eels and peas", 0),
+        (CLIMBED, "16 March minus two days = 14 March 2024.", 1),
+        (CLIMBED, "You wrote on 16 March that it was the day before yesterday, so that was two days earlier: 14 March.", 1),
+        (CLIMBED, "On the fourteenth of March.", 1),
+        (CLIMBED, "14-03-2024", 1),
+        (CLIMBED, "16 March 2024", 0),
+        (UNTOLD, "I have no number for Ada. The only collection I know of is Bernard's: 212 stamps.", 1),
+        (UNTOLD, "| Who | Stamps |\n|---|---|\n| Bernard (friend) | 212 |\n| Ada (cousin) | not mentioned |", 1),
+        (UNTOLD, "I checked everything: no stamps for Ada.", 1),
+        (UNTOLD, "There is nothing on Ada's stamps, but it's probably around 200.", 0),
+    ],
+)
+def test_of_made_up_histories_what_is_said_of_whom_and_when_counts(question: Question, reply: str, points: float) -> None:
+    verdict = grade(question, reply, ["Elmfold", "9 kilometres"])
+    assert score(verdict) == points, verdict
+
+
 WORDS = st.sampled_from(
     "Ashford Oakham not 23 days 14 March 2024 (b) soup with leeks I don't know or = , . \n maybe cat yes 9,999 3/4/2024".split(" ")
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from random import Random
@@ -30,7 +31,20 @@ TOLD = [
 ]
 RIGHT = "Sell the piano.\nPaint the shed.\nDig a pond.\nPut up a rope ladder."
 
+STANDING = ("piano", "shed", "pond", "rope ladder")
 REPLIES = [
+    (4, "[x] sell the piano\n[x] paint the shed\n[x] dig a pond\n[x] put up a rope ladder\n[ ] build a bread oven\n[ ] set up a birdbath"),
+    (4, f"{RIGHT}\n\nThe bread oven will not be built after all, and the birdbath was just talk."),
+    (4, "\n".join(f"- item: {each}\n  status: decided" for each in STANDING) + "\n- item: bread oven\n  status: reversed"),
+    (4, json.dumps([{"decision": each, "status": "active"} for each in STANDING] + [{"decision": "bread oven", "status": "reversed"}])),
+    (4, json.dumps([{"decision": each, "stands": True} for each in STANDING] + [{"decision": "bread oven", "stands": False}])),
+    (4, "Piano: sold. Shed: to be painted. Pond: go ahead. Ladder: go ahead. Bread oven: off. Birdbath: undecided."),
+    (4, "Of the nine things that came up, four still stand:\n- the piano\n- the shed\n- the pond\n- the rope ladder"),
+    (4, f"{RIGHT}\n\nLet me know if you'd like the older ones (bees, donkey, swing) as well!"),
+    (4, "Minus the bread oven, which you took back, and the birdbath, which was only talk: piano, shed, pond, rope ladder."),
+    (4, "Bees, donkey and swing are from before. The oven was reversed.\n\nWhat is left:\n• piano\n• shed\n• pond\n• ladder"),
+    (4, "RESOLVED – piano\nRESOLVED – shed\nRESOLVED – pond\nRESOLVED – rope ladder\nRESCINDED – bread oven"),
+    (3, "Sell the piano\nPaint the shed\nDig a pond\nPut up a rope ladder\nBuy a garden bench"),
     (4, RIGHT),
     (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder"),
     (4, "1. **Sell the piano**\n2. **Paint the shed**\n3. **Dig a pond**\n4. **Put up a rope ladder**"),
