@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar, Final, final
 
@@ -92,7 +93,7 @@ class NameList(Scenario):
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *words("names")]
         reply = record.answer.reply
-        listed = _answered(reply)
+        listed = _answered(reply, Values(known, forms=False))
         listed = [*listed, *_added(reply, listed, known)] if listed else _written(reply, known)
         answered = [_meant(name, expected, known) for name in listed]
         given = {plain(name) for name in answered}
@@ -118,12 +119,12 @@ def _reason(expected: list[str], answered: list[str], missing: list[str], wrong:
     return f"expected {some(expected)}, found {hits}{''.join(f'; {note}' for note in notes)}"
 
 
-def _answered(reply: str) -> list[str]:
+def _answered(reply: str, known: Values) -> list[str]:
     """Return the names in the JSON list that the reply calls complete; without one, in the lists of past and of current names together.
 
     Without these it is the last list that is not part of another; without any list, the contents of the reply's objects.
     """
-    found = [(item.called, isinstance(item.value, list), list(_texts(item.value))) for item in labelled_json(reply)]
+    found = [(item.called, isinstance(item.value, list), list(_texts(item.value, known))) for item in labelled_json(reply)]
     lists = [(what, names) for what, is_list, names in found if names and is_list]
     if not lists:
         return _together([(what, names) for what, _, names in found])
@@ -148,19 +149,19 @@ def _written(reply: str, known: Sequence[str]) -> list[str]:
     """Return the names in a list that is not in JSON, or else those in the text."""
     values = Values(known, forms=False)
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
-    named = [name for cells in rows if (name := _in_row(cells, values))]
-    if len(named) < MANY or not any(values.find(plain(name)) for name in named):
-        return _in_prose(reply, known) or named  # "(1) Hannah (2) Ursula"
-    return named
+    named = [names for cells in rows if (names := _in_row(cells, values))]
+    listed = [names[0] for names in named]
+    if len(named) < MANY or not any(values.find(plain(name)) for name in listed):
+        return _in_prose(reply, known) or listed  # "(1) Hannah (2) Ursula"
+    several = all(len(names) > 1 for names in named)  # "Hannah became Ursula"
+    return list(dict.fromkeys(name for names in named for name in names)) if several else listed
 
 
-def _in_row(cells: Sequence[str], known: Values) -> str:
-    """Return the name in a row of a list: a known one, wherever it stands, or else what is written like a name where one is expected."""
+def _in_row(cells: Sequence[str], known: Values) -> list[str]:
+    """Return the names in a row of a list: known ones, wherever they stand, or else what is written like a name where one is expected."""
     said = [name for cell in cells for name in Reading(cell).named(known)]
-    if said:
-        return said[0]
     short = [cell for cell in map(_unlabelled, cells) if len(cell.split()) <= LONGEST]
-    return next((name[0] for cell in short if (name := _NAME.search(cell))), "")
+    return said or [name[0] for cell in short if (name := _NAME.search(cell))][:1]
 
 
 def _unlabelled(cell: str) -> str:
@@ -177,8 +178,10 @@ def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
     said, values = Reading(reply), Values(known, forms=False)
     names = said.named(values, yours(words("people")))
     places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
-    for at, clause in enumerate(said.clauses):
-        if at not in places and at - 1 in places and clause.link == "joint" and _CAPITAL.fullmatch(clause.raw):
+    for at, (clause, following) in enumerate(pairwise([*said.clauses, None])):
+        begins = following is not None and following.link == "joint" and at + 1 in places
+        joins = clause is not None and clause.link == "joint" and at - 1 in places
+        if clause is not None and at not in places and (begins or joins) and _CAPITAL.fullmatch(clause.raw):
             places.add(at)
             names.append(clause.raw)
     return names
@@ -209,17 +212,28 @@ def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
     return names
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the strings in a JSON value, without notes in parentheses; of an object with "name" keys, only theirs."""
+def _texts(value: Any, known: Values) -> Iterator[str]:
+    """Yield the names in a JSON value, which may be known ones or any string, without notes in parentheses. In an object, strings under
+    other keys than "name" are notes if any are, and so is what stands beside a name in a list of such rows."""
     if isinstance(value, str):
-        text = _NOTE.sub("", value)
-        if plain(text):
-            yield text.strip()
+        text = _NOTE.sub("", value).strip()
+        found = [text[each.start : each.end] if len(plain(text)) == len(text) else each.value for each in known.find(plain(text))]
+        if len(found) > 1:
+            yield from found
+        elif plain(text):
+            yield text
     elif isinstance(value, list):
+        rows = all(isinstance(item, list) for item in value)
         for item in value:
-            yield from _texts(item)
+            named = [text for text in item if isinstance(text, str) and known.find(plain(text))] if rows else []
+            yield from _texts(named if len(named) == 1 else item, known)
     elif isinstance(value, dict):
-        named = {key: item for key, item in value.items() if "name" in key.casefold()} or value
-        lists = [(called(key), list(_texts(item))) for key, item in named.items()]
+        keys = [key for key in value if known.find(plain(key))]
+        if len(keys) > 1 and not any(known.find(plain(str(item))) for item in value.values()):
+            yield from keys
+            return
+        named = {key: item for key, item in value.items() if "name" in key.casefold()}
+        named = {key: item for key, item in value.items() if key in named or isinstance(item, (list, dict))} if named else value
+        lists = [(called(key), list(_texts(item, known))) for key, item in named.items()]
         complete = [names for what, names in lists if what is Called.COMPLETE]
         yield from complete[-1] if complete else _together(lists)
