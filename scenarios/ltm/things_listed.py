@@ -117,9 +117,10 @@ def _spoken(text: str) -> Iterator[Entry]:
         text = bare  # "2 cabbages (3 less 1)"
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
     name = re.sub(r"\d{1,6}(?:\.\d{1,3})?", " ", text)
-    first, _, rest = name.strip().partition(" ")
-    if not counts and rest and number(first) is not None:
-        counts, name = [first], rest
+    if not counts:
+        said = [word for word in re.findall(r"[^\W\d_]+", name) if number(word) is not None]
+        counts = said if len(said) == 1 else []
+        name = re.sub(rf"\b{said[0]}\b(?: of (?:them|these))?", " ", name) if counts else name
     if thing_in(name):
         yield Entry(name.strip(" -:()*\u00d7\n\t"), number(counts[0]) if len(counts) == 1 else None)
 
@@ -186,7 +187,7 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
     entries: list[Entry] = []
     known, now = _keys(things), _present(reply)
     for cells in rows:
-        counts = [count for cell in cells[1:] if (count := _quantity(cell)) is not None] if len(cells) > 1 else []
+        counts = [count for cell in (*cells[1:], cells[0]) if (count := _quantity(cell)) is not None] if len(cells) > 1 else []
         if now < len(cells) and (count := _quantity(cells[now])) is not None:
             counts = [count]
         named = [_part(cell, known) for cell in cells if _quantity(cell) is None or len(cells) == 1]
@@ -211,8 +212,11 @@ def _present(reply: str) -> int:
 def _part(cell: str, known: Collection[str]) -> str:
     """Return the part of a cell that counts a known thing, if another one says what it is for: "Greengrocer - 3 lettuces"."""
     parts = _PARTED.split(cell)
-    counted = (part for part in parts if any(entry.quantity is not None and thing_in(entry.item) in known for entry in _spoken(part)))
-    return next(counted, cell) if len(parts) > 1 else cell
+    named = [part for part in parts if any(thing_in(entry.item) in known for entry in _spoken(part))]
+    if len(parts) < 2 or len(named) != 1:
+        return cell
+    counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", cell)
+    return named[0] if re.search(r"\d", named[0]) else f"{named[0]} {counts[0]}" if len(counts) == 1 else cell
 
 
 _HEADER: Final = re.compile(r"^([^\n]*\|[^\n]*)\n[ \t]*\|?[ \t]*:?-{2,}", re.MULTILINE)
@@ -232,6 +236,8 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         each = count if _EACH.search(clause.text[: mention.start]) else each if clause.link == "joint" and count is None else None
         count = each if count is None else count
         gone = _GONE.match(clause.text, mention.end)
+        if clause.gap.strip() == ":" and LEXICON.pattern("gone").fullmatch(said.clauses[mention.clause - 1].text):
+            continue  # "Removed: 3 carrots"
         if mention.how < Stance.DENIED and not (gone and (count is None or not gone["since"])):
             found.append((mention, count))
     counted = {mention.value for mention, count in found if count is not None}
@@ -303,7 +309,11 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     if before is not None:
         return before
     following = clauses[mention.clause + 1 : mention.clause + 2] if _IS.fullmatch(text, mention.end) else ()
-    behind = _COUNT_BEHIND.match(text, mention.end) or next((_BEHIND.fullmatch(each.text) for each in following), None)
+    behind = (
+        _COUNT_BEHIND.match(text, mention.end)
+        or _STANDS_AT.match(text, mention.end)
+        or next((_BEHIND.fullmatch(each.text) for each in following), None)
+    )
     return number(behind[1]) if behind else None
 
 
@@ -322,6 +332,7 @@ def _counted(before: str) -> float | None:
 _RANGE: Final = re.compile(r"(?<!from )\b\d{1,3} (?:to|or) \d{1,3} $")
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?: pieces?| pcs)?$))\b")
+_STANDS_AT: Final = re.compile(rf"(?: (?:is|are|at|down|up|to|now|still|stands?|remain\w*))+ (\d{{1,3}}|{'|'.join(SMALL)})$")
 _BEHIND: Final = re.compile(
     rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
     rf"(?: of (?:them|those|these)| (?:{'|'.join(sorted(_MEASURES))})s?| in all| left| as well| too| please)*"
@@ -344,8 +355,9 @@ _OTHER: Final = re.compile(
 )
 """A thing that is enumerated with others and that no list has: "and 4 cups", "a mixing bowl to go with the whisks"."""
 _NOTHING: Final = frozenset(
-    "thing things item items piece pieces total all lot bit few more each list day nice note other others else entry entries change changes"
-    " article articles product products good great happy further trip time".split()
+    "january february march april may june july august september october november december thing things item items piece pieces total all lot"
+    " bit few more each list day nice note other others else entry entries change changes article articles product products good great happy"
+    " further trip time".split()
 )
 """Words of what is enumerated with things and is none."""
 _ALSO: Final = {
