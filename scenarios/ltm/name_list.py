@@ -35,6 +35,7 @@ MANY: Final = 2
 """The fewest rows of a list."""
 _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
+_SEPARATED: Final = re.compile(r"[,;/&\u2192>|]|\b(?:and|then)\b")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 
 
@@ -218,7 +219,7 @@ def _texts(value: Any, known: Values) -> Iterator[str]:
     if isinstance(value, str):
         text = _NOTE.sub("", value).strip()
         found = [text[each.start : each.end] if len(plain(text)) == len(text) else each.value for each in known.find(plain(text))]
-        if len(found) > 1:
+        if len(found) > 1 and _SEPARATED.search(text):
             yield from found
         elif plain(text):
             yield text

@@ -118,7 +118,7 @@ def _spoken(text: str) -> Iterator[Entry]:
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
     name = re.sub(r"\d{1,6}(?:\.\d{1,3})?", " ", text)
     if not counts:
-        said = [word for word in re.findall(r"[^\W\d_]+", name) if number(word) is not None]
+        said = [word for at, word in enumerate(re.findall(r"[^\W\d_]+", name)) if number(word) is not None and (len(word) > 2 or not at)]
         counts = said if len(said) == 1 else []
         name = re.sub(rf"\b{said[0]}\b(?: of (?:them|these))?", " ", name) if counts else name
     if thing_in(name):
@@ -355,9 +355,9 @@ _OTHER: Final = re.compile(
 )
 """A thing that is enumerated with others and that no list has: "and 4 cups", "a mixing bowl to go with the whisks"."""
 _NOTHING: Final = frozenset(
-    "january february march april may june july august september october november december thing things item items piece pieces total all lot"
-    " bit few more each list day nice note other others else entry entries change changes article articles product products good great happy"
-    " further trip time".split()
+    "january february march april may june july august september october november december thing things item items piece pieces total"
+    " all lot bit few more each list day nice note other others else entry entries change changes article articles product products"
+    " good great happy further trip time".split()
 )
 """Words of what is enumerated with things and is none."""
 _ALSO: Final = {
