@@ -8,7 +8,7 @@ from typing import Final
 from longspan.simulator.grading.dates import MONTHS, ORDINALS
 from longspan.simulator.grading.matching import SMALL, TENS, number, plain
 
-__all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key"]
+__all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings"]
 
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
@@ -31,6 +31,12 @@ _SHIFT: Final = re.compile(
     re.IGNORECASE,
 )
 """What leads from one day to another, and says of neither that it is outdated."""
+_DATED: Final = re.compile(rf"[*_]{{0,3}}\s?:[^\n]{{0,60}}?(?:{_DATE.pattern})", re.IGNORECASE)
+_TOLD_ON: Final = re.compile(
+    r"\b(?:messages?|notes?|sessions?|chat|conversation|(?:told|said|wrote|mentioned|corrected|noted|asked)(?: (?:me|it|this|so|them))?)"
+    rf" (?:of|from|on|dated) (?:{_DATE.pattern})|\bon (?:{_DATE.pattern}),? you (?=told|said|wrote|mentioned|corrected|noted|asked)",
+    re.IGNORECASE,
+)
 _SMALL: Final = SMALL[1:]
 _BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(_SMALL[:9])}))?|{'|'.join(reversed(_SMALL[1:]))})"
 _NUMBER: Final = re.compile(
@@ -71,12 +77,19 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
     def word(match: re.Match[str]) -> str:
         days = [day if not day.endswith("x") else f"{day}{year}" for day in _days(match)]
         day = key if key in days or (not year and any(each.rpartition("x")[0] == key.rpartition("x")[0] for each in days)) else min(days)
+        if _DATED.match(match.string, match.end()):
+            return match[0]  # "3 May: 9 July" is an entry of a log
         if day not in asked:
             found[day] = None
         return f" {day} "
 
     text = _ORDINAL.sub(lambda match: f"{ORDINALS[plain(match[0])]} ", _SHIFT.sub(" ", reply.rpartition("=")[2]))
     return _DATE.sub(word, text), list(found)
+
+
+def without_tellings(reply: str) -> str:
+    """Return a reply without the dates of what was told when: "in your message of 3 May", "on 3 May you said"."""
+    return _TOLD_ON.sub(" ", reply)
 
 
 def _days(match: re.Match[str]) -> set[str]:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
-from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key
+from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key, without_tellings
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, guesses, names, offered
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
 from longspan.simulator.grading.reading.subjects import Whole
 from longspan.simulator.grading.reading.values import Values
@@ -40,12 +40,23 @@ STATEMENT: Final = 4
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
+_NUMBERS: Final = re.compile(r"\bnumber\w+")
+_RESULTS: Final = frozenset("answer conclusion difference result total altogether".split())
+"""Labels of lines that tell what the others come to."""
+_PLACE: Final = re.compile(r"\bin ([A-Z]\w+)")
+_PLACES: Final = re.compile(
+    r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
+)
+"""Names in the position of a place: "in Oakhurst, ...", "Oakhurst: ..."."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b")
 _SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
 _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
 _PARTS: Final = re.compile(r"[:\u2192=|\u2013\u2014]|->|\s-\s")
 """What stands between the label of a line and its value."""
+TELLING: Final = 3
+"""Letters of the shortest word that may tell of when."""
+_AUXILIARIES: Final = frozenset("was were had been said told not".split())
 CONTENT: Final = 4
 """Letters of the shortest word that tells what something is about."""
 _LIST: Final = re.compile(r",(?!\d)|\b(?:and|&)\b", re.IGNORECASE)
@@ -207,9 +218,9 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
-    whose = _whose(question, answer) if closed else []
+    whose = _whose(question, answer, reply, [answer, *others]) if closed else []
     if closed:
-        reply = _plainly(_of_question(reply, question, [answer, *others]), question)
+        reply = _plainly(without_tellings(_of_question(reply, question, [answer, *others])), question)
     for key_of, canonical, what in _QUANTITIES:
         key = key_of(answer)
         if key:
@@ -239,7 +250,11 @@ def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
     about = [bool(label and label & asked) for label in labels]
     if not any(has and own for has, own in zip(valued, about, strict=True)):
         return reply
-    kept = (line for line, has, own in zip(lines, valued, about, strict=True) if own or not has or LEXICON.has("concluded", plain(line)))
+    kept = [
+        line
+        for line, label, has, own in zip(lines, labels, valued, about, strict=True)
+        if own or not has or label & _RESULTS or LEXICON.has("concluded", plain(line))
+    ]
     return "\n".join(kept)
 
 
@@ -254,17 +269,24 @@ def _core(value: str) -> str:
 
 
 def _plainly(reply: str, question: Question) -> str:
-    """Return a reply without the participles of the question, which would tell nothing of when: "pickled beetroot"."""
-    told = {word for word in plain(question.text).split() if word.endswith("ed") and len(word) >= CONTENT}
+    """Return a reply without the question's words that would tell of when, and say nothing of it there: "pickled beetroot", "old coins"."""
+    told = {
+        word for word in plain(question.text).split() if len(word) >= TELLING and LEXICON.stance(word) != Stance.ASSERTED
+    } - _AUXILIARIES
     return re.sub(rf"\b(?:{'|'.join(sorted(told))})\b", " ", reply, flags=re.IGNORECASE) if told else reply
 
 
-def _whose(question: Question, answer: str) -> Sequence[Whole]:
-    """Return whom a question is about, and all others: people by their names and as the user's. Of whom a question without either is,
-    its answer has to say."""
+def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -> Sequence[Whole]:
+    """Return whom a question is about, and all others: people by their names and as the user's, or places. Of whom a question without
+    either is, its answer has to say."""
     asked = f" {plain(question.text)} "
     relations = [person for person in words("people") if f" my {person} " in asked]
     named = [name for name in words("names") if f" {plain(name)} " in asked]
+    if not named and not relations and (place := _PLACE.search(question.text)):
+        others = {match[1] for match in _PLACES.finditer(reply) if match[1].casefold() not in LEXICON.words} - names(
+            f"{question.text} {' '.join(values)}"
+        )
+        return [((place[1],), tuple(sorted(others)))]
     if not named and not relations and not _FIRST_PERSON.search(asked):
         return []
     you, others = yours(person for person in words("people") if person not in relations)
@@ -288,6 +310,8 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
     """Grade numbers or dates: `text` has all of them as the words in `found`."""
     if not closed:  # "two years ago" may be the same year, and years are no counts
         found = [each for each in found if bool(_YEAR.fullmatch(each)) == bool(_YEAR.fullmatch(key))]
+    elif key not in found:
+        found = list(dict.fromkeys(_NUMBERS.findall(text))) or found  # "8 jars, 7, and 9, so 24 altogether"
     if not found:
         return None
     if len(found) > MOST:

@@ -195,6 +195,8 @@ _BREAKS: Final = re.compile(
     r"(?:it|he|she|they|that|(?:the|your|my) \w{1,30})(?:['\u2019]s|['\u2019]re| is| was| are| were| might| may| could)\b))",
     re.IGNORECASE,
 )
+_ASKS: Final = re.compile(r"\b(?:did|do) you (?:\w+ ){0,3}mean\b", re.IGNORECASE)
+"""What asks whether somebody else was meant."""
 _LEADING: Final = re.compile(r"[:()|]")
 """Marks between a name and what is said of it: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
@@ -265,7 +267,7 @@ def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
     parts = _BREAKS.split(_LEADING.sub(" ", sentence))
     clauses = [clause for clause in parts if any(contains_phrase(clause, value) for value in said)] or [sentence]
     foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
-    return not foreign or guesses(sentence)
+    return not foreign or (guesses(sentence) and not _ASKS.search(sentence))
 
 
 def guesses(text: str) -> bool:
