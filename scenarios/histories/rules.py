@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
+from longspan.scenarios.histories.options import LABEL, Options
 from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key, without_tellings
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
@@ -14,7 +15,7 @@ from longspan.simulator.grading.abstentions import abstains, declines, guesses, 
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.reading.layout import laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
+from longspan.simulator.grading.reading.reading import Reading, yours
 from longspan.simulator.grading.reading.subjects import Whole
 from longspan.simulator.grading.reading.values import Values
 
@@ -32,14 +33,11 @@ ACKNOWLEDGES: Final = frozenset({"ok", "okay", "all right", "alright", "got it",
 """Replies that answer nothing."""
 ITEM: Final = 4
 """The most words of an item of a list."""
-FINAL: Final = "<final_answer>"
-"""What stands before the option that is chosen, if anything does: PersonaMem's harness asks for it."""
 STATEMENT: Final = 4
 """The words of the shortest statement."""
 
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
-_LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
 _NUMBERS: Final = re.compile(r"\bnumber\w+")
 _RESULTS: Final = frozenset("answer conclusion difference result total altogether".split())
 """Labels of lines that tell what the others come to."""
@@ -99,7 +97,7 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     if closed and len(said.split()) > LONG:
         return Verdict(0, f"has more than {LONG} words")
     if question.options and question.answer is not None:
-        if not question.answerable and only_abstains(reply) and declines(reply, question.text, others) and not _LABEL.match(reply):
+        if not question.answerable and only_abstains(reply) and declines(reply, question.text, others) and not LABEL.match(reply):
             return Verdict(1, "says that it was not told")
         return _choice(question.options, question.answer, reply)
     if not question.answerable:
@@ -155,62 +153,16 @@ def _tells_more(question: Question, reply: str) -> bool:
     return False
 
 
-def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict | None:
-    """Grade a choice, by the letters that options begin with or by their words."""
-    reply = reply.rpartition(FINAL)[2] or reply
-    labels = [match[1] if (match := _LABEL.match(option)) else "" for option in options]
-    bodies = [_LABEL.sub("", option, count=1) if label else option for option, label in zip(options, labels, strict=True)]
-    text = reply
-    for number, body in sorted(enumerate(bodies), key=lambda each: -len(each[1])):
-        if plain(body):
-            text = re.sub(re.escape(_ARTICLE.sub("", body).strip(" .")), f" choice{_key(number)} ", text, flags=re.IGNORECASE)
-    for number, pair in enumerate(_pairs(bodies)):
-        text = pair.sub(f" choice{_key(number)} ", text) if pair else text
-    if all(labels):
-        text = _labelled(text, labels)
-    keys = [f"choice{_key(number)}" for number in range(len(options))]
-    chosen = settled_words(text, keys)
-    if not chosen:
-        return Verdict(0, "chooses none of the options") if abstains(reply) or len(plain(reply).split()) <= 3 else _unsettled(text, keys)
+def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict:
+    known = Options(options)
+    chosen = known.chosen(reply)
     if len(chosen) > 1:
         return Verdict(0, "chooses several options")
-    right = keys.index(chosen[0]) == options.index(answer)
-    return Verdict(float(right), f"chooses {some([options[keys.index(chosen[0])]])}")
-
-
-def _pairs(bodies: Sequence[str]) -> Iterator[re.Pattern[str] | None]:
-    """Yield the pattern of the two words that only so go together in an option, in either order: "capers & cabbage"."""
-    told = [plain(body).split() for body in bodies]
-    shared = set.intersection(*map(set, told)) if told else set()
-    for words_told in told:
-        own = [re.escape(word) for word in words_told if word not in shared and word not in ("a", "an", "the")]
-        one, two = (" ".join(own[:-1]), own[-1]) if len(own) == 2 else ("", "")
-        between = r"\W{0,4}(?:\s(?:and|with|plus|or)\s|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?\W{0,4}"
-        yield re.compile(rf"\b(?:{one}{between}{two}|{two}{between}{one})\b", re.IGNORECASE) if one else None
-
-
-def _unsettled(text: str, keys: Sequence[str]) -> Verdict:
-    return Verdict(0, "rules its options out" if any(contains_phrase(text, key) for key in keys) else "names none of the options")
-
-
-def _key(number: int) -> str:
-    return "".join(chr(ord("a") + int(digit)) for digit in str(number)) + "x"
-
-
-def _labelled(text: str, labels: Sequence[str]) -> str:
-    """Replace letters that stand for options: "(c)", "Option c", "C" alone, "c) ..." or "**C.**" at the beginning, a capital at the end,
-    and those in a box or in JSON."""
-    letters = "".join(re.escape(label) for label in labels)
-    key = {label: f" choice{_key(number)} " for number, label in enumerate(labels)}
-
-    def chosen(match: re.Match[str]) -> str:
-        return key[next(filter(None, match.groups())).casefold()]
-
-    named = rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b"
-    marked = rf"\"(?:option|answer|choice)\" {{0,3}}: {{0,3}}\"([{letters}])\"|\\boxed{{(?:\\text{{)?([{letters}])}}"
-    last = rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|[,:] ([{letters}])\W{{0,5}}\Z"
-    pattern = rf"{marked}|{last}|\(([{letters}])\)|{named}|\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:])"
-    return re.sub(pattern, chosen, text, flags=re.IGNORECASE)
+    if chosen:
+        return Verdict(float(chosen[0] == answer), f"chooses {some(chosen)}")
+    if abstains(reply) or len(plain(reply).split()) <= 3:
+        return Verdict(0, "chooses none of the options")
+    return Verdict(0, "rules its options out" if known.named(reply) else "names none of the options")
 
 
 def _settled(question: Question, answer: str, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:

@@ -158,6 +158,7 @@ _ALTERNATIVES: Final = (
     # "no dog for Ada", "no town listed"
     rf"^(?:(?:there is|there s|i see|i have|so) )?no (?!{_NO_THING})\w+ (?:\w+ )?(?:for|about|on file|on record|listed|recorded)\b",
     r"\bnone (?:by|for|from|about|listed)\b",
+    r"^(?:0|zero) (?:results|hits|matches|entries)\b|\bnot among (?:them|those|these)\b",
     # "no name was given", "you've given me no names"
     rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
     rf"|given|said"
@@ -197,6 +198,8 @@ _BREAKS: Final = re.compile(
 )
 _ASKS: Final = re.compile(r"\b(?:did|do) you (?:\w+ ){0,3}mean\b", re.IGNORECASE)
 """What asks whether somebody else was meant."""
+_EMPTY: Final = re.compile(r"\|[ \t]*[-?\u2013\u2014][ \t]*\|")
+"""A cell of a table that has nothing in it."""
 _LEADING: Final = re.compile(r"[:()|]")
 """Marks between a name and what is said of it: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
@@ -282,7 +285,7 @@ def names(text: str) -> set[str]:
 
 def _read(reply: str) -> str:
     """Return the part of a reply that is read: if it is JSON, its values, one per line."""
-    reply = readable(reply)
+    reply = _EMPTY.sub("| not known |", readable(reply))
     pieces = split_json(reply) if "{" in reply else []
     prose = " ".join(piece for piece, value in pieces if not isinstance(value, dict))
     if not pieces or plain(prose) not in ("", "json"):

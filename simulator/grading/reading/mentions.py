@@ -46,6 +46,8 @@ _TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
 _AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
 """Words of a clause that says nothing."""
 _ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
+_WAS_WRONG: Final = re.compile(r"(?:is|was) (?:wrong|incorrect|outdated|out of date|a mistake|a slip)\b")
+"""What ends a sentence about a name: "red, the one you gave first, was wrong"."""
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
 
 
@@ -131,7 +133,7 @@ class _Heard:
             if alone and _confirms(clause):
                 return Stance.CURRENT
         same = clause.sentence == self._clauses[self.found[-1].clause].sentence
-        return Stance.DENIED if same and LEXICON.has("gave it up", clause.text) else None
+        return Stance.DENIED if same and (LEXICON.has("gave it up", clause.text) or _WAS_WRONG.match(clause.text)) else None
 
     def _name(self, at: int, clause: Clause, following: Clause, matches: Sequence[Found]) -> None:
         """Take the names of a clause: as its words present them or, if they are bare, as what comes before them does."""

@@ -1,0 +1,135 @@
+"""Which of the options of a question a reply chooses: by letters, by words, by what it says speaks for one and against the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from longspan.simulator.grading.matching import contains_phrase, plain
+from longspan.simulator.grading.reading.layout import own_turn
+from longspan.simulator.grading.reading.reading import settled_words
+
+__all__ = ["LABEL", "Options"]
+
+LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
+"""The letter that an option begins with."""
+FINAL: Final = "<final_answer>"
+"""What stands before the option that is chosen, if anything does: PersonaMem's harness asks for it."""
+_ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
+_KEY: Final = r"choice[a-j]+x"
+_REASONS: Final = (
+    re.compile(rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b[^.;!?\n]*?{_KEY}[^.;!?\n]*", re.IGNORECASE),
+    re.compile(rf",?\swhich\s+{_KEY}[^.;!?\n]*", re.IGNORECASE),
+    re.compile(
+        rf"(?:\bboth\s+)?(?:{_KEY}\W{{1,3}}(?:and\W{{1,3}}|or\W{{1,3}})?){{0,7}}{_KEY}\W{{0,5}}(?:\b(?:also|both|only|too)\s+)*"
+        r"\b(?:has|have|features?|includes?|contains?|involves?|offers?|mentions?|comes?|(?:is|are) out)\b[^.;!?\n]*",
+        re.IGNORECASE,
+    ),
+)
+"""What an option has, which does not choose it: "since (f) has eels", "(a) also has gliding"."""
+_RANKED: Final = re.compile(rf"({_KEY})\s*(?:>{{1,3}}|beats|over|before|ahead of)\s*(?:{_KEY})(?:\s*>{{1,3}}\s*{_KEY})*")
+_FIRST: Final = re.compile(rf"\A[^\n]*?\b1[.)]\s*[*_]{{0,3}}\s*({_KEY})[^\n]*\n\s*2[.)]\s*[*_]{{0,3}}\s*{_KEY}")
+_CHECKED: Final = re.compile(r"[\u2705\u2713\u2714\u2611]")
+_NTH: Final = re.compile(
+    r"\W*(?:(?:it is|i would (?:choose|pick|take)) )?(?:the |number |no )?"
+    r"(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|last|\d)(?: (?:one|option|choice|of them|on the list))*\W*",
+    re.IGNORECASE,
+)
+_PLACES: Final = "first second third fourth fifth sixth seventh eighth".split()
+
+
+class Options:
+    """The options of a question."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self._options = options
+        labels = [match[1] if (match := LABEL.match(option)) else "" for option in options]
+        self._bodies = [LABEL.sub("", option, count=1) if label else option for option, label in zip(options, labels, strict=True)]
+        self._labels = labels if all(labels) else []
+        self._keys = [f"choice{_letters(number)}x" for number in range(len(options))]
+
+    def chosen(self, reply: str) -> list[str]:
+        """Return the options that a reply chooses: one if it decides, several if it does not."""
+        if (nth := _NTH.fullmatch(plain(reply))) is not None:
+            return self._nth(nth["nth"])
+        text = self._keyed(reply)
+        found: list[str] = []
+        for read in (_decided(text), text):
+            found = settled_words(read, self._keys)
+            if len(found) == 1:
+                break
+        return [self._options[self._keys.index(key)] for key in found]
+
+    def named(self, reply: str) -> bool:
+        """Return whether a reply names any option, if only to rule it out."""
+        text = self._keyed(reply)
+        return any(contains_phrase(text, key) for key in self._keys)
+
+    def _nth(self, word: str) -> list[str]:
+        number = len(self._options) if word == "last" else int(word) if word.isdecimal() else _PLACES.index(word) + 1
+        return [self._options[number - 1]] if 1 <= number <= len(self._options) else []
+
+    def _keyed(self, reply: str) -> str:
+        """Return a reply with a word for each option in place of its letter or its words."""
+        text = own_turn(reply.rpartition(FINAL)[2] or reply)
+        for key, body in sorted(zip(self._keys, self._bodies, strict=True), key=lambda each: -len(each[1])):
+            if plain(body):
+                text = re.sub(re.escape(_ARTICLE.sub("", body).strip(" .")), f" {key} ", text, flags=re.IGNORECASE)
+        for key, pair in zip(self._keys, self._pairs(), strict=True):
+            text = pair.sub(f" {key} ", text) if pair else text
+        return self._lettered(text) if self._labels else text
+
+    def _pairs(self) -> Iterator[re.Pattern[str] | None]:
+        """Yield the pattern of the two words that only so go together in an option, in either order: "capers & cabbage"."""
+        told = [plain(body).split() for body in self._bodies]
+        shared = set.intersection(*map(set, told)) if told else set()
+        for words in told:
+            own = [re.escape(word) for word in words if word not in shared and word not in ("a", "an", "the")]
+            one, two = (own[0], own[1]) if len(own) == 2 else ("", "")
+            between = r"\W{0,4}(?:\s(?:and|with|plus|or)\s|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?\W{0,4}"
+            yield re.compile(rf"\b(?:{one}{between}{two}|{two}{between}{one})\b", re.IGNORECASE) if one else None
+
+    def _lettered(self, text: str) -> str:
+        """Replace letters that stand for options: "(c)", "Option c", "C" alone, "c) ..." or "**C.**" at the beginning, a capital at the
+        end, and those in a box or in JSON."""
+        letters = "".join(re.escape(label) for label in self._labels)
+        keys = {label: f" {key} " for label, key in zip(self._labels, self._keys, strict=True)}
+        named = "|".join(["letter", *self._kinds()])
+
+        def chosen(match: re.Match[str]) -> str:
+            before, _, _ = match[0].partition(":") if match[0].startswith('"') else ("", "", "")
+            return f"{before.replace('_', ' ')}{':' * bool(before)}{keys[next(filter(None, match.groups())).casefold()]}"
+
+        patterns = (
+            rf"\"\w{{1,20}}\" {{0,3}}: {{0,3}}\"([{letters}])\"|\\boxed{{(?:\\text{{)?([{letters}])}}",
+            rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|[,:] ([{letters}])\W{{0,5}}\Z",
+            rf"\(([{letters}])\)|(?<=\s)([{letters}])\)",
+            rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b",
+            rf"\b(?:{named})(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b(?! [a-z])",
+            rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|\s*\n)",
+        )
+        return re.sub("|".join(patterns), chosen, text, flags=re.IGNORECASE)
+
+    def _kinds(self) -> Iterator[str]:
+        """Yield the word that all options begin with: "novel"."""
+        first = {plain(_ARTICLE.sub("", body)).partition(" ")[0] for body in self._bodies}
+        if len(first) == 1 and (word := first.pop()):
+            yield re.escape(word)
+
+
+def _decided(text: str) -> str:
+    """Return a reply without what speaks for or against an option, if some other words choose."""
+    checked = [line for line in text.splitlines() if _CHECKED.search(line) and re.search(_KEY, line)]
+    if len(checked) == 1:
+        return checked[0]
+    if first := _FIRST.search(text):
+        return first[1]
+    text = _RANKED.sub(r"\1", text)
+    for reason in _REASONS:
+        text = reason.sub(" ", text)
+    return text
+
+
+def _letters(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
