@@ -110,6 +110,7 @@ PAIR = Question(
     options=("(a) A dish with peas and rice", "(b) A dish with peas and eels", "(c) A dish with ham and figs"),
 )
 CLIMBED = Question("12", "What was the date of the day when I climbed the tower?", "14 March 2024", trap="3 May 2024")
+INN = Question("14", "Which inn in Duncombe did you recommend to me?", "Idle Otter", trap="Jolly Mallet")
 UNTOLD = Question("13", "How many stamps does my cousin Ada have?", "You did not say.", answerable=False, trap="212")
 
 
@@ -134,16 +135,39 @@ UNTOLD = Question("13", "How many stamps does my cousin Ada have?", "You did not
         (WALKED, "Three walks (8, 7 and 9), which come to 24 km.", 1),
         (WALKED, "May: 8 km\nJune: 7 + 9 = 16 km\nTotal: 24 km", 1),
         (WALKED, "8 km and 9 km", 0),
+        (INN, "Duncombe: Idle Otter. Oakhurst: Jolly Mallet.", 1),
+        (INN, "I mentioned the Idle Otter. (For Oakhurst it was the Jolly Mallet.)", 1),
+        (INN, "In Oakhurst I recommended the Idle Otter, and in Duncombe the Jolly Mallet.", 0),
         (PAIR, "Rice & peas", 1),
         (PAIR, "The dish with the eels and peas", 0),
+        (PAIR, "Both (a) and (b) have peas. (b) has eels as well, which you can't stand, so (a).", 1),
+        (PAIR, "(a), since (b) has eels.", 1),
+        (PAIR, "Option a) would suit you best. Option b) also has peas, but you dislike eels.", 1),
+        (PAIR, "(a) > (b)", 1),
+        (PAIR, "1. (a)\n2. (b)", 1),
+        (PAIR, "(a) peas, no eels ✅\n(b) eels\n(c) no peas", 1),
+        (PAIR, "(a) no\n(b) peas and eels ✅\n(c) no peas", 0),
+        (PAIR, '{"best": "a", "second_best": "b"}', 1),
+        (PAIR, "Dish a, because of the peas.", 1),
+        (PAIR, "I would pick a).\nUser: And why not (b)?\nAssistant: (b) it is.", 1),
+        (PAIR, "The first one.", 1),
+        (PAIR, "The last one.", 0),
+        (PAIR, "(a) or (b), since both have peas.", 0),
+        (PAIR, "Both (a) and (b) have peas.", 0),
         (CLIMBED, "16 March minus two days = 14 March 2024.", 1),
         (CLIMBED, "You wrote on 16 March that it was the day before yesterday, so that was two days earlier: 14 March.", 1),
         (CLIMBED, "On the fourteenth of March.", 1),
         (CLIMBED, "14-03-2024", 1),
+        (CLIMBED, "In your message of 16 March you said that you had climbed it two days before: 14 March 2024.", 1),
+        (CLIMBED, "1. Message: 16 Mar − 2 = 14 Mar", 1),
         (CLIMBED, "16 March 2024", 0),
         (UNTOLD, "I have no number for Ada. The only collection I know of is Bernard's: 212 stamps.", 1),
         (UNTOLD, "| Who | Stamps |\n|---|---|\n| Bernard (friend) | 212 |\n| Ada (cousin) | not mentioned |", 1),
         (UNTOLD, "I checked everything: no stamps for Ada.", 1),
+        (UNTOLD, "| Who | Stamps |\n|---|---|\n| Bernard | 212 |\n| Ada | – |", 1),
+        (UNTOLD, '0 results for "Ada stamps".', 1),
+        (UNTOLD, "I can't find any. Did you perhaps mean Bernard, who has 212?", 1),
+        (UNTOLD, "I know of Bernard's stamps (212); Ada's are not among those.", 1),
         (UNTOLD, "There is nothing on Ada's stamps, but it's probably around 200.", 0),
     ],
 )
@@ -164,7 +188,25 @@ def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: lis
     assert verdict is None or (0 <= verdict.score <= 1 and verdict.why)
 
 
-@pytest.mark.parametrize("piece", ["Ashford or ", "23 ", "(b) ", "14 March ", "3/4/2024 ", "not know ", "a ", "hundred and ", "*", "one-"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "Ashford or ",
+        "23 ",
+        "(b) ",
+        "(b), since ",
+        "(b) has ",
+        "3 May: ",
+        "on 3 May you ",
+        "14 March ",
+        "3/4/2024 ",
+        "not know ",
+        "a ",
+        "hundred and ",
+        "*",
+        "one-",
+    ],
+)
 def test_time_grows_linearly(piece: str) -> None:
     def work(size: int) -> None:
         for question in QUESTIONS[:6]:
