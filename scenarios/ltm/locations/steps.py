@@ -48,6 +48,12 @@ _RULE = re.compile(r"[\s|:+=-]+")
 _ATTRIBUTES = re.compile(r"<\w{1,30}(?:\s{1,9}[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){1,9}\s{0,9}/?>")
 _CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
 """A step as a program would take it: go("north", 2)."""
+_WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)"
+_AMENDED = re.compile(
+    rf"{_WAY}[a-z]{{0,10}}\W{{1,4}}(?:(?:no|wait|sorry|oops|actually|correction|i mean|make that|or rather)\W{{1,3}}){{1,3}}(?={_WAY})",
+    re.IGNORECASE,
+)
+"""A step that is taken back at once for another: "1 km south - no, sorry, 1 km north"."""
 _SLIPS = re.compile(r"\b[ns][a-z]{3,5}\b")
 
 _Cells = Iterable[tuple[str, Any]]
@@ -74,7 +80,7 @@ def _normal(text: str) -> str:
     text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, text))
-    text = _SLIPS.sub(_mended, text)
+    text = _AMENDED.sub("", _SLIPS.sub(_mended, text))
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
