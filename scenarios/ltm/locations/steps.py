@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from longspan.simulator.grading.matching import SMALL, is_slip, normalised, plain, split_json
+from longspan.simulator.grading.reading.layout import unstruck
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -46,6 +47,10 @@ _BEFORE_DISTANCE = re.compile(r"(?:\b(?:north|south|east|west)\w*|\b(?-i:[NESW]{
 _RULE = re.compile(r"[\s|:+=-]+")
 
 _ATTRIBUTES = re.compile(r"<\w{1,30}(?:\s{1,9}[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){1,9}\s{0,9}/?>")
+_ELEMENTS = re.compile(r"<(\w{1,30})>(?:\s{0,9}<(\w{1,30})>[^<>\n]{0,80}</\2>\s{0,9}){1,9}</\1>")
+_SEMICOLONS = re.compile(r"^([NSEW]{1,2}|north|south|east|west);[ ]?(?=\d)", re.IGNORECASE | re.MULTILINE)
+_DIRECT = re.compile(r"\bthe direct (?:way|route)\b[^.;:\n]{0,200}?(?=\bbut\b)", re.IGNORECASE)
+"""What tells of the way as the crow flies."""
 _CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
 """A step as a program would take it: go("north", 2)."""
 _WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)"
@@ -66,7 +71,7 @@ def lay_out(text: str, unit: str) -> str:
     A row or object becomes "from A 4 km east to B", followed by its other words. A distance without a unit gets `unit`.
     Sums are left out.
     """
-    text = "".join(_data(piece, value, unit) for piece, value in split_json(_normal(text)))
+    text = "".join(_data(piece, value, unit) for piece, value in split_json(_normal(unstruck(text))))
     return "\n".join(_rows(text.split("\n"), unit))
 
 
@@ -79,7 +84,8 @@ def _normal(text: str) -> str:
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
     text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
-    text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, text))
+    text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
+    text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
     text = _AMENDED.sub("", _SLIPS.sub(_mended, text))
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
@@ -89,6 +95,12 @@ def _normal(text: str) -> str:
 def _object(tag: re.Match[str]) -> str:
     """Return the attributes of an element of XML as an object of JSON."""
     pairs = re.findall(r"([\w:-]{1,30})=\"([^\"]{0,80})\"", tag[0])
+    return "\n{" + ", ".join(f'"{key}": "{value}"' for key, value in pairs) + "}\n"
+
+
+def _element(element: re.Match[str]) -> str:
+    """Return an element of XML with a text in each of its elements as an object of JSON."""
+    pairs = re.findall(r"<(\w{1,30})>([^<>\n]{0,80})</\1>", element[0])
     return "\n{" + ", ".join(f'"{key}": "{value}"' for key, value in pairs) + "}\n"
 
 

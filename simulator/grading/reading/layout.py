@@ -10,7 +10,7 @@ from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
 from longspan.simulator.grading.reading.splitting import undotted
 
-__all__ = ["answering", "laid_out", "own_turn", "uncontracted", "unmarked"]
+__all__ = ["answering", "laid_out", "own_turn", "uncontracted", "unmarked", "unstruck"]
 
 _STRUCK: Final = re.compile(
     r"~~[^~\n]{1,400}~~|(?<!\S)~[^~\s][^~\n]{0,80}~(?!\S)|<(s|del|strike)>[^<\n]{1,400}</\1>|<!--[^>]{0,400}-->|(?:\w\u0336)+",
@@ -146,12 +146,17 @@ def own_turn(text: str) -> str:
     return text
 
 
+def unstruck(text: str) -> str:
+    """Return a reply without what is struck out."""
+    return _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
+
+
 def unmarked(text: str) -> str:
     """Return a reply without what is struck out or only thought, and without marks of emphasis and code."""
     text = text.translate(_APOSTROPHES)
     text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
     text = text[result.end() :] if (result := _RESULT.search(text.rstrip())) else text
-    text = _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
+    text = unstruck(text)
     text = _ELEMENT.sub(_element, text) if "</" in text else text
     text = _DIFFERS.sub("", _SPEAKER.sub("", _LEADERS.sub(": ", text)))
     text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))
