@@ -235,10 +235,10 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
     relations = [person for person in words("people") if f" my {person} " in asked]
     named = [name for name in words("names") if f" {plain(name)} " in asked]
     if not named and not relations and (place := _PLACE.search(question.text)):
-        others = {match[1] for match in _PLACES.finditer(reply) if match[1].casefold() not in LEXICON.words} - names(
+        elsewhere = {match[1] for match in _PLACES.finditer(reply) if match[1].casefold() not in LEXICON.words} - names(
             f"{question.text} {' '.join(values)}"
         )
-        return [((place[1],), tuple(sorted(others)))]
+        return [((place[1],), tuple(sorted(elsewhere)))]
     if not named and not relations and not _FIRST_PERSON.search(asked):
         return []
     you, others = yours(person for person in words("people") if person not in relations)

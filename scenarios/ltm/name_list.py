@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar, Final, final
 
@@ -179,10 +178,10 @@ def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
     said, values = Reading(reply), Values(known, forms=False)
     names = said.named(values, yours(words("people")))
     places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
-    for at, (clause, following) in enumerate(pairwise([*said.clauses, None])):
-        begins = following is not None and following.link == "joint" and at + 1 in places
-        joins = clause is not None and clause.link == "joint" and at - 1 in places
-        if clause is not None and at not in places and (begins or joins) and _CAPITAL.fullmatch(clause.raw):
+    joint = [clause.link == "joint" for clause in said.clauses]
+    for at, clause in enumerate(said.clauses):
+        beside = (joint[at] and at - 1 in places) or (at + 1 in places and joint[at + 1])
+        if at not in places and beside and _CAPITAL.fullmatch(clause.raw):
             places.add(at)
             names.append(clause.raw)
     return names
@@ -233,8 +232,8 @@ def _texts(value: Any, known: Values) -> Iterator[str]:
         if len(keys) > 1 and not any(known.find(plain(str(item))) for item in value.values()):
             yield from keys
             return
-        named = {key: item for key, item in value.items() if "name" in key.casefold()}
-        named = {key: item for key, item in value.items() if key in named or isinstance(item, (list, dict))} if named else value
-        lists = [(called(key), list(_texts(item, known))) for key, item in named.items()]
+        headed = {key for key in value if "name" in key.casefold()}
+        items = [(key, item) for key, item in value.items() if not headed or key in headed or isinstance(item, (list, dict))]
+        lists = [(called(key), list(_texts(item, known))) for key, item in items]
         complete = [names for what, names in lists if what is Called.COMPLETE]
         yield from complete[-1] if complete else _together(lists)
