@@ -87,7 +87,7 @@ class Options:
         for words in told:
             own = [re.escape(word) for word in words if word not in shared and word not in ("a", "an", "the")]
             one, two = (own[0], own[1]) if len(own) == 2 else ("", "")
-            between = r"\W{0,4}(?:\s(?:and|with|plus|or)\s|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?\W{0,4}"
+            between = r"\W{0,4}(?:\s(?:and|an|n|with|plus|or)\s|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?\W{0,4}"
             yield re.compile(rf"\b(?:{one}{between}{two}|{two}{between}{one})\b", re.IGNORECASE) if one else None
 
     def _lettered(self, text: str) -> str:
@@ -103,11 +103,11 @@ class Options:
 
         patterns = (
             rf"\"\w{{1,20}}\" {{0,3}}: {{0,3}}\"([{letters}])\"|\\boxed{{(?:\\text{{)?([{letters}])}}",
-            rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|[,:] ([{letters}])\W{{0,5}}\Z",
+            rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|(?:[,:]|\b(?:is|be)) ([{letters}])\W{{0,5}}\Z",
             rf"\(([{letters}])\)|(?<=\s)([{letters}])\)",
             rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b",
             rf"\b(?:{named})(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b(?! [a-z])",
-            rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|\s*\n)",
+            rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|,(?= [a-z]{{2}})|\s*\n)",
         )
         return re.sub("|".join(patterns), chosen, text, flags=re.IGNORECASE)
 

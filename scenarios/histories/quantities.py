@@ -46,7 +46,7 @@ _NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _DATE_OR_NUMBER: Final = re.compile(rf"(?P<date>{_DATE.pattern})|{_NUMBER.pattern}", re.IGNORECASE)
-_FEW: Final = rf"(\d{{1,4}}|{'|'.join(_SMALL)})"
+_FEW: Final = rf"(\d{{1,4}}|an?|{'|'.join(_SMALL)})"
 _WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus) {_FEW} days?)?\b", re.IGNORECASE)
 _GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
 _UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|kilo|euro|percent)\b", re.IGNORECASE)

@@ -41,6 +41,13 @@ _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _NUMBERS: Final = re.compile(r"\bnumber\w+")
 _RESULTS: Final = frozenset("answer conclusion difference result total altogether".split())
 """Labels of lines that tell what the others come to."""
+_RELATION: Final = re.compile(r"\bmy (\w+)(?: \w+)?")
+_TOTAL: Final = re.compile(
+    r"\b(?:(?:a|the) (?:grand )?total of|in total|altogether|all in all|comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to"
+    r"|(?:which|that) makes)\b",
+    re.IGNORECASE,
+)
+"""What leads to the sum of other numbers."""
 _PLACE: Final = re.compile(r"\bin ([A-Z]\w+)")
 _PLACES: Final = re.compile(
     r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
@@ -183,7 +190,7 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
     said = Reading(reply)
     if any(contains_phrase(clause.text, f"no {answer}") for clause in said.clauses):
         return None
-    settled = said.of(Values([answer, *others], forms=False), *whose).values
+    settled = said.of(Values([answer, *others], forms=closed), *whose).values
     if settled == [answer]:
         return None if not closed and _hedges(reply, answer) else Verdict(1, f"answers {some([answer])}")
     if answer in settled:
@@ -232,7 +239,7 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
     """Return whom a question is about, and all others: people by their names and as the user's, or places. Of whom a question without
     either is, its answer has to say."""
     asked = f" {plain(question.text)} "
-    relations = [person for person in words("people") if f" my {person} " in asked]
+    relations = [person for match in _RELATION.finditer(asked) for person in (match[1], match[0].removeprefix("my "))]
     named = [name for name in words("names") if f" {plain(name)} " in asked]
     if not named and not relations and (place := _PLACE.search(question.text)):
         elsewhere = {match[1] for match in _PLACES.finditer(reply) if match[1].casefold() not in LEXICON.words} - names(
@@ -241,7 +248,8 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
         return [((place[1],), tuple(sorted(elsewhere)))]
     if not named and not relations and not _FIRST_PERSON.search(asked):
         return []
-    you, others = yours(person for person in words("people") if person not in relations)
+    you, everybody = yours(words("people"))
+    others = [other for other in everybody if other.removeprefix("your ") not in relations]
     strangers = [name for name in words("names") if name not in named and name != answer]
     return [((*you, *(f"your {person}" for person in relations), *named), (*others, *strangers))]
 
@@ -268,7 +276,7 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
         return None
     if len(found) > MOST:
         return Verdict(0, f"names {len(found)} {what}")
-    said = Reading(text)
+    said = Reading(_TOTAL.sub(" now ", text) if closed and what == "numbers" else text)
     values = Values(found, forms=False)
     heeds = (lambda at: not _MESSAGE.search(said.clauses[at].text)) if closed and what == "dates" else None
     settled = said.of(values, *whose, heeds=heeds).values

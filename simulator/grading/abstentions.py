@@ -158,6 +158,7 @@ _ALTERNATIVES: Final = (
     # "no dog for Ada", "no town listed"
     rf"^(?:(?:there is|there s|i see|i have|so) )?no (?!{_NO_THING})\w+ (?:\w+ )?(?:for|about|on file|on record|listed|recorded)\b",
     r"\bnone (?:by|for|from|about|listed)\b",
+    r"\bnothing (?:noted|recorded|stored|saved|mentioned|found|listed|there)\b|^missing (?:in|from)\b",
     r"^(?:0|zero) (?:results|hits|matches|entries)\b|\bnot among (?:them|those|these)\b",
     # "no name was given", "you've given me no names"
     rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
@@ -215,8 +216,9 @@ _NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
 _COMMON: Final = frozenset("the you your this that they there however but and for its she his her from with what when where who".split())
 """Words at the beginning of a sentence that are no names."""
 _GUESSES: Final = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume))\b"
+    r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume)|estimate)\b"
 )
+_IN_MAY: Final = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:of )?may\b|\bmay (?:the )?\d{1,2}|\bin may\b")
 
 
 @final
@@ -268,14 +270,15 @@ def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
         return False
     known = {*plain(" ".join((question, *said))).split()}
     parts = _BREAKS.split(_LEADING.sub(" ", sentence))
-    clauses = [clause for clause in parts if any(contains_phrase(clause, value) for value in said)] or [sentence]
+    named = [at for at, clause in enumerate(parts) if any(contains_phrase(clause, value) for value in said)]
+    clauses = [parts[at] if names(parts[at]) else " ".join(parts[at : at + 2]) for at in named] or [sentence]
     foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
     return not foreign or (guesses(sentence) and not _ASKS.search(sentence))
 
 
 def guesses(text: str) -> bool:
     """Return whether `text` has a word of somebody who is not sure."""
-    return _GUESSES.search(plain(text)) is not None
+    return _GUESSES.search(_IN_MAY.sub(" ", plain(text))) is not None
 
 
 def names(text: str) -> set[str]:

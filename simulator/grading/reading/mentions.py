@@ -46,6 +46,8 @@ _TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
 _AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
 """Words of a clause that says nothing."""
 _ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
+_SUPERSEDES: Final = re.compile(r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?")
+"""The heading of what was left: "supersedes: red"."""
 _WAS_WRONG: Final = re.compile(r"(?:is|was) (?:wrong|incorrect|outdated|out of date|a mistake|a slip)\b")
 """What ends a sentence about a name: "red, the one you gave first, was wrong"."""
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
@@ -242,7 +244,7 @@ def _how(heading: Clause, clause: Clause | None = None) -> Stance:
     cell = clause is not None and heading.gap.strip() == ":" and "\n" in clause.gap and ":" not in clause.gap
     if LEXICON.has("corrected", heading.text) or parted or cell:
         return Stance.ASSERTED
-    if LEXICON.pattern("gone").fullmatch(heading.text):
+    if LEXICON.pattern("gone").fullmatch(heading.text) or _SUPERSEDES.fullmatch(heading.text):
         return Stance.DENIED
     stance = LEXICON.stance(heading.text)
     if stance != Stance.DENIED:
