@@ -31,6 +31,10 @@ _REASONS: Final = (
 _RANKED: Final = re.compile(rf"({_KEY})\s*(?:>{{1,3}}|beats|over|before|ahead of)\s*(?:{_KEY})(?:\s*>{{1,3}}\s*{_KEY})*")
 _FIRST: Final = re.compile(rf"\A[^\n]*?\b1[.)]\s*[*_]{{0,3}}\s*({_KEY})[^\n]*\n\s*2[.)]\s*[*_]{{0,3}}\s*{_KEY}")
 _CHECKED: Final = re.compile(r"[\u2705\u2713\u2714\u2611]")
+_PARTS: Final = re.compile(r"[.;!?\n]")
+_YES: Final = re.compile(r"\byes\b", re.IGNORECASE)
+_NO: Final = re.compile(r"\bno\b", re.IGNORECASE)
+_DISLIKED: Final = re.compile(rf"\b(?:hate|dislike|avoid|skip)\s+(?:the\s+)?{_KEY}", re.IGNORECASE)
 _NTH: Final = re.compile(
     r"\W*(?:(?:it is|i would (?:choose|pick|take)) )?(?:the |number |no )?"
     r"(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|last|\d)(?: (?:one|option|choice|of them|on the list))*\W*",
@@ -103,11 +107,11 @@ class Options:
 
         patterns = (
             rf"\"\w{{1,20}}\" {{0,3}}: {{0,3}}\"([{letters}])\"|\\boxed{{(?:\\text{{)?([{letters}])}}",
-            rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|(?:[,:]|\b(?:is|be)) ([{letters}])\W{{0,5}}\Z",
+            rf"\b(?-i:([{letters.upper()}]))\W{{0,5}}\Z|(?:[,:>\u2192]|\b(?:is|be)) ([{letters}])\W{{0,5}}\Z",
             rf"\(([{letters}])\)|(?<=\s)([{letters}])\)",
-            rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b",
+            rf"\b(?:option|answer|choice)(?: is)?:? {{0,3}}[\W_]{{0,3}}([{letters}])\b",
             rf"\b(?:{named})(?: is)?:? {{0,3}}\W{{0,3}}([{letters}])\b(?! [a-z])",
-            rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|,(?= [a-z]{{2}})|\s*\n)",
+            rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|,(?= [a-z]{{2}})|[*_]{{0,3}}\s[-\u2013\u2014]\s|\s*\n)",
         )
         return re.sub("|".join(patterns), chosen, text, flags=re.IGNORECASE)
 
@@ -125,7 +129,11 @@ def _decided(text: str) -> str:
         return checked[0]
     if first := _FIRST.search(text):
         return first[1]
-    text = _RANKED.sub(r"\1", text)
+    parts = [part for part in _PARTS.split(text) if re.search(_KEY, part)]
+    yes = [part for part in parts if _YES.search(part)]
+    if len(yes) == 1 and len(parts) > 1 and any(_NO.search(part) for part in parts):
+        return yes[0]
+    text = _DISLIKED.sub(" ", _RANKED.sub(r"\1", text))
     for reason in _REASONS:
         text = reason.sub(" ", text)
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 from tests.scenarios.histories.conftest import MADE_UP_KINDS
@@ -14,6 +15,7 @@ from longspan.scenarios.histories.rules import Verdict, grade
 from longspan.simulator.base.tokens import Tokenizer
 
 SEEDS = range(12)
+REPLIES = Path(__file__).with_name("made_up_replies.tsv")
 
 
 @cache
@@ -131,3 +133,17 @@ def test_questions_without_an_answer_read_like_the_others() -> None:
 
     asked = [question for seed in SEEDS for question in history(seed).questions]
     assert {form(each) for each in asked if not each.answerable} <= {form(each) for each in asked if each.answerable}
+
+
+def test_rules_agree_with_a_person_on_replies_as_assistants_word_them() -> None:
+    histories = {seed: made_up.write(seed, 6_000, 2) for seed in range(60, 66)}
+    differ = []
+    rows = [row for row in REPLIES.read_text("utf-8").splitlines() if not row.startswith("#")]
+    for row in rows:
+        where, right, reply = row.split("\t")
+        seed, _, number = where.partition("/")
+        history = histories[int(seed)]
+        question = next(question for question in history.questions if question.id == number)
+        verdict = grade(question, reply.replace("\\n", "\n"), made_up.rivals(history, question))
+        differ += [] if verdict is not None and verdict.score == int(right) else [row]
+    assert len(differ) <= len(rows) // 20, differ
