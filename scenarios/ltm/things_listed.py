@@ -219,7 +219,7 @@ def _part(cell: str, known: Collection[str]) -> str:
     return named[0] if re.search(r"\d", named[0]) else f"{named[0]} {counts[0]}" if len(counts) == 1 else cell
 
 
-_HEADER: Final = re.compile(r"^([^\n]*\|[^\n]*)\n[ \t]*\|?[ \t]*:?-{2,}", re.MULTILINE)
+_HEADER: Final = re.compile(r"^(?=[^\n|]*\|)([^\n]*)\n[ \t]*\|?[ \t]*:?-{2,}", re.MULTILINE)
 _LEFT: Final = re.compile(r"\b(?:left|remaining|remains|total)\b")
 _PARTED: Final = re.compile(r"\s+[-\u2013\u2014]\s+|:\s+")
 

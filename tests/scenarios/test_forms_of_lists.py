@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.timing import growth
 
+from longspan.scenarios.ltm.locations.steps import lay_out
+from longspan.scenarios.ltm.things_listed import things_listed
 from longspan.scenarios.memory.decisions_listed import listed
 from longspan.scenarios.memory.habits import HABITS
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
 from longspan.simulator.suite.plugins import make_scenario
 
 BASKET = {"balloon": 1, "paper clip": 10, "saucer": 4}
@@ -65,3 +68,27 @@ def test_the_last_of_several_titles_is_the_one_that_is_used() -> None:
     title = HABITS["title"]
     assert title.settled("The Right Reverend Bishop X., we request the pleasure of your company", {}) == ["Bishop"]
     assert title.settled("Dear Bishop or Professor X.", {}) != ["Bishop"]
+
+
+PIECES = [
+    "| a ",
+    "3 May: ",
+    "[ ] ",
+    '<a b="1"',
+    "1 km east - no, ",
+    "10 to ",
+    "a: b: ",
+    "\n\n- ",
+    "\nUser: a",
+    "let me know if ",
+    '["Ada", ',
+    "IDLE – ",
+]
+
+
+@pytest.mark.parametrize(
+    "read", [lambda text: things_listed(text, ("leek",)), lambda text: lay_out(text, "km"), listed], ids=["things", "steps", "digest"]
+)
+def test_time_to_read_a_list_grows_linearly(read: Callable[[str], object]) -> None:
+    for piece in PIECES:
+        assert growth(lambda size, piece=piece: read((piece * size)[:size]), MAX_CHARACTERS // 25, times=5) < 15, piece  # type: ignore[misc]
