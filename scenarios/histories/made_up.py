@@ -12,6 +12,7 @@ from typing import Final
 
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.made_up_cases import CASES, MAX_EACH, Case, Deal, Told
+from longspan.scenarios.histories.quantities import without_unit
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.filler.draws import Draws
 from longspan.simulator.filler.talk import Talk
@@ -91,7 +92,7 @@ def _filled(draw: Draws, seed: str, sessions: list[list[_Placed]], tokens: int, 
     """Put talk between the facts, so that all sessions together have so many tokens."""
     count = Tokenizer("cl100k_base").count
     left = tokens - sum(count(told.user) + count(told.assistant) for session in sessions for told, _ in session)
-    answers = [_core(value) for case in cases if not case.options for value in (case.answer, case.trap)]
+    answers = [without_unit(value) for case in cases if not case.options for value in (case.answer, case.trap)]
     talk = _talk(draw, seed)
     waiting = next(talk)
     for number, session in enumerate(sessions):
@@ -107,12 +108,6 @@ def _filled(draw: Draws, seed: str, sessions: list[list[_Placed]], tokens: int, 
             added.insert(place, told)
         session[:] = added
     return sessions
-
-
-def _core(value: str) -> str:
-    """Return an answer without its unit."""
-    first, _, unit = value.partition(" ")
-    return value if not first.isdecimal() or " " in unit else first
 
 
 def _talk(draw: Draws, seed: str) -> Iterator[Told]:

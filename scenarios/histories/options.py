@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from longspan.simulator.grading.dates import ORDINALS
 from longspan.simulator.grading.matching import contains_phrase, plain
 from longspan.simulator.grading.reading.layout import own_turn
 from longspan.simulator.grading.reading.reading import settled_words
@@ -40,7 +41,6 @@ _NTH: Final = re.compile(
     r"(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|last|\d)(?: (?:one|option|choice|of them|on the list))*\W*",
     re.IGNORECASE,
 )
-_PLACES: Final = "first second third fourth fifth sixth seventh eighth".split()
 
 
 class Options:
@@ -71,7 +71,7 @@ class Options:
         return any(contains_phrase(text, key) for key in self._keys)
 
     def _nth(self, word: str) -> list[str]:
-        number = len(self._options) if word == "last" else int(word) if word.isdecimal() else _PLACES.index(word) + 1
+        number = len(self._options) if word == "last" else int(word) if word.isdecimal() else ORDINALS[word]
         return [self._options[number - 1]] if 1 <= number <= len(self._options) else []
 
     def _keyed(self, reply: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from longspan.simulator.grading.dates import MONTHS, ORDINALS
 from longspan.simulator.grading.matching import SMALL, TENS, number, plain
 
-__all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings"]
+__all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit"]
 
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
@@ -85,6 +85,12 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
 
     text = _ORDINAL.sub(lambda match: f"{ORDINALS[plain(match[0])]} ", _SHIFT.sub(" ", reply.rpartition("=")[2]))
     return _DATE.sub(word, text), list(found)
+
+
+def without_unit(value: str) -> str:
+    """Return an answer without its unit: "26" of "26 jars"."""
+    first, _, unit = value.partition(" ")
+    return value if not first.isdecimal() or " " in unit else first
 
 
 def without_tellings(reply: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.options import LABEL, Options
-from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key, without_tellings
+from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key, without_tellings, without_unit
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, guesses, names, offered
@@ -205,7 +205,9 @@ def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
     asked = _content(question.text)
     lines = reply.splitlines()
     labels = [_content(" ".join(_PARTS.split(line.strip(" |"))[:-1])) for line in lines]
-    valued = [label and any(contains_phrase(line, _core(value)) for value in values) for line, label in zip(lines, labels, strict=True)]
+    valued = [
+        label and any(contains_phrase(line, without_unit(value)) for value in values) for line, label in zip(lines, labels, strict=True)
+    ]
     about = [bool(label and label & asked) for label in labels]
     if not any(has and own for has, own in zip(valued, about, strict=True)):
         return reply
@@ -219,12 +221,6 @@ def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
 
 def _content(text: str) -> frozenset[str]:
     return frozenset(word for word in plain(text).split() if len(word) >= CONTENT and not word.isdecimal())
-
-
-def _core(value: str) -> str:
-    """Return a value without its unit."""
-    first, _, unit = value.partition(" ")
-    return first if first.isdecimal() and unit.isalpha() else value
 
 
 def _plainly(reply: str, question: Question) -> str:

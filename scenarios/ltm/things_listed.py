@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.grading.dates import MONTHS
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
 from longspan.simulator.grading.matching import SMALL, is_slip, number, plain
 from longspan.simulator.grading.reading.items import items
@@ -355,10 +356,9 @@ _OTHER: Final = re.compile(
 )
 """A thing that is enumerated with others and that no list has: "and 4 cups", "a mixing bowl to go with the whisks"."""
 _NOTHING: Final = frozenset(
-    "january february march april may june july august september october november december thing things item items piece pieces total"
-    " all lot bit few more each list day nice note other others else entry entries change changes article articles product products"
-    " good great happy further trip time".split()
-)
+    "thing things item items piece pieces total all lot bit few more each list day nice note other others else entry entries change changes"
+    " article articles product products good great happy further trip time".split()
+).union(MONTHS)
 """Words of what is enumerated with things and is none."""
 _ALSO: Final = {
     "elastic band": "rubber band",

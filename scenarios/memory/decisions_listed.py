@@ -147,12 +147,10 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
                 yield from _values(each, marked)
         case dict():
             marked = marked or any(_field_marks(key, each) for key, each in value.items())
-            for key, each in value.items():
-                if (
-                    not isinstance(each, str)
-                    or _named(each)
-                    or not any(isinstance(other, str) and _named(other) for other in value.values())
-                ):
+            naming = [isinstance(each, str) and bool(_named(each)) for each in value.values()]
+            beside = any(naming)  # strings that name nothing are remarks then
+            for (key, each), named in zip(value.items(), naming, strict=True):
+                if named or not (beside and isinstance(each, str)):
                     yield from _values(each, marked or _heading_marks(str(key)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -90,5 +91,9 @@ PIECES = [
     "read", [lambda text: things_listed(text, ("leek",)), lambda text: lay_out(text, "km"), listed], ids=["things", "steps", "digest"]
 )
 def test_time_to_read_a_list_grows_linearly(read: Callable[[str], object]) -> None:
+    def record(size: int) -> None:
+        read(json.dumps({f"k{number}": "word" for number in range(size // 100)}))
+
+    assert growth(record, MAX_CHARACTERS // 5) < 20
     for piece in PIECES:
         assert growth(lambda size, piece=piece: read((piece * size)[:size]), MAX_CHARACTERS // 25, times=5) < 15, piece  # type: ignore[misc]

@@ -152,7 +152,8 @@ def _outdates(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[M
     tied = [mention for mention in found if mention.how == best]
     if best > Stance.REPORTED or len({mention.value for mention in tied}) < 2 or len({mention.run for mention in tied}) < len(tied):
         return found
-    days = [_day(clauses, mention, {each.clause for each in found}) for mention in tied]
+    named = {mention.clause for mention in found}
+    days = [_day(clauses, mention, named) for mention in tied]
     steps = [(after - before) % YEAR for before, after in pairwise(day for day in days if day is not None)]
     if len(steps) < len(tied) - 1:
         return found
