@@ -20,6 +20,13 @@ _THOUGHT: Final = "</think>"
 """What comes before it is not said."""
 _RESULT: Final = re.compile(r"\n\s{0,9}(?:=>|[\u21d2\u27f9\u2234])\s{0,3}(?=[^\n]*\S)(?![^\n]*\n)")
 """The mark of a last line that says what all before it comes to."""
+_BOX: Final = re.compile(r"^([ \t>*+-]{0,6})(?:\[ ?\]|\( ?\)|\u2610|\u25cb|\u25ef)\ufe0f?(?=[ ]*[^\s(\[])", re.MULTILINE)
+"""A box at the beginning of a line, left empty beside one that is ticked."""
+_TICKED: Final = re.compile(r"^([ \t>*+-]{0,6})(?:\[[xX\u2713\u2714]\]|\([xX*\u2022]\)|\u2611|\u2612|\u25cf|\u25c9)\ufe0f?(?=[ ]*\S)", re.MULTILINE)
+_IDEOGRAPHS: Final = re.compile(r"(?<=[a-z0-9])(?=[\u3000-\u9fff\uac00-\ud7af])|(?<=[\u3000-\u9fff\uac00-\ud7af])(?=[a-z0-9])", re.IGNORECASE)
+"""Where letters and the signs of other scripts meet without a space."""
+_PAIR: Final = re.compile(r"(?<=\w)[ ]\.[ ](?=\")")
+"""The dot between a name and its value in Lisp."""
 _MENDED: Final = re.compile(r"(?<=\n)\*(?=\w[^*\n]{0,200}$)", re.MULTILINE)
 """The star before what a line before should have been: "blue" and then "*red"."""
 _LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ][^\s\[(])", re.MULTILINE)
@@ -48,7 +55,7 @@ _FIELD: Final = re.compile(
 )
 """What says whether a value holds: "active: false", "status: superseded", "valid_until: 2024-05-03"."""
 _FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
-_CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
+_CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\u26d4\U0001f5d1\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
 _CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
 _MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", re.MULTILINE)
 """A line whose marks stand before what they mark."""
@@ -157,6 +164,8 @@ def unmarked(text: str) -> str:
     text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
     text = text[result.end() :] if (result := _RESULT.search(text.rstrip())) else text
     text = unstruck(text)
+    text = _TICKED.sub(r"\1", _BOX.sub(r"\1not ", text)) if _TICKED.search(text) else text
+    text = _PAIR.sub(": ", _IDEOGRAPHS.sub(" ", text))
     text = _ELEMENT.sub(_element, text) if "</" in text else text
     text = _DIFFERS.sub("", _SPEAKER.sub("", _LEADERS.sub(": ", text)))
     text = _LABEL.sub(r"\1:", _MENDED.sub("I mean ", text))

@@ -35,19 +35,23 @@ _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
 _OUTDATED: Final = re.compile(
     r"^(?:no (?:longer|more)|not any ?more|old|older|former|formerly|past|previous|previously|earlier|replaced|outdated|obsolete)$"
 )
-_RETRACTS: Final = frozenset("no nope not wait er erm uh wrong incorrect".split())
+_RETRACTS: Final = frozenset("no nope nay nah not wait er erm uh wrong incorrect".split())
 _PARDONS: Final = frozenset("sorry pardon excuse apologies".split())
 """The same, in the middle of a sentence."""
-_MURMURS: Final = _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually nah rather me my dear ok okay right".split())
+_MURMURS: Final = _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually rather lol haha arr me my dear ok okay right".split())
 """Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
 _PREPOSTEROUS: Final = re.compile(r"i m (?:a|an|the) \w+(?: of \w+)?$")
 """What follows a name in irony: "Red, and I'm a teapot"."""
 _TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
 _AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
 """Words of a clause that says nothing."""
-_ARROW: Final = re.compile(r"->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
-_SUPERSEDES: Final = re.compile(r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?")
-"""The heading of what was left: "supersedes: red"."""
+_ARROW: Final = re.compile(r"->|=>| > |[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
+_LEFT: Final = re.compile(r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?|out|off|wrong|rejected")
+"""The heading of what was left: "supersedes: red", "out: red"."""
+_HELD: Final = re.compile(r"in|on|restored|reinstated|kept|stays|replacement|successor")
+"""The heading of what is so instead."""
+_ELLIPTIC: Final = re.compile(r"\b(?:i|we|they) (?:do|did|have|had|will|would|can|could|am|are) not$")
+"""A denial of what was said before: "others forget. I do not: red"."""
 _WAS_WRONG: Final = re.compile(r"(?:is|was) (?:wrong|incorrect|outdated|out of date|a mistake|a slip)\b")
 """What ends a sentence about a name: "red, the one you gave first, was wrong"."""
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
@@ -106,6 +110,8 @@ class _Heard:
         """Where the names of the last clause with any begin in `found`."""
         self._within = False
         """Whether brackets are open."""
+        self._murmured = False
+        """Whether something like "no" was said since the last name, which begins anew."""
 
     def next(self, at: int, clause: Clause, following: Clause) -> None:
         self._within = clause.gap.rfind("(") > clause.gap.rfind(")") or (self._within and ")" not in clause.gap)
@@ -121,7 +127,9 @@ class _Heard:
         remark = self._remarked(clause, following)
         if remark is not None:
             self.found[self._last :] = [mention._replace(how=remark) for mention in self.found[self._last :]]
-        elif not _AGREES.issuperset(clause.text.split()) and not (self._within and self._enumerates and _says_nothing(clause)):
+        elif _MURMURS.issuperset(clause.text.split()):
+            self._murmured = self._murmured or not _AGREES.issuperset(clause.text.split())
+        elif not (self._within and self._enumerates and _says_nothing(clause)):
             self._heading, self._enumerates = clause, False
 
     def _remarked(self, clause: Clause, following: Clause) -> Stance | None:
@@ -139,7 +147,9 @@ class _Heard:
 
     def _name(self, at: int, clause: Clause, following: Clause, matches: Sequence[Found]) -> None:
         """Take the names of a clause: as its words present them or, if they are bare, as what comes before them does."""
-        how = self._stated(clause, matches)
+        if self._murmured:
+            self._enumerates, self._heading, self._murmured = False, self._before, False
+        stated = how = self._stated(clause, matches)
         if how is None and not self._enumerates:
             how, self._bare_since, self._begun = _how(self._heading, clause), len(self.found), True
             self._run += 1
@@ -148,7 +158,7 @@ class _Heard:
             self._run += 1
         elif how is None:
             how = self._how
-        if self.found and _ARROW.search(clause.gap) and how in (Stance.ASSERTED, Stance.REPORTED):
+        if self.found and _ARROW.search(clause.gap) and (how in (Stance.ASSERTED, Stance.REPORTED) or (stated is None and how == Stance.DENIED)):
             how = Stance.CHANGED
             self._run += 1
         self._enumerates, self._last, self._heading = True, len(self.found), clause
@@ -170,6 +180,8 @@ class _Heard:
             own = Stance.DATED  # "What was it before? Red."
         if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
             own = _how(self._heading)
+        if bare and self.found and clause.asks and _is_alternative(clause):
+            own = self.found[-1].how  # "Didn't you say red? Or blue?"
         if self._enumerates:
             own = self._joined(clause, matches, rest, own)
         alternative = self.found and own > self.found[-1].how and own != Stance.DENIED and _is_alternative(clause)
@@ -244,8 +256,12 @@ def _how(heading: Clause, clause: Clause | None = None) -> Stance:
     cell = clause is not None and heading.gap.strip() == ":" and "\n" in clause.gap and ":" not in clause.gap
     if LEXICON.has("corrected", heading.text) or parted or cell:
         return Stance.ASSERTED
-    if LEXICON.pattern("gone").fullmatch(heading.text) or _SUPERSEDES.fullmatch(heading.text):
+    if LEXICON.pattern("gone").fullmatch(heading.text) or _LEFT.fullmatch(heading.text):
         return Stance.DENIED
+    if LEXICON.pattern("holding").fullmatch(heading.text) or _HELD.fullmatch(heading.text):
+        return Stance.CURRENT
+    if _ELLIPTIC.search(heading.text):
+        return Stance.ASSERTED
     stance = LEXICON.stance(heading.text)
     if stance != Stance.DENIED:
         return stance
@@ -293,13 +309,13 @@ def _without_names(clause: str, matches: Sequence[Found]) -> str:
 
 def _remark(clause: Clause, before: Clause, *, within: bool) -> Stance | None:
     """Return how a clause without names, `within` brackets or not, presents the name before it; None if it says nothing about it."""
-    if "\n" in clause.gap or clause.gap.strip(" ,.").casefold().endswith(("if", "unless")):
+    if ("\n" in clause.gap and not clause.text.startswith("that ")) or clause.gap.strip(" ,.").casefold().endswith(("if", "unless")):
         return None
     if clause.gap.casefold().endswith("and") and _PREPOSTEROUS.match(clause.text):
         return Stance.DENIED
     if clause.text == "no" and _TRAILS.search(clause.gap):
         return Stance.DENIED
-    if clause.part <= SENTENCE and LEXICON.has("taken back", clause.text):
+    if clause.part <= SENTENCE and not clause.asks and LEXICON.has("taken back", clause.text):
         return Stance.DENIED
     if LEXICON.has("doubted", clause.text) and clause.part < SENTENCE:
         return Stance.DENIED
@@ -318,9 +334,9 @@ def _remark(clause: Clause, before: Clause, *, within: bool) -> Stance | None:
         )
     ):
         return Stance.CURRENT
-    if within and LEXICON.pattern("holding").fullmatch(clause.text):
+    if within and (LEXICON.pattern("holding").fullmatch(clause.text) or _HELD.fullmatch(clause.text)):
         return Stance.CURRENT
-    return Stance.DATED if within and _OUTDATED.match(clause.text) else None
+    return Stance.DATED if within and (_OUTDATED.match(clause.text) or _LEFT.fullmatch(clause.text)) else None
 
 
 def _confirms(clause: Clause) -> bool:

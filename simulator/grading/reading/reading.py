@@ -162,6 +162,8 @@ class Reading:
         if len({mention.value for mention in found}) < 2:
             return False
         after = self.clauses[found[-1].clause :]
+        if len(found) == 2 and LEXICON.has("between", self.clauses[found[0].clause].text[: found[0].start]):
+            return True
         led = pairwise(self.clauses[: found[0].clause + 1])
         if any(":" in clause.gap and LEXICON.has("torn", before.text) for before, clause in led):
             return True

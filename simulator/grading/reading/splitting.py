@@ -21,15 +21,16 @@ _SHORTENED: Final = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|vs|approx|etc|cf)\.(?=[^\
 _TIME: Final = rf"(?:\d|then|last|yesterday|the \d|that (?:day|time)|{'|'.join([*month_name[1:], *day_name])})"
 """What follows "since" where it is no "because"."""
 _CUTS: Final = re.compile(
-    r"(?P<joint>,(?!\d{3}\b)|(?<!\d)[/|]|[/|](?!\d)|&|->|=>|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]\ufe0f?|"
+    r"(?P<joint>,(?!\d{3}\b)|(?<!\d)[/|]|[/|](?!\d)|&|->|=>|(?<=\w) > (?=\w)|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]\ufe0f?|"
     r"\b(?:and|or|plus|also)\b)"  # between items of an enumeration
     r"|(?P<head>(?<!\d):|:(?!\d)|[\n*\u2022])"  # around titles and list items
     r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013]|<-|\s-+\s"
     r"|\b(?:(?<!anything )but|mais|sondern|yet|however|although|though|(?<!\ba )while|whereas|because"
-    rf"|since(?=\s+(?!{_TIME})\w)|(?<!\bas )if|unless|which)\b"
+    rf"|since(?=\s+(?!{_TIME})\w)|(?<!\bas )if|unless|which(?=\W+\w))\b"
     r"|\bwhere(?= (?:it|you|there|the \w+|your \w+) (?:once|used|previously|formerly|had|was)\b)"
     r"|\buntil\b(?=\s+(?:you|i|we|it)\b)|(?<!back )\bwhen\b(?=\s+you\s+(?:decided|said|told|changed|chose|switched|settled|went|asked)\b)"
     r"|(?<=\bany more) |(?<=\banymore) |(?<=\bany longer) |(?<=\w) (?=(?:no wait|wait no|scratch that|i mean|sorry i mean|just kidding)\b)"
+    r"|(?<=\w) (?=(?:so (?:yeah|yes|its?|that\'?s|the answer)|before (?:that|this) it)\b)"
     r"|(?=(?P<negates>rather than|anything but|other than|not|niet|nicht|et non)\b)(?<!\w)",
     re.IGNORECASE,
 )

@@ -38,7 +38,7 @@ class _Place(NamedTuple):
 
 
 _LIKENED: Final = re.compile(
-    r"\b(?:(?<!not the )(?:like|same as|just as)|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
+    r"\b(?:(?<!not the )(?<!more )(?<!sounds )(?<!looks )(?:like|same as|just as)|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
 )
 """Words before a subject that only serves to compare, or is ruled out, or gives something: "red, like your aunt's", "not Ada's"."""
 _ADDRESSED: Final = re.compile(
@@ -68,6 +68,7 @@ def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Valu
         for at, clause in enumerate(clauses)
         for found in names.find(clause.text)
         if not _LIKENED.search(clause.text, max(0, found.start - LONGEST), found.start)
+        and not clause.gap.strip().casefold().endswith("unless")
         and not (found.value == "you" and (_ADDRESSED.match(clause.text, found.end) or _GIVEN.search(clause.text[: found.start])))
     ]
     at = [place.clause for place in places]

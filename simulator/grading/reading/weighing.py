@@ -30,7 +30,8 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
     runs = {mention.run for mention in found if mention.clause in supposed}
     found = [_supposed(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
-    found = [_aside(mention, clauses[mention.clause]) for mention in found]
+    asides = {clause.sentence for before, clause in pairwise(clauses) if before.sentence < clause.sentence and LEXICON.has("aside", clause.text)}
+    found = [_aside(mention, clauses[mention.clause], asides) for mention in found]
     if len({mention.value for mention in found}) == 1:
         found = _without(found, lambda mention: _wonders(clauses, mention.clause))
     elif found:
@@ -60,8 +61,10 @@ def _supposed(mention: Mention, clause: Clause) -> Mention:
     return mention._replace(how=Stance.ASSERTED if likely else max(mention.how, Stance.REPORTED))
 
 
-def _aside(mention: Mention, clause: Clause) -> Mention:
-    """Return a mention as less than what it is an aside to: "red (though it may be blue by now)"."""
+def _aside(mention: Mention, clause: Clause, asides: Container[int]) -> Mention:
+    """Return a mention as less than what it is an aside to: "red (though it may be blue by now)", "By the way, the door is blue."."""
+    if mention.how == Stance.ASSERTED and clause.sentence in asides:
+        return mention._replace(how=Stance.REPORTED)
     conceded = "(" in clause.gap and clause.gap.casefold().endswith(("though", "but", "while"))
     return mention._replace(how=max(mention.how, Stance.DATED)) if conceded else mention
 
@@ -137,7 +140,8 @@ def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
     after = [clause.text for clause in clauses[found[-1].clause + 1 : found[-1].clause + 1 + POINTING]]
-    if any(LEXICON.has("both", text) for text in (*after, clauses[found[-1].clause].text[:LOOKED_AT])):
+    course = " ".join(clause.text for clause in clauses[found[0].clause : found[-1].clause + 1])[-LOOKED_AT:]
+    if any(LEXICON.has("both", text) for text in (*after, course)):
         return [mention._replace(how=Stance.ASSERTED) if mention.how < Stance.DENIED else mention for mention in found]
     after = [text for text in after if LEXICON.stance(text) != Stance.DENIED and not LEXICON.has("left after", text)]
     if best > Stance.REPORTED or any(LEXICON.has("unknown", text) for text in after):
