@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from longspan.simulator.grading.dates import MONTHS, ORDINALS
@@ -13,7 +14,7 @@ __all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key", "wi
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
-    r"|dec(?:ember)?)\b\.?"
+    r"|dec(?:ember)?)\b(?:\.(?=,? {0,2}\d))?"
 )
 _DAY: Final = r"(?<!\d)\d{1,2}(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:,? {0,2}(?:of )?(\d{4})\b)?"
@@ -32,9 +33,18 @@ _SHIFT: Final = re.compile(
 )
 """What leads from one day to another, and says of neither that it is outdated."""
 _DATED: Final = re.compile(rf"[*_]{{0,3}}\s?:[^\n]{{0,60}}?(?:{_DATE.pattern})", re.IGNORECASE)
+_WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_HOLIDAYS: Final = {
+    "new year's day": "1 January", "new year's eve": "31 December", "christmas eve": "24 December", "christmas day": "25 December",
+    "boxing day": "26 December", "valentine's day": "14 February", "halloween": "31 October",
+}  # fmt: skip
+_HOLIDAY: Final = re.compile("|".join(_HOLIDAYS), re.IGNORECASE)
 _TOLD_ON: Final = re.compile(
     r"\b(?:messages?|notes?|sessions?|chat|conversation|(?:told|said|wrote|mentioned|corrected|noted|asked)(?: (?:me|it|this|so|them))?)"
-    rf" (?:of|from|on|dated) (?:{_DATE.pattern})|\bon (?:{_DATE.pattern}),? you (?=told|said|wrote|mentioned|corrected|noted|asked)",
+    rf" (?:of|from|on|dated) (?:{_WEEKDAY},? )?(?:{_DATE.pattern})"
+    rf"|\bon (?:{_DATE.pattern}),? you (?=told|said|wrote|mentioned|corrected|noted|asked)"
+    rf"|\b(?:today|as of now|now)\b(?: is|,)?[ *_]{{0,3}}[(,]?[ *_]{{0,3}}(?:{_WEEKDAY},? )?(?:{_DATE.pattern})"
+    rf"|\b(?:information|message|note|update|session|entry|correction)\b[^.()\n\d]{{0,30}}\((?:on |of )?(?:{_WEEKDAY},? )?(?:{_DATE.pattern})\)",
     re.IGNORECASE,
 )
 _SMALL: Final = SMALL[1:]
@@ -47,7 +57,25 @@ _NUMBER: Final = re.compile(
 )
 _DATE_OR_NUMBER: Final = re.compile(rf"(?P<date>{_DATE.pattern})|{_NUMBER.pattern}", re.IGNORECASE)
 _FEW: Final = rf"(\d{{1,4}}|an?|{'|'.join(_SMALL)})"
-_WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus) {_FEW} days?)?\b", re.IGNORECASE)
+_WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus| [+&]) {_FEW} days?)?\b", re.IGNORECASE)
+_DOZENS: Final = re.compile(rf"\b{_FEW}(?P<half> and a half)? dozen(?:,? (?:and|plus) {_FEW}(?: more)?)?\b", re.IGNORECASE)
+_HYPHENS: Final = re.compile(r"(?<=[a-z])-(?=hundred\b)|(?<=hundred)-(?=[a-z])|(?<=and)-(?=[a-z])", re.IGNORECASE)
+"""Between the words of a number: "two-hundred-and-eighty-two"."""
+_DIGITS: Final = re.compile(r"(?<![\w-])\d(?:-\d){1,4}(?![\w-])")
+"""A number that is told digit by digit: "5-5-2"."""
+_TAGS: Final = re.compile(
+    r"[\"']?\b(?:confidence|score|similarity|source|timestamp|time|date|id|session|turn|rank|page)\b[\"']?\s?[:=]\s?"
+    r"(?:\"[^\"\n]{0,80}\"|[^,;|}\n]{0,40})",
+    re.IGNORECASE,
+)
+"""What a record tells of itself, and not of what it is about."""
+_EACH: Final = r"(?:\d[\d,.]*|[a-z]+)"
+_BESIDE: Final = re.compile(
+    rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|average of|averages|averaging) {_EACH}\b"
+    rf"|\b(?:\d[\d,.]*|(?:{'|'.join(SMALL[1:])})) (?:more|fewer|extra|additional)\b|\b\d[\d,.]* (?:\w+ )?(?:per|each|apiece)\b",
+    re.IGNORECASE,
+)
+"""Numbers by which something grew or shrank, and averages."""
 _GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
 _UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|kilo|euro|percent)\b", re.IGNORECASE)
 _MEASURES: Final = {
@@ -58,6 +86,12 @@ _MEASURES: Final = {
 """Units that may stand for one another: what they measure, and how many of it."""
 _NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
 _JOINED: Final = re.compile(r" ?(?:or|to|and|plus|,|/|[-+&\u2013]) ?\d", re.IGNORECASE)
+_NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
+_SUPPOSES: Final = re.compile(r"\b(?:would|if|together with)\b[^.!?\n]*\Z", re.IGNORECASE)
+SUPPOSED: Final = 80
+"""Characters before a sum that may say that it is one of something else."""
+TERMS: Final = 12
+"""The most numbers that a reply adds up."""
 _LONGEST: Final = 30
 
 
@@ -83,6 +117,7 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
             found[day] = None
         return f" {day} "
 
+    reply = _HOLIDAY.sub(lambda match: _HOLIDAYS[match[0].casefold()], reply.replace("\u2019", "'"))
     text = _ORDINAL.sub(lambda match: f"{ORDINALS[plain(match[0])]} ", _SHIFT.sub(" ", reply.rpartition("=")[2]))
     return _DATE.sub(word, text), list(found)
 
@@ -127,6 +162,8 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
     key, unit = number_key(answer), (["", *plain(answer).split()[1:]])[-1]
     *lines, last = reply.strip().splitlines() or [""]
     text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
+    text = _DIGITS.sub(lambda match: match[0].replace("-", ""), _HYPHENS.sub(" ", text))
+    text = _DOZENS.sub(_counted, _otherwise(_TAGS, text))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
@@ -158,8 +195,34 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         found[value] = None
         return f" {value} "
 
-    text = _DATE_OR_NUMBER.sub(word, text)
-    return text, list(measured or found)
+    every = _DATE_OR_NUMBER.sub(word, text)
+    if (total := _total(_NUMBERS.findall(every))) and not _SUPPOSES.search(every.rpartition("number")[0][-SUPPOSED:]):
+        return f" {total} ", [total]
+    found, measured, joins = {}, {}, -1
+    every = _DATE_OR_NUMBER.sub(word, _otherwise(_BESIDE, text))
+    return every, list(measured or found)
+
+
+def _otherwise(pattern: re.Pattern[str], text: str) -> str:
+    """Return `text` without what a pattern matches, if there are numbers left."""
+    rest = pattern.sub(" ", text)
+    return rest if rest is text or _NUMBER.search(_DATE.sub(" ", rest)) else text
+
+
+def _counted(match: re.Match[str]) -> str:
+    dozens, half, more = match.groups()
+    return f"{12 * (number(dozens) or 1) + 6 * bool(half) + (number(more or '0') or 0):.0f}"
+
+
+def _total(numbers: Sequence[str]) -> str:
+    """Return the last number, if it is the sum of those before it, two or more: "10 and 31 and 4, so 45"."""
+    *terms, last = [float(each.removeprefix("number").replace("point", ".").replace("minus", "-")) for each in numbers] or [0.0]
+    run = 0.0
+    for count, term in enumerate(reversed(terms[-TERMS:]), 1):
+        run += term
+        if count > 1 and run == last:
+            return numbers[-1]
+    return ""
 
 
 def _value(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from longspan.simulator.grading.abstentions import abstains, declines, guesses, 
 from longspan.simulator.grading.matching import contains_phrase, plain, some
 from longspan.simulator.grading.reading.layout import laid_out
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.reading import Reading, yours
+from longspan.simulator.grading.reading.reading import YOU, Reading, yours
 from longspan.simulator.grading.reading.subjects import Whole
 from longspan.simulator.grading.reading.values import Values
 
@@ -38,7 +38,7 @@ STATEMENT: Final = 4
 
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
-_NUMBERS: Final = re.compile(r"\bnumber\w+")
+_NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
 _RESULTS: Final = frozenset("answer conclusion difference result total altogether".split())
 """Labels of lines that tell what the others come to."""
 _RELATION: Final = re.compile(r"\bmy (\w+)(?: \w+)?")
@@ -59,6 +59,13 @@ _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|h
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
 _PARTS: Final = re.compile(r"[:\u2192=|\u2013\u2014]|->|\s-\s")
 """What stands between the label of a line and its value."""
+_ITEM: Final = re.compile(r"\s*(?:[-*\u2022+|]|\d{1,2}[.)])\s")
+"""The beginning of an item of a list, or of a row."""
+DEEPEST: Final = 3
+"""Lines that head another."""
+_OF: Final = re.compile(r"\b(?:for|of) an? (\w+ \w+)\W*\Z")
+"""The thing that a question ends with: "How much flour for a seed cake?"."""
+_THINGS: Final = re.compile(r"\b(?:for|of|with|on) (?:an?|the|your) ([a-z]+ [a-z]+)\b", re.IGNORECASE)
 TELLING: Final = 3
 """Letters of the shortest word that may tell of when."""
 _AUXILIARIES: Final = frozenset("was were had been said told not".split())
@@ -202,13 +209,14 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
 
 def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
     """Return a reply without the lines of a list whose labels are of something else, if another line's label is of what is asked."""
-    asked = _content(question.text)
-    lines = reply.splitlines()
-    labels = [_content(" ".join(_PARTS.split(line.strip(" |"))[:-1])) for line in lines]
-    valued = [
-        label and any(contains_phrase(line, without_unit(value)) for value in values) for line, label in zip(lines, labels, strict=True)
-    ]
-    about = [bool(label and label & asked) for label in labels]
+    asked = _content(question.text) - _content(question.answer or "")
+    lines = _nested(reply)
+    named = [any(contains_phrase(line, without_unit(value)) for value in values) for line in lines]
+    labels = [_label(line) for line in lines]
+    items = [label for label, has in zip(labels, named, strict=True) if has and label]
+    asked -= frozenset.intersection(*items) if len(items) > 1 else frozenset()
+    valued = [bool(has and label) for has, label in zip(named, labels, strict=True)]
+    about = [bool(label & asked) for label in labels]
     if not any(has and own for has, own in zip(valued, about, strict=True)):
         return reply
     kept = [
@@ -219,6 +227,24 @@ def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
     return "\n".join(kept)
 
 
+def _nested(reply: str) -> list[str]:
+    """Return the lines of a reply, each headed by the lines that it is indented under: "ada: coins: 12"."""
+    lines: list[str] = []
+    heads: list[tuple[int, str]] = []
+    for line in reply.splitlines():
+        indent = len(line) - len(line.lstrip())
+        heads = [each for each in heads if each[0] < indent][-DEEPEST:]
+        lines.append(" ".join([*(head for _, head in heads), line.strip()]) if heads and line.strip() else line)
+        if line.rstrip().endswith(":"):
+            heads.append((indent, line.strip()))
+    return lines
+
+
+def _label(line: str) -> frozenset[str]:
+    """Return the words of a line that say what it is of: those before its value or, in an item of a list, all."""
+    return _content(line if _ITEM.match(line) else " ".join(_PARTS.split(line.strip(" |"))[:-1]))
+
+
 def _content(text: str) -> frozenset[str]:
     return frozenset(word for word in plain(text).split() if len(word) >= CONTENT and not word.isdecimal())
 
@@ -227,7 +253,7 @@ def _plainly(reply: str, question: Question) -> str:
     """Return a reply without the question's words that would tell of when, and say nothing of it there: "pickled beetroot", "old coins"."""
     told = {
         word for word in plain(question.text).split() if len(word) >= TELLING and LEXICON.stance(word) != Stance.ASSERTED
-    } - _AUXILIARIES
+    } - _AUXILIARIES - _RESULTS
     return re.sub(rf"\b(?:{'|'.join(sorted(told))})\b", " ", reply, flags=re.IGNORECASE) if told else reply
 
 
@@ -242,6 +268,10 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
             f"{question.text} {' '.join(values)}"
         )
         return [((place[1],), tuple(sorted(elsewhere)))]
+    if not named and not relations and (thing := _OF.search(question.text)):
+        own = thing[1].casefold()
+        other = {each for match in _THINGS.finditer(reply) if (each := match[1].casefold()).rstrip("s") != own}
+        return [((own, f"{own}s"), tuple(sorted(other)))]
     if not named and not relations and not _FIRST_PERSON.search(asked):
         return []
     you, everybody = yours(words("people"))
@@ -274,9 +304,11 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
         return Verdict(0, f"names {len(found)} {what}")
     said = Reading(_TOTAL.sub(" now ", text) if closed and what == "numbers" else text)
     values = Values(found, forms=False)
-    heeds = (lambda at: not _MESSAGE.search(said.clauses[at].text)) if closed and what == "dates" else None
+    heeds = (lambda at: not _of_message(said, at)) if closed and what == "dates" else None
     settled = said.of(values, *whose, heeds=heeds).values
     settled = settled or said.of(values, *whose).values
+    if not settled and whose and YOU[0] not in whose[0][0]:
+        settled = said.settles(values).values  # what else is named need be no other thing
     if settled == [key]:
         return Verdict(1, f"answers {_shown(key)}")
     if key in settled and _is_sum(key, [each for each in settled if each != key]):
@@ -286,6 +318,12 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
     if key in settled:
         return Verdict(0, f"does not settle on one of several {what}: {some(map(_shown, settled))}")
     return Verdict(0, f"answers {some(map(_shown, settled))}") if settled else None
+
+
+def _of_message(said: Reading, at: int) -> bool:
+    """Return whether a clause tells when something was said: "your message of 3 May", "message date: 3 May"."""
+    headed = at > 0 and ":" in said.clauses[at].gap and _MESSAGE.search(said.clauses[at - 1].text)
+    return bool(headed or _MESSAGE.search(said.clauses[at].text))
 
 
 def _is_sum(key: str, others: Sequence[str]) -> bool:
