@@ -42,12 +42,19 @@ _NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
 _RESULTS: Final = frozenset("answer conclusion difference result total altogether".split())
 """Labels of lines that tell what the others come to."""
 _RELATION: Final = re.compile(r"\bmy (\w+)(?: \w+)?")
+_THEIRS: Final = re.compile(r"\b[Yy]our ([a-z]+)(?=,? [A-Z])")
+"""Somebody whom a reply also calls by name: "your trainer Herbert"."""
 _TOTAL: Final = re.compile(
     r"\b(?:(?:a|the) (?:grand )?total of|in total|altogether|all in all|comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to"
     r"|(?:which|that) makes)\b",
     re.IGNORECASE,
 )
 """What leads to the sum of other numbers."""
+_COMES_TO: Final = re.compile(
+    r"\b(?:comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to|(?:which|that) (?:makes|is|leaves|gives)|correct myself: it['\u2032]?s)"
+    r"\s{1,3}(?:\w+ ){0,2}[*_]{0,3}(number(?:minus)?\d\w*)",
+    re.IGNORECASE,
+)
 _PLACE: Final = re.compile(r"\bin ([A-Z]\w+)")
 _PLACES: Final = re.compile(
     r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
@@ -275,7 +282,8 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
     if not named and not relations and not _FIRST_PERSON.search(asked):
         return []
     you, everybody = yours(words("people"))
-    others = [other for other in everybody if other.removeprefix("your ") not in relations]
+    told = [f"your {match[1].casefold()}" for match in _THEIRS.finditer(reply)]
+    others = [other for other in dict.fromkeys([*everybody, *told]) if other.removeprefix("your ") not in relations]
     strangers = [name for name in words("names") if name not in named and name != answer]
     return [((*you, *(f"your {person}" for person in relations), *named), (*others, *strangers))]
 
@@ -302,6 +310,8 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
         return None
     if len(found) > MOST:
         return Verdict(0, f"names {len(found)} {what}")
+    if closed and what == "numbers" and (last := list(_COMES_TO.finditer(text))) and not _NUMBERS.search(text, last[-1].end()):
+        return Verdict(float(last[-1][1] == key), f"answers {_shown(last[-1][1])}")
     said = Reading(_TOTAL.sub(" now ", text) if closed and what == "numbers" else text)
     values = Values(found, forms=False)
     heeds = (lambda at: not _of_message(said, at)) if closed and what == "dates" else None

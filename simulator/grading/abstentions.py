@@ -108,7 +108,8 @@ _IDIOMS: Final = (
     r"|book))"
     r"|beats me|search me|your guess is as good as mine|anyone s guess|anybody s guess|escapes me|eludes me|slipped my mind|at a loss"
     r"|(?:is|s|are) unavailable"
-    r"|in the dark(?! about)|(?:i am|i m|me|us) in the dark|news to me|new one (?:to|on) me|(?:the )?first (?:time )?i ?(?:have |ve )?heard"
+    r"|in the dark(?! about)|(?:i am|i m|me|us) in the dark|news to me|new one (?:to|on) me|(?:the )?first (?:time )?(?:that )?i ?(?:have |ve )?(?:heard"
+    r"|hear\b)"
     r"|no clue|not a clue|(?:foggiest|faintest)|none the wiser|no earthly idea|rings? no bells?|who knows|goodness knows|god knows"
     r"|kept (?:\w+ ){0,3}?(?:secret|quiet|back|to yourself|from me)|left (?:\w+ ){0,3}?(?:out|unsaid|blank|unspecified|at that)"
     r"|skipped (?:that|this|over|the)|(?:memory|mind|notes?|records?|history|messages|conversations?|chats?) (?:is|are|s|re) (?:blank"
@@ -120,7 +121,9 @@ _IDIOMS: Final = (
     r"|need you to (?:tell|remind)|(?:would|ll|will|d) have to (?:tell|remind) me|(?:would|d|could|can|ll) (?:only |just )?(?:have to "
     r"|be )?(?:guess|guessing|a guess"
     r"|guesswork|speculating)(?! (?:it|he|she|they|that)\b)|i (?:have |ve )?(?:forgot|forgotten)|only remember that you|i wish i knew"
-    r"|wish i could (?:tell|say|remember)"
+    r"|wish i could (?:tell|say|remember)|(?:told me|mentioned)\b.{0,20}\babout .{0,60} only$"
+    r"|(?:ne|nen|n en) sais (?:pas|rien)|ne m ?(?:as|avez) pas dit|no lo se$|no me (?:lo )?(?:has|ha) dicho|weiss (?:ich )?(?:es |das )?nicht"
+    r"|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$|geen idee|weet (?:ik )?(?:het |dat )?niet|niet verteld"
 )
 """Words that say without a negation that something is not known or was not told."""
 _ONLY: Final = (
@@ -159,11 +162,12 @@ _ALTERNATIVES: Final = (
     rf"^(?:(?:there is|there s|i see|i have|so) )?no (?!{_NO_THING})\w+ (?:\w+ )?(?:for|about|on file|on record|listed|recorded)\b",
     r"\bnone (?:by|for|from|about|listed)\b",
     r"\bnothing (?:noted|recorded|stored|saved|mentioned|found|listed|there)\b|^missing (?:in|from)\b",
-    r"^(?:0|zero) (?:results|hits|matches|entries)\b|\bnot among (?:them|those|these)\b",
+    r"^(?:0|zero) (?:results|hits|matches|entries)\b|\bnot (?:among|one of|on) (?:them|those|these|that list|the (?:list|owners|names|people|ones))\b",
     # "no name was given", "you've given me no names"
     rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
     rf"|given|said"
-    r"|recorded|noted|stored|stated|specified|provided|shared|listed|named|discussed|found|known|available|comes up|came up"
+    r"|recorded|noted|stored|stated|specified|provided|shared|listed|named|discussed|found|known|available|comes up|came up|come up"
+    r"|brought up|raised"
     r"|logged)\b",
     r"\b(?:given|gave|told|sent|shown|left|gives|give) (?:me |us )?(?:with )?no \w+",
     # "I have nothing on it", "I see no such name"
@@ -199,13 +203,20 @@ _BREAKS: Final = re.compile(
 )
 _ASKS: Final = re.compile(r"\b(?:did|do) you (?:\w+ ){0,3}mean\b", re.IGNORECASE)
 """What asks whether somebody else was meant."""
-_EMPTY: Final = re.compile(r"\|[ \t]*[-?\u2013\u2014][ \t]*\|")
-"""A cell of a table that has nothing in it."""
-_LEADING: Final = re.compile(r"[:()|]")
+_EMPTY: Final = re.compile(r"(?:\||:|->|\u2192)[ \t]*[-?\u2013\u2014]{1,3}[ \t]*(?=[|(\n]|\Z)")
+"""A field that has nothing in it."""
+_LEADING: Final = re.compile(r"[:()|\u2192\u2013\u2014]|->|\s-\s")
 """Marks between a name and what is said of it: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
 """Verbs that a second clause leaves out: "You told me his name, but not his age"."""
+_NOT_HIS: Final = re.compile(r"\bnot (?:your |my |the )?(\w{3,20}?)s\b")
+"""Whose something is not: "that's not your cousin's"."""
+_PRONOUN: Final = re.compile(r"\W*(?:she|he|they|hers|his|theirs|it belongs|it is \w+'s|which|who)\b", re.IGNORECASE)
+"""The beginning of a sentence or clause about whom the one before names."""
+_ALIKE: Final = re.compile(r"\b(?:will|would|must|too|as well|likewise|also)\b", re.IGNORECASE)
+"""What says that something true of somebody else is true of one, too."""
+_LIKEWISE: Final = re.compile(r"\b(?:for|of) (?:him|her|them),? (?:too|as well)\b", re.IGNORECASE)
 _SUBJECTLESS: Final = re.compile(rf"{_AUXILIARY} not\b|not\b|never\b|came\b|got\b")
 _SPEAKERS: Final = re.compile(r"\b(?:i|me|my|we|us|our|you|your)\b")
 _MANNER: Final = re.compile(rf"(?<!\bis )(?<!\bs )(?<!\bare )(?<!\bre )(?<!\bwas )(?<!\bwere )(?<!\bbeen )\b{_NOT} \w+ing\b")
@@ -255,7 +266,13 @@ def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
     """Return the sentences of a reply that offer one of several values, other than in a clause that declines."""
     text = _read(reply)
     rest = _rest(text, list(_clauses(_without_values(text, values))))
-    return [sentence for sentence in _SENTENCE.split(rest) if _offers(sentence, question, values)]
+    found: list[str] = []
+    before = ""
+    for sentence in _SENTENCE.split(rest):
+        if _offers(sentence, before, question, values):
+            found.append(sentence)
+        before = sentence
+    return found
 
 
 def withholds(reply: str) -> bool:
@@ -263,17 +280,26 @@ def withholds(reply: str) -> bool:
     return LEXICON.has("withheld", _plainly(readable(reply)))
 
 
-def _offers(sentence: str, question: str, values: Sequence[str]) -> bool:
-    """Return whether a sentence offers one of several values, instead of telling of whom else it is true."""
+def _offers(sentence: str, before: str, question: str, values: Sequence[str]) -> bool:
+    """Return whether a sentence, with the one before it, offers one of several values, instead of telling of whom else it is true."""
     said = [value for value in values if contains_phrase(sentence, value)]
     if not said or not settled_words(sentence, said):
         return False
     known = {*plain(" ".join((question, *said))).split()}
+    if any(word in known for word in _NOT_HIS.findall(plain(sentence))):
+        return False
     parts = _BREAKS.split(_LEADING.sub(" ", sentence))
     named = [at for at, clause in enumerate(parts) if any(contains_phrase(clause, value) for value in said)]
     clauses = [parts[at] if names(parts[at]) else " ".join(parts[at : at + 2]) for at in named] or [sentence]
+    clauses = [
+        " ".join(parts[at : at + 2]) if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1]) else clause
+        for at, clause in zip(named or [0], clauses, strict=True)
+    ]
     foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
-    return not foreign or (guesses(sentence) and not _ASKS.search(sentence))
+    if not foreign and _PRONOUN.match(sentence):
+        foreign = any(plain(name) not in known for name in names(before))
+    supposes = _ALIKE.search(sentence) and (_LIKEWISE.search(sentence) or any(plain(name) in known for name in names(sentence)))
+    return not foreign or bool((guesses(sentence) or supposes) and not _ASKS.search(sentence))
 
 
 def guesses(text: str) -> bool:
@@ -288,7 +314,7 @@ def names(text: str) -> set[str]:
 
 def _read(reply: str) -> str:
     """Return the part of a reply that is read: if it is JSON, its values, one per line."""
-    reply = _EMPTY.sub("| not known |", readable(reply))
+    reply = _EMPTY.sub(": not known ", readable(reply))
     pieces = split_json(reply) if "{" in reply else []
     prose = " ".join(piece for piece, value in pieces if not isinstance(value, dict))
     if not pieces or plain(prose) not in ("", "json"):

@@ -46,7 +46,7 @@ _TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
 _AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
 """Words of a clause that says nothing."""
 _ARROW: Final = re.compile(r"->|=>| > |[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
-_LEFT: Final = re.compile(r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?|out|off|wrong|rejected")
+_LEFT: Final = re.compile(r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?|out|off|wrong|rejected|not to be (?:confused|mixed up) with")
 """The heading of what was left: "supersedes: red", "out: red"."""
 _HELD: Final = re.compile(r"in|on|restored|reinstated|kept|stays|replacement|successor")
 """The heading of what is so instead."""
@@ -127,6 +127,8 @@ class _Heard:
         remark = self._remarked(clause, following)
         if remark is not None:
             self.found[self._last :] = [mention._replace(how=remark) for mention in self.found[self._last :]]
+        elif clause.text.replace(" ", "").isdecimal() and self._enumerates:
+            pass  # the date or number of an entry
         elif _MURMURS.issuperset(clause.text.split()):
             self._murmured = self._murmured or not _AGREES.issuperset(clause.text.split())
         elif not (self._within and self._enumerates and _says_nothing(clause)):
@@ -265,6 +267,8 @@ def _how(heading: Clause, clause: Clause | None = None) -> Stance:
     stance = LEXICON.stance(heading.text)
     if stance != Stance.DENIED:
         return stance
+    if LEXICON.has("outdated", heading.text):
+        return Stance.DATED
     denial = max(match.end() for match in LEXICON.pattern("denied").finditer(heading.text))
     supposes = heading.gap.strip().casefold().endswith("if")
     return Stance.DENIED if not supposes and _FILLED.issuperset(heading.text[denial:].split()) else Stance.ASSERTED

@@ -24,7 +24,7 @@ _CUTS: Final = re.compile(
     r"(?P<joint>,(?!\d{3}\b)|(?<!\d)[/|]|[/|](?!\d)|&|->|=>|(?<=\w) > (?=\w)|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]\ufe0f?|"
     r"\b(?:and|or|plus|(?<!could )(?<!might )(?<!may )also)\b)"  # between items of an enumeration
     r"|(?P<head>(?<!\d):|:(?!\d)|[\n*\u2022])"  # around titles and list items
-    r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013]|<-|\s-+\s"
+    r"|(?<!\d)\.|\.(?!\d)|[!?;()\[\]\u2026\u2014\u2013\u00b7]|<-|\s-+\s"
     r"|\b(?:(?<!anything )but|mais|sondern|yet|however|although|though|(?<!\ba )while|whereas|because"
     rf"|since(?=\s+(?!{_TIME})\w)|(?<!\bas )if|unless|which(?=\W+\w))\b"
     r"|\bwhere(?= (?:it|you|there|the \w+|your \w+) (?:once|used|previously|formerly|had|was)\b)"
