@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.scenarios.worded import SCENARIOS, agrees, forms, graded
 
-LEAST = {"develop": 0.95, "held": 0.95, "later": 0.90}
-LEAST_OF_ALL = {"develop": 0.99, "held": 0.967, "later": 0.92}
+LEAST = {"develop": 0.98, "held": 0.95}
+LEAST_OF_ALL = {"develop": 0.99, "held": 0.965}
 MOST_UNDECIDED = 0.02
 
 
@@ -25,7 +25,6 @@ def test_all_scenarios_together(half: str) -> None:
 
 
 def test_the_halves_have_different_forms_of_the_same_groups() -> None:
-    develop, *kept = ({(form.group, form.text) for form in forms(half)} for half in LEAST)
-    for held in kept:
-        assert not develop & held
-        assert {group for group, _ in held} <= {group for group, _ in develop}
+    develop, held = ({(form.group, form.text) for form in forms(half)} for half in LEAST)
+    assert not develop & held
+    assert {group for group, _ in held} <= {group for group, _ in develop}

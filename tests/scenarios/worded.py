@@ -1,8 +1,9 @@
 """Crosses forms of reply with the answers to tests: thousands of replies that are right or wrong in known ways.
 
 The forms are in `forms/`, written by people who had read none of the graders. Rules were written with `develop.jsonl` alone; `held.jsonl`
-and `later.jsonl` were kept from whoever wrote them. Forms numbered from 101 were added by whoever mended the rules, before mending them;
-those from 4001 are by a second person, and half of them are in `later.jsonl`. A form has a group, a text with places for a value, another
+is kept from whoever writes them, and graded without being looked at. Once a held form is looked at, it moves to `develop.jsonl`, and others
+are written to be held: those numbered from 4001, 6001 and 7001 are by a second, third and fourth person. Forms from 101 to 4000 were added
+by whoever mended the rules, before mending them. A form has a group, a text with places for a value, another
 value and their owners, and `says`: which of them the reply settles on. Run
 `python -m tests.scenarios.worded develop` for the agreement by scenario and by group of forms.
 """
@@ -78,7 +79,7 @@ class Worded(NamedTuple):
 
 @cache
 def forms(half: str) -> list[Form]:
-    """The forms of "develop", or of one of those that were kept apart: "held" and "later"."""
+    """The forms of "develop", or of "held", which are kept apart."""
     return [Form(**json.loads(line)) for line in FORMS.joinpath(f"{half}.jsonl").read_text("utf-8").splitlines()]
 
 
