@@ -141,9 +141,11 @@ _SOUNDS: Final = [
 """Letters, in this order, with those of the same sound. Inside a word, vowels do not tell two spellings apart."""
 
 
-def sounds_like(name: str, other: str) -> bool:
-    """Return whether two names are spellings of one sound: "Jeffrey" and "Geoffrey", "Cedrick" and "Cedric", not "Helen" and "Helena"."""
-    return _sound(name) == _sound(other)
+def sounds_like(name: str, other: str, least: int = 0) -> bool:
+    """Return whether two names are spellings of one sound, of at least `least` consonants: "Jeffrey" and "Geoffrey", "Cedrick" and
+    "Cedric", not "Helen" and "Helena"."""
+    sound = _sound(name)
+    return sound == _sound(other) and len(sound[0]) >= least
 
 
 @lru_cache(maxsize=1000)

@@ -16,7 +16,8 @@ __all__ = ["Findable", "Found", "Values", "figured", "figures", "mended", "says_
 COMPOUND: Final = 6
 """Letters of the shortest word that may be a compound, and so be written apart: "beanbag", "bean bag"."""
 SOUNDING: Final = 7
-"""Letters of a word that may be written as it sounds: "liquorice"."""
+SOUNDS: Final = 4
+"""Letters, and consonants, of a word that may be written as it sounds: "liquorice"."""
 PART: Final = 3
 """Letters of its shortest part."""
 
@@ -202,7 +203,7 @@ def _mended(word: str, known: Sequence[str], least: int) -> str:
     if len(word) < least - 1 or word in known or word in LEXICON.words:
         return word
     meant = [each for each in known if is_slip(word, each, least + each.endswith("s"))]
-    meant = meant or [each for each in known if min(len(word), len(each)) >= SOUNDING and sounds_like(word, each)]
+    meant = meant or [each for each in known if min(len(word), len(each)) >= SOUNDING and sounds_like(word, each, SOUNDS)]
     return meant[0] if len({each.removesuffix("s") for each in meant}) == 1 else word
 
 
