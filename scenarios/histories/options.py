@@ -20,7 +20,10 @@ FINAL: Final = "<final_answer>"
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _KEY: Final = r"choice[a-j]+x"
 _REASONS: Final = (
-    re.compile(rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!, so\b)[^.;!?\n])*?{_KEY}(?:(?!, so\b)[^.;!?\n])*", re.IGNORECASE),
+    re.compile(
+        rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!, so\b)[^.;!?\n])*?{_KEY}(?:(?!, so\b)[^.;!?\n])*",
+        re.IGNORECASE,
+    ),
     re.compile(rf",?\swhich\s+{_KEY}[^.;!?\n]*", re.IGNORECASE),
     re.compile(
         rf"(?:\bboth\s+)?(?:{_KEY}\W{{1,3}}(?:and\W{{1,3}}|or\W{{1,3}})?){{0,7}}{_KEY}\W{{0,5}}(?:\b(?:also|both|only|too)\s+)*"
@@ -33,7 +36,9 @@ _RANKED: Final = re.compile(rf"({_KEY})\s*(?:>{{1,3}}|beats|over|before|ahead of
 _FIRST: Final = re.compile(rf"(?:\A[^\n]*?|\n\s*)\b1[.)]\s*[*_]{{0,3}}\s*({_KEY})[^\n]*\n\s*2[.)]\s*[*_]{{0,3}}\s*{_KEY}")
 _CHECKED: Final = re.compile(r"[\u2705\u2713\u2714\u2611]")
 _PARTS: Final = re.compile(r"[.;!?\n]")
-_DECIDES: Final = re.compile(r"\b(?:answer|decision|choice|winner|verdict|conclusion|recommendation|my pick|best (?:option|choice|fit))\b", re.IGNORECASE)
+_DECIDES: Final = re.compile(
+    r"\b(?:answer|decision|choice|winner|verdict|conclusion|recommendation|my pick|best (?:option|choice|fit))\b", re.IGNORECASE
+)
 """What a line has that tells which option is chosen."""
 _LED: Final = re.compile(r"(?:answer|choice)\b", re.IGNORECASE)
 _AGAINST: Final = re.compile(r" (?:not|no|never|nor|without|except|avoid\w*|dislike\w*|hate\w*|chases?|alone|out|skip\w*|instead|other) ")
@@ -140,7 +145,10 @@ class Options:
             rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|,(?= [a-z]{{2}})|[*_]{{0,3}}\s[-\u2013\u2014]\s|\s*\n)",
         )
         text = re.sub(rf"\b([{letters.upper()}]),? (and|or|&) ([{letters.upper()}])\b(?! [a-z])", r"(\1) \2 (\3)", text)
-        if len(lines := re.findall(listed := rf"^(\W{{0,5}}(?:[(\[][ xX]?[)\]])?[ ]?)([{letters}])(?=$|\s?[\W_])", text, re.I | re.M)) >= LISTED:
+        if (
+            len(lines := re.findall(listed := rf"^(\W{{0,5}}(?:[(\[][ xX]?[)\]])?[ ]?)([{letters}])(?=$|\s?[\W_])", text, re.I | re.M))
+            >= LISTED
+        ):
             text = re.sub(listed, lambda line: f"{line[1]}{keys[line[2].casefold()]}", text, flags=re.I | re.M) if lines else text
         return re.sub("|".join(patterns), chosen, text, flags=re.IGNORECASE)
 

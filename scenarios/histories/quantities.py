@@ -44,7 +44,8 @@ _TOLD_ON: Final = re.compile(
     rf" (?:of|from|on|dated) (?:{_WEEKDAY},? )?(?:{_DATE.pattern})"
     rf"|\bon (?:{_DATE.pattern}),? you (?=told|said|wrote|mentioned|corrected|noted|asked)"
     rf"|\b(?:today|as of now|now)\b(?: is|,)?[ *_]{{0,3}}[(,]?[ *_]{{0,3}}(?:{_WEEKDAY},? )?(?:{_DATE.pattern})"
-    rf"|\b(?:information|message|note|update|session|entry|correction)\b[^.()\n\d]{{0,30}}\((?:on |of )?(?:{_WEEKDAY},? )?(?:{_DATE.pattern})\)",
+    rf"|\b(?:information|message|note|update|session|entry|correction)\b[^.()\n\d]{{0,30}}"
+    rf"\((?:on |of )?(?:{_WEEKDAY},? )?(?:{_DATE.pattern})\)",
     re.IGNORECASE,
 )
 _SMALL: Final = SMALL[1:]
@@ -71,7 +72,8 @@ _TAGS: Final = re.compile(
 """What a record tells of itself, and not of what it is about."""
 _EACH: Final = r"(?:\d[\d,.]*|[a-z]+)"
 _BESIDE: Final = re.compile(
-    rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|short of|(?:brought|bought|sold|gained|lost|added)(?: him| her| them| you| another)?|average of|averages|averaging) {_EACH}\b"
+    rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|short of|(?:brought|bought|sold|gained|lost|added)"
+    rf"(?: him| her| them| you| another)?|average of|averages|averaging) {_EACH}\b"
     rf"|\b(?:\d[\d,.]*|(?:{'|'.join(SMALL[1:])})) (?:more|fewer|extra|additional)\b|\b\d[\d,.]* (?:\w+ )?(?:per|each|apiece)\b",
     re.IGNORECASE,
 )

@@ -51,7 +51,8 @@ _TOTAL: Final = re.compile(
 )
 """What leads to the sum of other numbers."""
 _COMES_TO: Final = re.compile(
-    r"\b(?:comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to|(?:which|that) (?:makes|is|leaves|gives)|correct myself: it['\u2032]?s)"
+    r"\b(?:comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to|(?:which|that) (?:makes|is|leaves|gives)"
+    r"|correct myself: it[\u2032']s)"
     r"\s{1,3}(?:\w+ ){0,2}[*_]{0,3}(number(?:minus)?\d\w*)",
     re.IGNORECASE,
 )
@@ -258,9 +259,11 @@ def _content(text: str) -> frozenset[str]:
 
 def _plainly(reply: str, question: Question) -> str:
     """Return a reply without the question's words that would tell of when, and say nothing of it there: "pickled beetroot", "old coins"."""
-    told = {
-        word for word in plain(question.text).split() if len(word) >= TELLING and LEXICON.stance(word) != Stance.ASSERTED
-    } - _AUXILIARIES - _RESULTS
+    told = (
+        {word for word in plain(question.text).split() if len(word) >= TELLING and LEXICON.stance(word) != Stance.ASSERTED}
+        - _AUXILIARIES
+        - _RESULTS
+    )
     return re.sub(rf"\b(?:{'|'.join(sorted(told))})\b", " ", reply, flags=re.IGNORECASE) if told else reply
 
 

@@ -108,7 +108,8 @@ _IDIOMS: Final = (
     r"|book))"
     r"|beats me|search me|your guess is as good as mine|anyone s guess|anybody s guess|escapes me|eludes me|slipped my mind|at a loss"
     r"|(?:is|s|are) unavailable"
-    r"|in the dark(?! about)|(?:i am|i m|me|us) in the dark|news to me|new one (?:to|on) me|(?:the )?first (?:time )?(?:that )?i ?(?:have |ve )?(?:heard"
+    r"|in the dark(?! about)|(?:i am|i m|me|us) in the dark|news to me|new one (?:to|on) me"
+    r"|(?:the )?first (?:time )?(?:that )?i ?(?:have |ve )?(?:heard"
     r"|hear\b)"
     r"|no clue|not a clue|(?:foggiest|faintest)|none the wiser|no earthly idea|rings? no bells?|who knows|goodness knows|god knows"
     r"|kept (?:\w+ ){0,3}?(?:secret|quiet|back|to yourself|from me)|left (?:\w+ ){0,3}?(?:out|unsaid|blank|unspecified|at that)"
@@ -122,8 +123,10 @@ _IDIOMS: Final = (
     r"|be )?(?:guess|guessing|a guess"
     r"|guesswork|speculating)(?! (?:it|he|she|they|that)\b)|i (?:have |ve )?(?:forgot|forgotten)|only remember that you|i wish i knew"
     r"|wish i could (?:tell|say|remember)|(?:told me|mentioned)\b.{0,20}\babout .{0,60} only$"
-    r"|(?:ne|nen|n en) sais (?:pas|rien)|ne m ?(?:as|avez) pas dit|no lo se$|no me (?:lo )?(?:has|ha) dicho|weiss (?:ich )?(?:es |das )?nicht"
-    r"|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$|geen idee|weet (?:ik )?(?:het |dat )?niet|niet verteld"
+    r"|(?:ne|nen|n en) sais (?:pas|rien)|ne m ?(?:as|avez) pas dit|no lo se$|no me (?:lo )?(?:has|ha) dicho"
+    r"|weiss (?:ich )?(?:es |das )?nicht"
+    r"|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$"
+    r"|geen idee|weet (?:ik )?(?:het |dat )?niet|niet verteld"
 )
 """Words that say without a negation that something is not known or was not told."""
 _ONLY: Final = (
@@ -162,7 +165,8 @@ _ALTERNATIVES: Final = (
     rf"^(?:(?:there is|there s|i see|i have|so) )?no (?!{_NO_THING})\w+ (?:\w+ )?(?:for|about|on file|on record|listed|recorded)\b",
     r"\bnone (?:by|for|from|about|listed)\b",
     r"\bnothing (?:noted|recorded|stored|saved|mentioned|found|listed|there)\b|^missing (?:in|from)\b",
-    r"^(?:0|zero) (?:results|hits|matches|entries)\b|\bnot (?:among|one of|on) (?:them|those|these|that list|the (?:list|owners|names|people|ones))\b",
+    r"^(?:0|zero) (?:results|hits|matches|entries)\b|\bnot (?:among|one of|on) "
+    r"(?:them|those|these|that list|the (?:list|owners|names|people|ones))\b",
     # "no name was given", "you've given me no names"
     rf"\b(?:no|none|nothing|nobody|no one|neither) {_NEARBY}(?:{_BE}|{_HAVE})?(?: been)? ?(?:ever |\w+ly )?(?:told|mentioned"
     rf"|given|said"

@@ -22,8 +22,12 @@ _RESULT: Final = re.compile(r"\n\s{0,9}(?:=>|[\u21d2\u27f9\u2234])\s{0,3}(?=[^\n
 """The mark of a last line that says what all before it comes to."""
 _BOX: Final = re.compile(r"^([ \t>*+-]{0,6})(?:\[ ?\]|\( ?\)|\u2610|\u25cb|\u25ef)\ufe0f?(?=[ ]*[^\s(\[])", re.MULTILINE)
 """A box at the beginning of a line, left empty beside one that is ticked."""
-_TICKED: Final = re.compile(r"^([ \t>*+-]{0,6})(?:\[[xX\u2713\u2714]\]|\([xX*\u2022]\)|\u2611|\u2612|\u25cf|\u25c9)\ufe0f?(?=[ ]*\S)", re.MULTILINE)
-_IDEOGRAPHS: Final = re.compile(r"(?<=[a-z0-9])(?=[\u3000-\u9fff\uac00-\ud7af])|(?<=[\u3000-\u9fff\uac00-\ud7af])(?=[a-z0-9])", re.IGNORECASE)
+_TICKED: Final = re.compile(
+    r"^([ \t>*+-]{0,6})(?:\[[xX\u2713\u2714]\]|\([xX*\u2022]\)|\u2611|\u2612|\u25cf|\u25c9)\ufe0f?(?=[ ]*\S)", re.MULTILINE
+)
+_IDEOGRAPHS: Final = re.compile(
+    r"(?<=[a-z0-9])(?=[\u3000-\u9fff\uac00-\ud7af])|(?<=[\u3000-\u9fff\uac00-\ud7af])(?=[a-z0-9])", re.IGNORECASE
+)
 """Where letters and the signs of other scripts meet without a space."""
 _PAIR: Final = re.compile(r"(?<=\w)[ ]\.[ ](?=\")")
 """The dot between a name and its value in Lisp."""

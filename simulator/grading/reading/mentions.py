@@ -38,7 +38,9 @@ _OUTDATED: Final = re.compile(
 _RETRACTS: Final = frozenset("no nope nay nah not wait er erm uh wrong incorrect".split())
 _PARDONS: Final = frozenset("sorry pardon excuse apologies".split())
 """The same, in the middle of a sentence."""
-_MURMURS: Final = _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually rather lol haha arr me my dear ok okay right".split())
+_MURMURS: Final = (
+    _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually rather lol haha arr me my dear ok okay right".split())
+)
 """Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
 _PREPOSTEROUS: Final = re.compile(r"i m (?:a|an|the) \w+(?: of \w+)?$")
 """What follows a name in irony: "Red, and I'm a teapot"."""
@@ -46,7 +48,10 @@ _TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
 _AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
 """Words of a clause that says nothing."""
 _ARROW: Final = re.compile(r"->|=>| > |[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
-_LEFT: Final = re.compile(r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?|out|off|wrong|rejected|not to be (?:confused|mixed up) with")
+_LEFT: Final = re.compile(
+    r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?|out|off|wrong|rejected"
+    r"|not to be (?:confused|mixed up) with"
+)
 """The heading of what was left: "supersedes: red", "out: red"."""
 _HELD: Final = re.compile(r"in|on|restored|reinstated|kept|stays|replacement|successor")
 """The heading of what is so instead."""
@@ -160,7 +165,11 @@ class _Heard:
             self._run += 1
         elif how is None:
             how = self._how
-        if self.found and _ARROW.search(clause.gap) and (how in (Stance.ASSERTED, Stance.REPORTED) or (stated is None and how == Stance.DENIED)):
+        if (
+            self.found
+            and _ARROW.search(clause.gap)
+            and (how in (Stance.ASSERTED, Stance.REPORTED) or (stated is None and how == Stance.DENIED))
+        ):
             how = Stance.CHANGED
             self._run += 1
         self._enumerates, self._last, self._heading = True, len(self.found), clause

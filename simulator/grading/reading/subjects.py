@@ -38,7 +38,8 @@ class _Place(NamedTuple):
 
 
 _LIKENED: Final = re.compile(
-    r"\b(?:(?<!not the )(?<!more )(?<!sounds )(?<!looks )(?:like|same as|just as)|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
+    r"\b(?:(?<!not the )(?<!more )(?<!sounds )(?<!looks )(?:like|same as|just as)"
+    r"|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
 )
 """Words before a subject that only serves to compare, or is ruled out, or gives something: "red, like your aunt's", "not Ada's"."""
 _ADDRESSED: Final = re.compile(
