@@ -72,7 +72,8 @@ _TAGS: Final = re.compile(
 """What a record tells of itself, and not of what it is about."""
 _EACH: Final = r"(?:\d[\d,.]*|[a-z]+)"
 _BESIDE: Final = re.compile(
-    rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|short of|(?:brought|bought|sold|gained|lost|added)"
+    rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|short of"
+    rf"|(?:brought|bought|sold|gained|lost|added)"
     rf"(?: him| her| them| you| another)?|average of|averages|averaging) {_EACH}\b"
     rf"|\b(?:\d[\d,.]*|(?:{'|'.join(SMALL[1:])})) (?:more|fewer|extra|additional)\b|\b\d[\d,.]* (?:\w+ )?(?:per|each|apiece)\b",
     re.IGNORECASE,
