@@ -12,8 +12,9 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.matching import json_values, plain
 from longspan.simulator.grading.reading.layout import answering, laid_out, unmarked
 from longspan.simulator.grading.reading.lexicon import LEXICON
+from longspan.simulator.grading.reading.mentions import corrects
 from longspan.simulator.grading.reading.splitting import clauses
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.grading.reading.values import Values, mended
 
 __all__ = ["listed"]
 
@@ -22,6 +23,7 @@ _ASIDE: Final = re.compile(
     re.IGNORECASE,
 )
 _QUOTED: Final = re.compile('["\u201c][^"\u201c\u201d\n]{25,400}["\u201d]')
+_QUOTE: Final = re.compile('["\u201c][^"\u201c\u201d\n]{1,400}["\u201d]')
 _BOLD: Final = re.compile(r"^\s{0,9}\*\*([^*\n]{1,80}?):?\*\*:?\s*$", re.MULTILINE)
 """A line in bold, which is a heading."""
 _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
@@ -44,10 +46,19 @@ _DEED: Final = re.compile(
     r"[a-z]{3,20}(?: [a-z]{2,20}){0,3}"
 )
 """What a household may decide to do: "repaint the kitchen"."""
+_WAS_TALK: Final = re.compile(
+    r"\b(?:ideas?|talk|talked about|discuss\w*|consider\w*|suggest\w*|propos\w*|mentioned|floated|mulled\w*|brought up|came up)\b"
+    r"(?: (?!not\b|never\b|nothing\b|un\w|yet\b|without\b)\w+){0,6} (?:decided|agreed|settled|confirmed|approved|adopted)\b"
+)
+"""What says that an idea has become a decision since."""
+_ADDS: Final = re.compile(r"\b(?:forgot|forgotten|missed|missing|overlooked|left out|omitted|add|added|belongs|also)\b")
+"""Words of a correction that adds a decision."""
 _LABEL: Final = re.compile(r"\W{0,3}\w+\s+[-\u2013\u2014]\s+|\W{0,3}\w+\s?[\u2013\u2014]\s?")
 """A word before a dash, at the beginning of a line: "RESCINDED - "."""
 LONGEST: Final = 8
 """The most words of an item of a list without marks."""
+SLIPPED: Final = 5, 7
+"""Letters of the shortest word that is recognised with a slip of one of them, in an item of a few words and in other text."""
 SEVERAL: Final = 2
 """The fewest lines of a list."""
 _LONGEST_LEAD: Final = 300
@@ -69,13 +80,18 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
     """Return the decisions of the list that a reply says stand, and the items of its list that are none of these.
 
     An item does not stand if the reply calls it earlier, reversed, undecided or an idea, in the clause, a remark behind it or the heading
-    above it. Takes time linear in the reply and never raises.
+    above it. What a line of its own corrects counts as corrected. Takes time linear in the reply and never raises.
     """
     reply = answering(reply)
     there: dict[str, None] = {}
     unknown: list[str] = []
     for entry in _entries(reply):
         mentions = list(_mentions(entry.text))
+        if there and not entry.item and mentions and _corrects(entry.text):
+            adds = _ADDS.search(plain(entry.text)) is not None
+            there |= dict.fromkeys(deed for deed, marked in mentions if adds or not marked)
+            there = {deed: None for deed in there if adds or (deed, True) not in mentions}
+            continue
         if not entry.marked:
             there |= dict.fromkeys(deed for deed, marked in mentions if not marked)
         if entry.item and not mentions and not entry.marked and len(plain(entry.text).split()) >= _LEAST and not _is_marked(entry.text):
@@ -83,6 +99,11 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
         elif len(mentions) >= SEVERAL and not entry.marked:
             unknown += _enumerated(entry.text)
     return list(there), unknown
+
+
+def _corrects(text: str) -> bool:
+    """Return whether a line begins by taking back what was said before it."""
+    return any(map(corrects, clauses(f"({text[:_LONGEST_LEAD]}")[:2]))
 
 
 def _enumerated(text: str) -> list[str]:
@@ -107,7 +128,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
         return
     below, bullets = False, None
     text = _UNTICKED.sub(r"\1no:", reply) if _TICKED.search(reply) else reply
-    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _QUOTED.sub(" ", text))))
+    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _unquoted(text))))
     lines = _concluding(text.splitlines())
     alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
     for line in lines:
@@ -121,6 +142,11 @@ def _entries(reply: str) -> Iterator[_Entry]:
             yield _Entry(text, below, not mark["indent"] if mark else alone and _is_bare(line))
         elif bullets is False:
             below = False
+
+
+def _unquoted(text: str) -> str:
+    """Return `text` without long quotations in lines that have words beside quotations."""
+    return "\n".join(_QUOTED.sub(" ", line) if plain(_QUOTE.sub(" ", line)) else line for line in text.split("\n"))
 
 
 def _is_bare(line: str) -> bool:
@@ -172,7 +198,7 @@ def _heading_marks(heading: str) -> bool:
 
 
 def _is_marked(text: str) -> bool:
-    said = LEXICON.pattern("standing").sub(" ", plain(laid_out(text)))
+    said = _WAS_TALK.sub(" ", LEXICON.pattern("standing").sub(" ", plain(laid_out(text))))
     return LEXICON.has("not standing", said) and not LEXICON.has("decided now", said)
 
 
@@ -209,11 +235,18 @@ def _cuts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _named(text: str) -> list[str]:
-    """Return the decisions that `text` names, in the order of its words."""
-    return list(dict.fromkeys(found.value for found in _decisions().find(plain(text))))
+    """Return the decisions that `text` names, in the order of its words, with slips of a letter or without."""
+    said, (decisions, names) = plain(text), _decisions()
+    few = len(said.split()) <= LONGEST
+    found = decisions.find(said) or decisions.find(mended(said, names, SLIPPED[not few]))
+    return list(dict.fromkeys(each.value for each in found))
 
 
 @cache
-def _decisions() -> Values:
+def _decisions() -> tuple[Values, Sequence[str]]:
+    """Return the decisions by all their names, and these: "dining table" is also the "table for dining"."""
     known: Sequence[Mapping[str, Any]] = words("decisions")
-    return Values((each["deed"] for each in known), {name: each["deed"] for each in known for name in each["names"]})
+    names = {name: each["deed"] for each in known for name in each["names"]}
+    pairs = [(*name.split(), deed) for name, deed in names.items() if name.count(" ") == 1]
+    others = {f"{noun} {joint} {whose}": deed for whose, noun, deed in pairs for joint in ("for", "for the", "of", "of the")}
+    return Values((each["deed"] for each in known), others | names), tuple(names)
