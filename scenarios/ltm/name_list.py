@@ -36,6 +36,14 @@ _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
 _SEPARATED: Final = re.compile(r"[,;/&\u2192>|]|\b(?:and|then)\b")
 _NOTE: Final = re.compile(r"\([^()]*\)")
+_COMMAS: Final = {0x3001: ", ", 0xFF0C: ", ", 0xFF1B: "; "}
+"""Commas and semicolons of East Asian scripts, with ours."""
+_PAUSES: Final = re.compile(
+    r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b(?![\s,.\u2026-]*(?:no|nope|wait|sorry|scratch|i mean|rather|actually)\b)[\s,.\u2026-]*", re.IGNORECASE
+)
+"""What is murmured between names and takes nothing back."""
+_NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z][a-z]+\b(?! (?:you|it|came)\b))")
+"""Stands for "then" in an enumeration: "Ada, after Ben, after Cleo"."""
 
 
 @final
@@ -92,7 +100,7 @@ class NameList(Scenario):
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *words("names")]
-        reply = record.answer.reply
+        reply = _PAUSES.sub("", record.answer.reply.translate(_COMMAS))
         listed = _answered(reply, Values(known, forms=False))
         listed = [*listed, *_added(reply, listed, known)] if listed else _written(reply, known)
         answered = [_meant(name, expected, known) for name in listed]
@@ -150,7 +158,7 @@ def _written(reply: str, known: Sequence[str]) -> list[str]:
     values = Values(known, forms=False)
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
     named = [names for cells in rows if (names := _in_row(cells, values))]
-    listed = [names[0] for names in named]
+    listed = [name for cells in rows if (names := _in_row(cells, values)) for name in (names if _enumerates(cells, names) else names[:1])]
     if len(named) < MANY or not any(values.find(plain(name)) for name in listed):
         return _in_prose(reply, known) or listed  # "(1) Hannah (2) Ursula"
     several = all(len(names) > 1 for names in named)  # "Hannah became Ursula"
@@ -164,6 +172,13 @@ def _in_row(cells: Sequence[str], known: Values) -> list[str]:
     return said or [name[0] for cell in short if (name := _NAME.search(cell))][:1]
 
 
+def _enumerates(cells: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether a row gives nothing but several names behind a label: "Former: Ada, Ben and Cleo"."""
+    label, _, said = cells[0].partition(":")
+    rest = {*plain(said).split()} - {word for name in names for word in plain(name).split()}
+    return len(cells) == 1 and called(label) in (Called.PAST, Called.CURRENT, Called.COMPLETE) and len(names) > 1 and rest <= {"and", "then"}
+
+
 def _unlabelled(cell: str) -> str:
     """Return a cell without its label: "First name: Zachary", "Fifth: Zachary"."""
     label, _, name = cell.partition(":")
@@ -175,7 +190,7 @@ _ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eigh
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
     """Return the names that the text says of the user, with those that nobody has among those enumerated."""
-    said, values = Reading(reply), Values(known, forms=False)
+    said, values = Reading(_NEXT.sub(" then ", reply)), Values(known, forms=False)
     names = said.named(values, yours(words("people")))
     places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
     joint = [clause.link == "joint" for clause in said.clauses]
@@ -233,7 +248,12 @@ def _texts(value: Any, known: Values) -> Iterator[str]:
             yield from keys
             return
         headed = {key for key in value if "name" in key.casefold()}
-        items = [(key, item) for key, item in value.items() if not headed or key in headed or isinstance(item, (list, dict))]
+        dated = (Called.PAST, Called.CURRENT)
+        items = [
+            (key, item)
+            for key, item in value.items()
+            if not headed or key in headed or isinstance(item, (list, dict)) or (called(key) in dated and known.find(plain(str(item))))
+        ]
         lists = [(called(key), list(_texts(item, known))) for key, item in items]
         complete = [names for what, names in lists if what is Called.COMPLETE]
         yield from complete[-1] if complete else _together(lists)

@@ -84,4 +84,9 @@ def labelled_json(text: str) -> list[LabelledList]:
 def _label(before: str) -> str:
     """Return the last sentence of the text before a list."""
     sentences = [part for part in _SENTENCE.split(_FENCE.sub(" ", before[-LONGEST:])) if plain(part)]
-    return sentences[-1] if sentences else ""
+    last = sentences[-1] if sentences else ""
+    return _LEFT_OUT.sub(" ", last) if before.rstrip()[-1:] in ".!" else last
+
+
+_LEFT_OUT: Final = re.compile(r"\bi (?:had |have |'ve )?(?:left out|forgot|missed)\b", re.IGNORECASE)
+"""What was missing in the list before, and is in the next one."""

@@ -7,11 +7,11 @@ whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` fo
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from operator import itemgetter
 from typing import NamedTuple, final
 
@@ -27,6 +27,11 @@ MAX_APART = 1000
 
 AT_ONCE = 30
 """The most characters between something and its correction in mid-sentence."""
+
+AMENDED = 100
+"""The most characters of the correction of a step."""
+NEAR = 6
+"""The most words that count, such as directions, distances and places, between a step and its correction."""
 
 BEARINGS = dict(zip("north northeast east southeast south southwest west northwest".split(), range(0, 360, 45), strict=True))
 """Directions as degrees clockwise from north."""
@@ -174,7 +179,18 @@ _NEGATED = re.compile(
     rf"\b(?:(?:do not|don['\u2019]t|never|avoid|without) {_MOVE}\w*|instead of|rather than|not (?=\d|{_COMPASS}))[^,.;\n]{{0,80}}",
     re.IGNORECASE,
 )
-_ADJACENT = re.compile(r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|towards?|more|further)\s+){0,3}\(?", re.IGNORECASE)
+_ADJACENT = re.compile(
+    r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|another|just|only|towards?|more|further)\s+){0,3}\(?", re.IGNORECASE
+)
+_AMENDS = re.compile(
+    r"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:no|nope|wait|sorry|oops|actually|correction|scratch that|my mistake|i mean"
+    r"|i meant|make (?:that|it)"
+    r"|or rather|rather|(?:that|it) should (?:be|read|say))\b",
+    re.IGNORECASE,
+)
+"""What corrects a step in its line."""
+_MEASURES = ("distance", "direction")
+_ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
@@ -232,7 +248,8 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
                 weak.add(len(tokens))
             tokens += _measured(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
-    return _without_totals(text, _without_conversions(text, _corrected(text, tokens)))
+    tokens = _without_conversions(text, _amended(text, _corrected(text, _without_stepping(text, tokens))))
+    return _without_totals(text, tokens)
 
 
 def _corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
@@ -246,6 +263,49 @@ def _corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
             kept = before[:-1]
         kept.append(token)
     return kept
+
+
+def _amended(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+    """Return the tokens with the direction or the distance of a step as its line corrects it: "3 km south to the Mill - correction: north",
+    "2 km east (no: 3 km)". What corrects more than the step before it starts over instead."""
+    kept = list(tokens)
+    begins = [token.begin for token in tokens]
+    for cue in _AMENDS.finditer(text):
+        first, end = bisect_left(begins, cue.start()), bisect_left(begins, _scope(text, cue))
+        line = text.rfind("\n", max(0, cue.start() - MAX_APART), cue.start()) + 1
+        near = range(first - 1, max(-1, first - 1 - NEAR), -1)
+        before = takewhile(lambda at, line=line: tokens[at].begin >= line and tokens[at].kind not in ("item", "restart"), near)  # type: ignore[misc]
+        was = list(islice((at for at in before if tokens[at].kind in _MEASURES), 2))
+        new = list(islice((at for at in range(first, end) if tokens[at].kind in _MEASURES), 3))
+        pairs = [(old, at) for old in was for at in new[:2] if kept[old].kind == tokens[at].kind]
+        same = sum(kept[old].value == tokens[at].value for old, at in pairs)
+        if not was or (not cue[0].startswith("(") and len(pairs) < len(new) and (len(pairs), same) != (2, 1)):
+            continue
+        for old, at in pairs:
+            kept[old] = kept[old]._replace(value=tokens[at].value)
+        last = end if cue[0].startswith("(") else max([at + 1 for _, at in pairs], default=first)
+        for at in range(first, last):
+            kept[at] = kept[at]._replace(kind=kept[at].kind if kept[at].kind == "place" else "")
+    return [token for token in kept if token.kind]
+
+
+def _scope(text: str, cue: re.Match[str]) -> int:
+    """Return where a correction in brackets, or the line of another, ends."""
+    end = text.find(")" if cue[0].startswith("(") else "\n", cue.end(), cue.end() + AMENDED)
+    return end if end >= 0 else min(len(text), cue.end() + AMENDED)
+
+
+def _without_stepping(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+    """Return the tokens without a "carry on" that goes on in the direction just named: "in a northerly direction and carry on for 2 km"."""
+    return [
+        token
+        for before, token in zip((None, *tokens), tokens, strict=False)
+        if not (
+            before
+            and (before.kind, token.kind, token.value) == ("direction", "turn", 0)
+            and _ONWARD.fullmatch(text, before.end, token.begin)
+        )
+    ]
 
 
 def _within(spans: Sequence[tuple[int, int]], at: int) -> bool:
@@ -326,7 +386,7 @@ def _without_totals(text: str, tokens: list[_Token]) -> list[_Token]:
 class _Sentences:
     """The sentences of a reply, by number. The end of a line ends a sentence."""
 
-    STRICT = re.compile(r"\n+|(?<=[.!?])[\"')\u201d]*\s+(?=[A-Z\x1e])|;\s")
+    STRICT = re.compile(r"\n+|(?<=[.!?])[\"')\u201d]*\s+(?=\(?[A-Z\x1e])|;\s")
     LOOSE = re.compile(STRICT.pattern.removesuffix(r"|;\s"))
 
     def __init__(self, text: str, ends: re.Pattern[str] = STRICT) -> None:
@@ -375,6 +435,9 @@ def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
     return legs[::-1]
 
 
+_GOES_ON = re.compile(r",|\band\b")
+
+
 def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
     """Yield the tokens, with a direction again before each further distance to a place: "north 2 km (Mill), 1 km (Pier)"."""
     way: _Token | None = None  # of the sentence, if it has no other
@@ -384,7 +447,7 @@ def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
         elif before and way and _STOP.search(text, before.end, token.begin):
             way = None
         kinds = [each.kind for each in (before, token, after) if each]
-        if way and before and kinds == ["place", "distance", "place"] and "," in text[before.end : token.begin]:
+        if way and before and kinds == ["place", "distance", "place"] and _GOES_ON.search(text, before.end, token.begin):
             yield way._replace(begin=token.begin, end=token.begin)
         yield token
 
@@ -428,7 +491,8 @@ _AND = re.compile(r"[\s,]*(?:and|then|by|\+|&)?[\s,]*(?:another\s)?", re.IGNOREC
 _MORE = re.compile(r"\b(?:another|more|further|additional|again|then|next|also|finally|continue)\b", re.IGNORECASE)
 _OVERALL = re.compile(
     r"""\b(?:net | overall | (?:in\ )?total | displacement | end(?:s|ed)?\ up | crow\ flies | straight[-\ ]line | relative\ to
-    | final\ (?:position|location) | effectively | in\ effect)\b""",
+    | final\ (?:position|location) | effectively | in\ effect | bee-?line | short-?cut
+    | direct(?:ly)?\b[^.\n]{0,30}\b(?:would|just|only|mere(?:ly)?) )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 

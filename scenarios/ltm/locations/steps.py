@@ -59,6 +59,16 @@ _AMENDED = re.compile(
     re.IGNORECASE,
 )
 """A step that is taken back at once for another: "1 km south - no, sorry, 1 km north"."""
+_FURTHER = re.compile(
+    rf"\b(?:(another|a further|an additional) (?!one\b)({_COUNT})|({_COUNT}) (?=(?:more|further)\b))"
+    r"(?! ?(?:more |further )?(?:[kK]|[mM](?!ore)))"
+)
+"""A distance without a unit, since it goes on from others: "another three to the Mill", "one more"."""
+_REMARK = re.compile(
+    r"\([^()\d\n]{0,60}\b(?:of where you (?:started|began|set off)|by the way|incidentally)\b[^()\d\n]{0,60}\)", re.IGNORECASE
+)
+"""A remark on where a place is beside the way to it."""
+_TELEGRAM = re.compile(r"(?<=[A-Z]) STOP\b")
 _SLIPS = re.compile(r"\b[ns][a-z]{3,5}\b")
 
 _Cells = Iterable[tuple[str, Any]]
@@ -71,7 +81,8 @@ def lay_out(text: str, unit: str) -> str:
     A row or object becomes "from A 4 km east to B", followed by its other words. A distance without a unit gets `unit`.
     Sums are left out.
     """
-    text = "".join(_data(piece, value, unit) for piece, value in split_json(_normal(unstruck(text))))
+    text = _FURTHER.sub(lambda step: f"{step[1] or ''} {step[2] or step[3]} {unit} ", _normal(unstruck(text)))
+    text = "".join(_data(piece, value, unit) for piece, value in split_json(text))
     return "\n".join(_rows(text.split("\n"), unit))
 
 
@@ -86,7 +97,7 @@ def _normal(text: str) -> str:
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
     text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
-    text = _AMENDED.sub("", _SLIPS.sub(_mended, text))
+    text = _AMENDED.sub("", _SLIPS.sub(_mended, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
