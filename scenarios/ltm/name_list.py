@@ -42,6 +42,14 @@ _PAUSES: Final = re.compile(
     r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b(?![\s,.\u2026-]*(?:no|nope|wait|sorry|scratch|i mean|rather|actually)\b)[\s,.\u2026-]*", re.IGNORECASE
 )
 """What is murmured between names and takes nothing back."""
+_INSTEAD: Final = re.compile(
+    r"\b[A-Z][a-z]{2,20}[ ,(\u2026\u2013\u2014.-]{1,4}(?:(?:u+[hm]+|er|oh|no|nope|wait|sorry|I mean|or rather"
+    r"|make that|correction)[ ,:.!\u2026-]{1,3}){1,4}"
+    r"(?=[A-Z][a-z]{2,20}\b)"
+)
+"""A name that is taken back at once for the next one."""
+_INLINE: Final = re.compile(r"(?<=[\w,;:.]) (?=\(?\d{1,2}[.)] [A-Z])")
+"""Where the items of a numbered list go on in the same line."""
 _NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z][a-z]+\b(?! (?:you|it|came)\b))")
 """Stands for "then" in an enumeration: "Ada, after Ben, after Cleo"."""
 
@@ -100,7 +108,8 @@ class NameList(Scenario):
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *words("names")]
-        reply = _PAUSES.sub("", record.answer.reply.translate(_COMMAS))
+        reply = _INSTEAD.sub("", _PAUSES.sub("", record.answer.reply.translate(_COMMAS)))
+        reply = _INLINE.sub("\n", reply) if len(_INLINE.findall(reply)) >= MANY else reply
         listed = _answered(reply, Values(known, forms=False))
         listed = [*listed, *_added(reply, listed, known)] if listed else _written(reply, known)
         answered = [_meant(name, expected, known) for name in listed]
@@ -176,7 +185,9 @@ def _enumerates(cells: Sequence[str], names: Sequence[str]) -> bool:
     """Return whether a row gives nothing but several names behind a label: "Former: Ada, Ben and Cleo"."""
     label, _, said = cells[0].partition(":")
     rest = {*plain(said).split()} - {word for name in names for word in plain(name).split()}
-    return len(cells) == 1 and called(label) in (Called.PAST, Called.CURRENT, Called.COMPLETE) and len(names) > 1 and rest <= {"and", "then"}
+    return (
+        len(cells) == 1 and called(label) in (Called.PAST, Called.CURRENT, Called.COMPLETE) and len(names) > 1 and rest <= {"and", "then"}
+    )
 
 
 def _unlabelled(cell: str) -> str:

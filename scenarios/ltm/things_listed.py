@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.grading.dates import MONTHS
 from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.grading.lenient_json import find_json
 from longspan.simulator.grading.matching import SMALL, is_slip, number, plain
 from longspan.simulator.grading.reading.items import items
 from longspan.simulator.grading.reading.layout import answering
 from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.mentions import Mention
+from longspan.simulator.grading.reading.mentions import Mention, corrects
 from longspan.simulator.grading.reading.reading import Reading
 from longspan.simulator.grading.reading.splitting import Clause
 from longspan.simulator.grading.reading.values import Values
@@ -43,8 +44,19 @@ def things_listed(reply: str, things: Sequence[str]) -> dict[str, Entry]:
     Repeated things are summed, and those that come to zero or less are left out. Takes time linear in the reply and never raises.
     """
     things = tuple(dict.fromkeys(things))
-    reply = _ordered(answering(reply), things)
-    return _consolidated(_answered(reply, things) or list(_written(_reckoned(reply), things)), things)
+    reply = _TWICE.sub(r"\2", _ordered(answering(reply), things))
+    answered = _answered(reply, things)
+    return _consolidated(_amended(answered, reply, things) if answered else list(_written(_reckoned(reply), things)), things)
+
+
+def _amended(entries: list[Entry], reply: str, things: Sequence[str]) -> list[Entry]:
+    """Return the entries of a list in JSON with what the reply corrects behind it: "Correction: it is 3 screws"."""
+    said = Reading(_reckoned(reply[max((span.end for span in find_json(reply)), default=len(reply)) :]))
+    if not any(map(corrects, said.clauses)):
+        return entries
+    known = _keys(things)
+    amended = {_meant(thing_in(entry.item), known): entry for entry in _in_prose(said.text, things) if entry.quantity is not None}
+    return [entry for entry in entries if _meant(thing_in(entry.item), known) not in amended] + list(amended.values())
 
 
 def _answered(reply: str, things: Sequence[str]) -> list[Entry]:
@@ -153,17 +165,24 @@ def _paired(things: Sequence[str]) -> re.Pattern[str]:
 
 def _reckoned(reply: str) -> str:
     """Return a reply with the last of the numbers that it corrects or reckons with: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
-    for pattern in (_CONCLUDED, _FOLLOWED, _AMENDED):
+    for pattern in (_CONCLUDED, _SERIES, _FOLLOWED, _AMENDED):
         reply = pattern.sub("", _IN_BRACKETS.sub(r"\1", reply))
     return _RECKONED.sub(lambda match: f"{match[1] or ''} ", reply)
 
 
 _A_NUMBER: Final = rf"\b(?:\d{{1,3}}|{'|'.join(SMALL)})\b"
+_TWICE: Final = re.compile(rf"\b({'|'.join(SMALL)}) ?\((\d{{1,3}})\)", re.IGNORECASE)
+"""A number in words and again in figures: "four (4)"."""
+_SERIES: Final = re.compile(
+    rf"{_A_NUMBER}(?:, ?(?:then )?{_A_NUMBER}){{1,20}},? (?:and )?(?:finally|lastly|then|now|in the end|at last) (?={_A_NUMBER}(?! [a-z]))",
+    re.IGNORECASE,
+)
+"""How a quantity came to be what it is: "4, 6, 8 and finally 3"."""
 _CONCLUDED: Final = re.compile(rf"(?<=:)[^:;\n]{{1,80}}?(?:->|=>|=|\u2192|\u27a1)\s{{0,3}}(?={_A_NUMBER}[^\S\n]{{0,3}}(?:[;,.\n]|$))")
 """What a line reckons before it gives the number."""
 _TAKEN_BACK: Final = (
     r"(?:(?:no|nope|wait|sorry|oops|rather|actually|correction|or rather|make (?:that|it)|i mean|scratch that)"
-    r"[\s,;.:!\u2026\u2013\u2014-]{1,4}){1,3}"
+    r"[\s,;.:!\u2026\u2013\u2014-]{1,4}){1,3}(?:(?:you|i) [a-z' ]{2,30}[:,;] ?)?"
 )
 _AMENDED: Final = re.compile(rf"{_A_NUMBER}[\s,;.:\u2026\u2013\u2014-]{{1,4}}{_TAKEN_BACK}(?={_A_NUMBER})", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(rf"{_A_NUMBER}\s?\({_TAKEN_BACK}({_A_NUMBER})\)", re.IGNORECASE)
@@ -192,6 +211,9 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         if now < len(cells) and (count := _quantity(cells[now])) is not None:
             counts = [count]
         named = [_part(cell, known) for cell in cells if _quantity(cell) is None or len(cells) == 1]
+        if len(cells) == 1 and (several := _several(cells[0], known)):
+            entries += several
+            continue
         entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _spoken(cell))
     counted = 2 * sum(entry.quantity is not None for entry in entries) > len(entries)
     for entry in entries:
@@ -220,6 +242,19 @@ def _part(cell: str, known: Collection[str]) -> str:
     return named[0] if re.search(r"\d", named[0]) else f"{named[0]} {counts[0]}" if len(counts) == 1 else cell
 
 
+def _several(cell: str, known: Collection[str]) -> list[Entry]:
+    """Return the entries of a cell that counts several things: "Kitchen shop - 4 whisks, 1 bowl"; nothing if it does not."""
+    said = _PARTED.split(re.sub(r"\([^()]*\)", " ", cell))[-1]
+    found = [list(_spoken(part)) for part in _COUNTED.split(said)]
+    alike = all(len(each) == 1 and each[0].quantity is not None and len(each[0].item.split()) <= WORDS for each in found)
+    entries = [entry for each in found for entry in each]
+    keys = [_meant(thing_in(entry.item), known) for entry in entries]
+    return entries if len(entries) > 1 and alike and any(key in known for key in keys) and _NOTHING.isdisjoint(keys) else []
+
+
+WORDS: Final = 3
+"""The most words of a thing."""
+_COUNTED: Final = re.compile(r",\s{0,3}(?:and )?(?=\d{1,3}\s?x?\s[a-z])|\s(?:and|&|\+)\s(?=\d{1,3}\s?x?\s[a-z])", re.IGNORECASE)
 _HEADER: Final = re.compile(r"^(?=[^\n|]*\|)([^\n]*)\n[ \t]*\|?[ \t]*:?-{2,}", re.MULTILINE)
 _LEFT: Final = re.compile(r"\b(?:left|remaining|remains|total)\b")
 _PARTED: Final = re.compile(r"\s+[-\u2013\u2014]\s+|:\s+")
@@ -232,10 +267,12 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
     said = Reading(_mended(reply, things))
     found: list[tuple[Mention, float | None]] = []
     each: float | None = None
+    shared = {clause.sentence: number(every[1]) for clause in said.clauses if (every := _OF_EACH.search(clause.text))}
     for mention in said.mentions(values):
         clause, count = said.clauses[mention.clause], _number(said.clauses, mention)
         each = count if _EACH.search(clause.text[: mention.start]) else each if clause.link == "joint" and count is None else None
         count = each if count is None else count
+        count = shared.get(clause.sentence) if count is None else count
         gone = _GONE.match(clause.text, mention.end)
         if clause.gap.strip() == ":" and LEXICON.pattern("gone").fullmatch(said.clauses[mention.clause - 1].text):
             continue  # "Removed: 3 carrots"
@@ -249,7 +286,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
     yield from (Entry(mention.value, count) for mention, count in found)
     places = {mention.clause for mention, _ in found}
     for at, clause in enumerate(said.clauses):
-        listed = at - 1 in places and (clause.link == "joint" or clause.gap == "\n")
+        listed = (at - 1 in places and (clause.link == "joint" or clause.gap == "\n")) or (":" in clause.gap and at - 2 in places)
         if at not in places and listed and (other := _OTHER.fullmatch(clause.text)) and not _NOTHING.intersection(other[2].split()):
             places.add(at)
             yield Entry(other[2], number(other[1]))
@@ -305,7 +342,7 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     text = here.text
     rest = [each.text for each in clauses[mention.clause + 1 : mention.clause + NEAR] if each.sentence == here.sentence]
     if left := next((match for each in rest if (match := _LEFT_OVER.fullmatch(each))), None):
-        return number(left[1])
+        return number(left[1] or left[2])
     before = _counted(text[max(0, mention.start - 40) : mention.start])
     if before is not None:
         return before
@@ -333,19 +370,29 @@ def _counted(before: str) -> float | None:
 _RANGE: Final = re.compile(r"(?<!from )\b\d{1,3} (?:to|or) \d{1,3} $")
 _TIMES: Final = re.compile(r"(?<=\d) ?x$")
 _COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?: pieces?| pcs)?$))\b")
-_STANDS_AT: Final = re.compile(rf"(?: (?:is|are|at|down|up|to|now|still|stands?|remain\w*))+ (\d{{1,3}}|{'|'.join(SMALL)})$")
+_STANDS_AT: Final = re.compile(
+    rf"(?: (?:is|are|at|down|up|to|now|still|stands?|remain\w*|became|becomes?|went|go|goes|came|comes?|has|have|there"
+    r"|each))+(?: (?:the|an?) (?:quantity|amount|number|count)(?: of)?)?"
+    rf" (\d{{1,3}}|{'|'.join(SMALL)})(?: each| of each| apiece)?(?=$| when | after | since | because )"
+)
 _BEHIND: Final = re.compile(
+    rf"(?:(?:the |its |their )?(?:quantity|amount|number|count) (?:is |of |needed is )?)?"
     rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
     rf"(?: of (?:them|those|these)| (?:{'|'.join(sorted(_MEASURES))})s?| in all| left| as well| too| please)*"
 )
-_IS: Final = re.compile(r"(?: (?:is|are|there|still|remains?|left|needed|wanted))*")
+_IS: Final = re.compile(
+    r"(?: (?:is|are|was|were|there|still|remains?|left|needed|wanted|untouched|unchanged|the same|as before|as they were))*"
+)
 _LEFT_OVER: Final = re.compile(
-    r"(?:so |that leaves |which leaves |leaving |now |there (?:are|is) |you (?:have|ve got) )*"
-    rf"(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
+    r"(?:so |that leaves |which leaves |leaving |now |there (?:are|is) |you (?:have|need|ve got) )*"
+    rf"(?:(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
+    rf"|(?:leaves |(?:so|now) (?:now )?(?:it|that|there) (?:is|are|s|makes|leaves) (?:now |still )?)"
+    rf"(\d{{1,3}}|{'|'.join(SMALL)})(?: of them| in all| altogether)?)"
 )
 """What tells how many of a thing are left: "so three are left"."""
 NEAR: Final = 4
 """Clauses from the one that names a thing to that which tells how many are left."""
+_OF_EACH: Final = re.compile(rf"\b(\d{{1,3}}|{'|'.join(SMALL)}) (?:of )?(?:each|apiece)\b$")
 _EACH: Final = re.compile(r"\beach\b")
 _GONE: Final = re.compile(r" (?P<since>(?:\w+ ){0,3})(?:gone|removed|off|deleted|dropped|struck)\b")
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -356,8 +403,8 @@ _OTHER: Final = re.compile(
 )
 """A thing that is enumerated with others and that no list has: "and 4 cups", "a mixing bowl to go with the whisks"."""
 _NOTHING: Final = frozenset(
-    "thing things item items piece pieces total all lot bit few more each list day nice note other others else entry entries change changes"
-    " article articles product products good great happy further trip time".split()
+    "fewer less thing things item items piece pieces total all lot bit few more each list day nice note other others else entry entries"
+    " change changes article articles product products good great happy further trip time".split()
 ).union(MONTHS)
 """Words of what is enumerated with things and is none."""
 _ALSO: Final = {
