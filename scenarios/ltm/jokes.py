@@ -134,12 +134,14 @@ _COMMON = frozenset(
     some somebody someone something soon still such sure take talk tell than that the their them then there these they thing
     things think this those time times to told too tried try two under until up us use used very want wanted was way we went were
     what when whenever where which while who whoever why will with word words work would yes yesterday yet you your evening
-    conversation memory""".split()
+    conversation memory min mins hr hrs h ago""".split()
 )
 """Words that do not distinguish jokes, or that replies use anyway."""
 
 _KINDS = frozenset("joke jokes one gag pun story".split())
 _ABOUT = frozenset("about regarding concerning featuring involving with where who whose".split())
+_POINTS = frozenset((verb, "the") for verb in ("is", "was", "s", "be", "say"))
+"""Words before a hero that a sentence ends with, and so names: "It was the piano."."""
 _DENIALS = frozenset(
     """not no never dont didnt cant cannot couldnt wasnt isnt arent wont unable sorry nor neither unlike without than apologize
     apologise afraid fail failed""".split()
@@ -148,6 +150,20 @@ _AFFIRMS = frozenset("but sure certain however".split())
 """Words that end a denial: "not the goat but ...", "I am not sure, ..."."""
 
 _ASKED = re.compile(r"[^.!?\n]{1,200}\?[ \t]{1,4}(?:no|nope)\b(?! doubt)|\b(?:what|how) about [^.!?\n]{1,100}\?", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"[^.!?\n]{0,150}\b(?:came|comes|followed|follows|was told|were told|was|is|are|were)\b(?: \w+){0,4}? (?:later|afterwards|newer|older|too (?:early|late|recent)"
+    r"|(?<=came )(?:\w+ ){0,4}?(?:earlier|before|after|first|next|last))\b[^.!?\n]{0,150}[.!?)]{0,3}",
+    re.IGNORECASE,
+)
+"""A sentence about when another joke was told: "The giraffe joke came a little later."."""
+_RIDDLE = re.compile(
+    r"\b(?:what do you (?:call|get)|why (?:did|do|does|was|is|are|were|can|could) (?:an?|the)|how (?:do|does|did) (?:an?|the)|what did (?:an?|the)"
+    r"|knock[, -]{1,2}knock|have you heard about|did you hear about)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a joke that is told as a question, as none is that a test tells."""
+_YES = re.compile(r"\byes\b|[\u2713\u2714\u2705\u2190]", re.IGNORECASE)
+_NO = re.compile(r"\b(?:no|not|nope|earlier|later)\b|[\u2717\u2718\u274c]", re.IGNORECASE)
 _END = "sentencesend"
 """Marks the end of a sentence among plain words."""
 
@@ -164,21 +180,41 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
     ("not the one about ..."). A reply that names other tests' jokes by more words than this one's lists words, and names none. What a
     reply says as the user, and a question that it answers with no, do not count. Takes time linear in the length of the reply.
     """
-    reply = _ASKED.sub(" ", answering(reply))
+    reply = _picked(_ASKED.sub(" ", answering(reply)))
     texts = [*jokes, *others]
     values = {value for word in plain(question).split() if (value := number(word)) is not None}
     asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})
     own = _own_words(texts, len(jokes), asked)
+    told_apart = _ASIDE.sub(" ", reply)
+    for text in dict.fromkeys((told_apart, reply)):
+        if found := _retold(text, texts, len(jokes), own, asked):
+            return found
+    return []
+
+
+def _retold(reply: str, texts: Sequence[str], told: int, own: Sequence[frozenset[str]], asked: frozenset[float]) -> list[str]:
+    """Return what `retold_jokes` does, of one reading of a reply. `told`: how many of the `texts` are the test's."""
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
-    told = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
+    whole = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
     stems = [_stem(word) for word in spoken]
-    told -= {k for k in told if _only_opens(spoken, stems, texts[k], own[k])}
+    whole -= {k for k in whole if _only_opens(spoken, stems, texts[k], own[k])}
     among_all = _own_words(texts, 0, asked)
-    indices = told | _named(marked, spoken, among_all, texts, len(jokes))
+    indices = whole | (set() if _RIDDLE.search(reply) else _named(marked, spoken, among_all, texts, told))
     if len(indices) == 1 and not _DENIALS.intersection(spoken):
         indices -= {k for k in indices if _mixes(frozenset(stems), k, texts, among_all)}
     return [texts[k] for k in sorted(indices)]
+
+
+def _picked(reply: str) -> str:
+    """Return the line of a list or a table that alone is marked as the right one among others that are marked as wrong, or else all."""
+    lines = reply.splitlines()
+    yes = [line for line in lines if _YES.search(line) and not _NO.search(line)]
+    return yes[0] if len(yes) == 1 and sum(bool(_NO.search(line)) for line in lines) >= SEVERAL else reply
+
+
+SEVERAL = 2
+"""The fewest lines that are marked as wrong."""
 
 
 @lru_cache(maxsize=10_000)
@@ -250,7 +286,7 @@ def _hero(text: str) -> str:
 
 
 def _mixes(said: frozenset[str], k: int, texts: Sequence[str], own: Sequence[frozenset[str]]) -> bool:
-    """Return whether a reply, as stems, tells a joke with another one's hero, or little or half of it with words of another one."""
+    """Return whether a reply, as stems, tells a joke with another one's hero or ending, or little or half of it with words of another."""
     others = [j for j in range(len(texts)) if j != k and own[j] & said]
     heroes = {_hero(texts[j]) for j in others if _hero(texts[j]) in own[j]}
     if _hero(texts[k]) not in said and heroes & said:
@@ -258,7 +294,18 @@ def _mixes(said: frozenset[str], k: int, texts: Sequence[str], own: Sequence[fro
     words = [_stem(word) for word in plain(texts[k]).split()]
     halves = [own[k].intersection(half) for half in (words[: len(words) // 2], words[len(words) // 2 :])]
     partly = 2 * len(own[k] & said) < len(own[k]) or any(half and not half & said for half in halves)
-    return partly and any(len(own[j] & said) > 1 for j in others)
+    if partly and any(len(own[j] & said) > 1 for j in others):
+        return True
+    return said.isdisjoint(_ending(texts[k], own[k])) and any(len(said.intersection(_ending(texts[j], own[j]))) > 1 for j in others)
+
+
+def _ending(text: str, own: frozenset[str]) -> Sequence[str]:
+    """Return the last of a joke's own stems."""
+    return [stem for word in plain(text).split() if (stem := _stem(word)) in own][-ENDING:]
+
+
+ENDING = 3
+"""How many of a joke's own words end it."""
 
 
 def _densest(occurrences: Sequence[tuple[int, str]], width: int) -> int:
@@ -307,12 +354,15 @@ def _only_opens(spoken: Sequence[str], stems: Sequence[str], text: str, own: fro
     return len({word for word in spoken[end + 1 :] if word not in _COMMON and word not in words}) >= NEW_WORDS
 
 
-def _adds(spoken: Sequence[str], since: Sequence[str], text: str) -> bool:
+def _adds(spoken: Sequence[str], since: Sequence[str], text: str, owned: Collection[str]) -> bool:
     """Return whether a few words that name a joke tell one of their own: they have too many new ones, or ask a riddle. `since`: those from
-    the word on that names it."""
+    the word on that names it. `owned`: stems that other jokes have for their own, which are not new."""
     words = plain(text).split()
     stems = {_stem(word) for word in words}
-    new = {word for word in spoken if word not in _COMMON and word not in _KINDS and _known(word, stems) not in stems}
+    new = {
+        word for word in spoken if word not in _COMMON and word not in _KINDS and _known(word, stems) not in stems and not word.isdigit()
+    }
+    new -= {word for word in new if _stem(word) in owned}
     hits = len({_known(word, stems) for word in spoken if word not in _COMMON} & stems)
     if any(_known(word, stems) in stems and after in _DESCRIBES for word, after in pairwise(spoken)):
         return False
@@ -332,6 +382,7 @@ def _named(marked: Sequence[str], spoken: Sequence[str], own: Sequence[frozenset
     for several.
     """
     owner = {stem: k for k, stems in enumerate(own) for stem in stems}
+    own_told = {stem for stem, k in owner.items() if k < told}
     terse = len(spoken) <= TERSE_LENGTH
     named: Counter[int] = Counter()
     reach, denied = 0, False  # reach: how many more words belong to "the joke about"
@@ -344,7 +395,12 @@ def _named(marked: Sequence[str], spoken: Sequence[str], own: Sequence[frozenset
         denied = (denied or word in _DENIALS or (word in ("before", "after") and after == "the")) and word not in _AFFIRMS
         reach = 8 if word in _ABOUT and (before in _KINDS or (word == "about" and before in ("was", "is"))) else reach - 1
         k = owner.get(_stem(word))
-        if k is not None and not denied and (reach > 0 or after in _KINDS or (terse and not _adds(spoken, marked[position:], texts[k]))):
+        points = after == _END and tuple(marked[max(0, position - 2) : position]) in _POINTS
+        if (
+            k is not None
+            and not denied
+            and (reach > 0 or points or after in _KINDS or (terse and not _adds(spoken, marked[position:], texts[k], own_told)))
+        ):
             named[k] += 1
     right = {k for k in named if k < told}
     return right if 2 * sum(named[k] for k in right) >= named.total() else set()

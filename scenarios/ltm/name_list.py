@@ -43,14 +43,14 @@ _PAUSES: Final = re.compile(
 )
 """What is murmured between names and takes nothing back."""
 _INSTEAD: Final = re.compile(
-    r"\b[A-Z][a-z]{2,20}[ ,(\u2026\u2013\u2014.-]{1,4}(?:(?:u+[hm]+|er|oh|no|nope|wait|sorry|I mean|or rather"
+    r"\b[A-Z][^\W\d_]{2,20}[ ,(\u2026\u2013\u2014.-]{1,4}(?:(?:u+[hm]+|er|oh|no|nope|wait|sorry|I mean|or rather"
     r"|make that|correction)[ ,:.!\u2026-]{1,3}){1,4}"
-    r"(?=[A-Z][a-z]{2,20}\b)"
+    r"(?=[A-Z][^\W\d_]{2,20}\b)"
 )
 """A name that is taken back at once for the next one."""
 _INLINE: Final = re.compile(r"(?<=[\w,;:.]) (?=\(?\d{1,2}[.)] [A-Z])")
 """Where the items of a numbered list go on in the same line."""
-_NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z][a-z]+\b(?! (?:you|it|came)\b))")
+_NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z]\w+\b(?! (?:you|it|came)\b))")
 """Stands for "then" in an enumeration: "Ada, after Ben, after Cleo"."""
 
 

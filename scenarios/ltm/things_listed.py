@@ -276,6 +276,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         gone = _GONE.match(clause.text, mention.end)
         if clause.gap.strip() == ":" and LEXICON.pattern("gone").fullmatch(said.clauses[mention.clause - 1].text):
             continue  # "Removed: 3 carrots"
+        gone = gone if _left_over(said.clauses, mention) is None else None
         if mention.how < Stance.DENIED and not (gone and (count is None or not gone["since"])):
             found.append((mention, count))
     counted = {mention.value for mention, count in found if count is not None}
@@ -340,9 +341,8 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     """Return the number of a thing that a clause names: before it, else behind it."""
     here = clauses[mention.clause]
     text = here.text
-    rest = [each.text for each in clauses[mention.clause + 1 : mention.clause + NEAR] if each.sentence == here.sentence]
-    if left := next((match for each in rest if (match := _LEFT_OVER.fullmatch(each))), None):
-        return number(left[1] or left[2])
+    if (left := _left_over(clauses, mention)) is not None:
+        return left
     before = _counted(text[max(0, mention.start - 40) : mention.start])
     if before is not None:
         return before
@@ -353,6 +353,14 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
         or next((_BEHIND.fullmatch(each.text) for each in following), None)
     )
     return number(behind[1]) if behind else None
+
+
+def _left_over(clauses: Sequence[Clause], mention: Mention) -> float | None:
+    """Return how many of a thing the sentence that names it says are left."""
+    sentence = clauses[mention.clause].sentence
+    rest = [each.text for each in clauses[mention.clause + 1 : mention.clause + NEAR] if each.sentence == sentence]
+    left = next((match for each in rest if (match := _LEFT_OVER.fullmatch(each))), None)
+    return number(left[1] or left[2]) if left else None
 
 
 def _counted(before: str) -> float | None:
