@@ -91,6 +91,9 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
             nested.add(at)
     if not told:
         return {}
+    for at in range(len(clauses) - 1, 0, -1):
+        if frames[at - 1] is _Frame.ANSWER and clauses[at].gap.strip().casefold() in ("and", "or") and values.find(clauses[at].text):
+            frames[at - 1] = frames[at]  # "The red one and the blue one came later"
     if len(asked) > 1 and nested:
         frames |= {at: _Frame.OTHERS for at, frame in frames.items() if frame is _Frame.ASKED and _names_only(clauses[at], names, asked[1])}
     return frames

@@ -151,13 +151,15 @@ _AFFIRMS = frozenset("but sure certain however".split())
 
 _ASKED = re.compile(r"[^.!?\n]{1,200}\?[ \t]{1,4}(?:no|nope)\b(?! doubt)|\b(?:what|how) about [^.!?\n]{1,100}\?", re.IGNORECASE)
 _ASIDE = re.compile(
-    r"[^.!?\n]{0,150}\b(?:came|comes|followed|follows|was told|were told|was|is|are|were)\b(?: \w+){0,4}? (?:later|afterwards|newer|older|too (?:early|late|recent)"
+    r"[^.!?\n]{0,150}\b(?:came|comes|followed|follows|was told|were told|was|is|are|were)\b(?: \w+){0,4}? "
+    r"(?:later|afterwards|newer|older|too (?:early|late|recent)"
     r"|(?<=came )(?:\w+ ){0,4}?(?:earlier|before|after|first|next|last))\b[^.!?\n]{0,150}[.!?)]{0,3}",
     re.IGNORECASE,
 )
 """A sentence about when another joke was told: "The giraffe joke came a little later."."""
 _RIDDLE = re.compile(
-    r"\b(?:what do you (?:call|get)|why (?:did|do|does|was|is|are|were|can|could) (?:an?|the)|how (?:do|does|did) (?:an?|the)|what did (?:an?|the)"
+    r"\b(?:what do you (?:call|get)|why (?:did|do|does|was|is|are|were|can|could) (?:an?|the)"
+    r"|how (?:do|does|did) (?:an?|the)|what did (?:an?|the)"
     r"|knock[, -]{1,2}knock|have you heard about|did you hear about)\b",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.grading.labelled_lists import Called, labelled_json
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.grading.matching import is_slip, plain
 from longspan.simulator.grading.reading.reading import Reading
 from longspan.simulator.grading.reading.values import Values
 
@@ -205,7 +205,11 @@ class SallyAnne(Scenario):
             return paper.sally_anne(facts, record)
         given = _given(record.answer.reply)
         containers = dict.fromkeys([*facts["containers"], *words(self.name)["containers"]])
-        named = _named(given, list(containers)) if given else _told(record.answer.reply, facts, list(containers))
+        named = (
+            _named(given, list(containers)) or _slipped(given, facts["containers"])
+            if given
+            else _told(record.answer.reply, facts, list(containers))
+        )
         where = "JSON" if given else "reply, which has no JSON answer,"
         really = facts.get("really", facts["answer"])
         return Grade(
@@ -317,6 +321,12 @@ def _named(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
     values = Values(containers, forms=False)
     found = {value for text in texts for value in Reading(text).settles(values).values}
     return [container for container in containers if container in found]
+
+
+def _slipped(texts: Sequence[str], containers: Sequence[str]) -> list[str]:
+    """Return the containers of the story that single words are with a slip of a letter, and not in the plural: "jarr"."""
+    said = {plain(text).removeprefix("the ") for text in texts}
+    return [container for container in containers if any(is_slip(word, container, 3) and word != f"{container}s" for word in said)]
 
 
 def _told(reply: str, facts: Mapping[str, Any], containers: Sequence[str]) -> list[str]:
