@@ -263,6 +263,12 @@ _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|
 """A list with its heading."""
 _REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | re.IGNORECASE)
 """A line of a reminder."""
+_SAID = re.compile(
+    r"\b(?:i|let me|this is|here is|here\W?s)\b(?: \w+| ?'(?:ll|d|m))?(?: \w+){0,2}? (?:remind|reminding|remember) (?:you|me)(?: (?:now|that|of this|today))?:"
+    r"|\b(?:my|a|your|one|the) reminders? (?:for (?:you|today)|now|of today|is|has come due|that is due|due):",
+    re.IGNORECASE,
+)
+"""What leads up to a reminder that is given: "I shall remind you: ..."."""
 _REMARKS = re.compile(r"[()\[\]]")
 
 
@@ -296,7 +302,7 @@ def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
     found: set[str] = set()
     if LEXICON.has("nothing due", plain(laid_out(reply))):
         return found
-    for sentence in _SENTENCES.split(_LISTED.sub(_kept, laid_out(reply))):
+    for sentence in _SENTENCES.split(_LISTED.sub(_kept, _SAID.sub("Reminder:", laid_out(reply)))):
         parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
         if not any(none and not named for named, none in parts):  # a remark without a name is about the whole sentence
             found.update(*(named for named, none in parts if not none))
