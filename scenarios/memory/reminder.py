@@ -264,7 +264,8 @@ _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|
 _REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | re.IGNORECASE)
 """A line of a reminder."""
 _SAID = re.compile(
-    r"\b(?:i|let me|this is|here is|here\W?s)\b(?: \w+| ?'(?:ll|d|m))?(?: \w+){0,2}? (?:remind|reminding|remember) (?:you|me)(?: (?:now|that|of this|today))?:"
+    r"\b(?:i|let me|this is|here is|here\W?s)\b(?: \w+| ?'(?:ll|d|m))?(?: \w+){0,2}? (?:remind|reminding|remember)"
+    r" (?:you|me)(?: (?:now|that|of this|today))?:"
     r"|\b(?:my|a|your|one|the) reminders? (?:for (?:you|today)|now|of today|is|has come due|that is due|due):",
     re.IGNORECASE,
 )
