@@ -171,12 +171,12 @@ def _without(text: str, phrases: Iterable[str]) -> str:
 
 
 def _hedged(text: str, phrases: Sequence[str]) -> bool:
-    """Return whether spoken `text` offers something else beside one of the phrases: "a ladder or a rope"."""
+    """Return whether spoken `text` offers something that is in no pool beside one of the phrases: "a ladder or a rope"."""
     said = "|".join(map(re.escape, sorted({form for phrase in phrases for form in _forms(phrase)}, key=len, reverse=True)))
     after = re.compile(rf" (?:{said}) or {_ANOTHER}(?= (?:at|on|in|and|with|during|as|is|it|this|that|for)\b| $)")
     before = re.compile(rf"{_ANOTHER} or {_ARTICLE}(?:{said})(?= )")
     others = [match["other"] for pattern in (after, before) for match in pattern.finditer(text)]
-    return any(_RATHER.isdisjoint(other.split()) and not _present(f" {other} ", phrases) for other in others)
+    return any(_RATHER.isdisjoint(other.split()) and not _kind(other) and not _present(f" {other} ", phrases) for other in others)
 
 
 def _brings_another(reply: str, phrases: Sequence[str]) -> bool:
