@@ -146,7 +146,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
 
 def _unquoted(text: str) -> str:
     """Return `text` without long quotations in lines that have words beside quotations."""
-    return "\n".join(_QUOTED.sub(" ", line) if plain(_QUOTE.sub(" ", line)) else line for line in text.split("\n"))
+    return "\n".join(line if plain(_QUOTE.sub(" ", line)) in ("", "and") else _QUOTED.sub(" ", line) for line in text.split("\n"))
 
 
 def _is_bare(line: str) -> bool:
