@@ -203,7 +203,8 @@ def _mended(word: str, known: Sequence[str], least: int) -> str:
     if len(word) < least - 1 or word in known or word in LEXICON.words:
         return word
     meant = [each for each in known if is_slip(word, each, least + each.endswith("s"))]
-    meant = meant or [each for each in known if min(len(word), len(each)) >= SOUNDING and sounds_like(word, each, SOUNDS)]
+    alike = [each for each in known if min(len(word), len(each)) >= SOUNDING and each[-1] == word[-1]]  # no "practice" for "parquets"
+    meant = meant or [each for each in alike if sounds_like(word, each, SOUNDS)]
     return meant[0] if len({each.removesuffix("s") for each in meant}) == 1 else word
 
 
