@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Sequence
 from itertools import pairwise
 from typing import Final
@@ -37,7 +38,7 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     if len({mention.value for mention in found}) == 1:
         found = _without(found, lambda mention: _wonders(clauses, mention.clause))
     elif found:
-        for denies in (_answers, _concedes, _drops, _decides, _refers, _outdates):
+        for denies in (_answers, _concedes, _drops, _decides, _refers, _outdates, _likeliest):
             found = denies(clauses, found)
     return found
 
@@ -183,6 +184,19 @@ def _day(clauses: Sequence[Clause], mention: Mention, named: Container[int]) -> 
     return next((the_day(clause.raw) for clause in behind if "(" in clause.gap and len(clause.text.split()) <= HEAD), None)
 
 
+def _likeliest(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    """Of values each with its likelihood in per cent, the likeliest counts: "60% red, 40% blue"."""
+    best = min(mention.how for mention in found)
+    tied = [mention for mention in found if mention.how == best]
+    shares = [_PERCENT.search(clauses[mention.clause].raw) for mention in tied]
+    likely = [int(share[1]) for share in shares if share]
+    if best > Stance.REPORTED or len(likely) < len(tied) or likely.count(max(likely)) > 1:
+        return found
+    likeliest = tied[likely.index(max(likely))]
+    return _without(found, lambda mention: mention.how == best and mention.value != likeliest.value)
+
+
+_PERCENT: Final = re.compile(r"\b(\d{1,3}) ?(?:%|per ?cent\b)")
 HEAD: Final = 6
 """The most words of a clause that gives the date of an entry."""
 YEAR: Final = 12 * 31
