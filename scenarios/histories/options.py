@@ -122,7 +122,7 @@ class Options:
         for words in self._own():
             own = list(map(re.escape, words))
             one, two = (own[0], own[1]) if len(own) == 2 else ("", "")
-            between = r"\W{0,4}(?:\s(?:and|an|n|with|plus|or)\s|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?\W{0,4}"
+            between = r"[^\w|\n]{0,4}(?:\s(?:and|an|n|with|plus|or)\s|-(?:and|n)-|[&+,/]|\s)\s?(?:(?:a|an|the)\s)?[^\w|\n]{0,4}"
             yield re.compile(rf"\b(?:{one}{between}{two}|{two}{between}{one})\b", re.IGNORECASE) if one else None
 
     def _lettered(self, text: str) -> str:

@@ -58,7 +58,7 @@ _COMES_TO: Final = re.compile(
 )
 _PLACE: Final = re.compile(r"\bin ([A-Z]\w+)")
 _PLACES: Final = re.compile(
-    r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
+    r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(\u00b7-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
 )
 """Names in the position of a place: "in Oakhurst, ...", "Oakhurst: ..."."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b")

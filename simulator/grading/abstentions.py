@@ -64,7 +64,7 @@ _TELL: Final = (
 _RECORD: Final = (
     r"(?:records?|recollections?|memor(?:y|ies)|information|info|details?|data|mentions?|mentioning|notes?|ideas?|clues?|answers?"
     r"|knowledge|notion|inkling|indications?|trace|references?|entry|entries|evidence|signs?|hints?|hits|match(?:es)?"
-    r"|context|confirmation|memo|specifics|particulars|discussion|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
+    r"|statements?|remarks?|context|confirmation|memo|specifics|particulars|discussion|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
 )
 """Nouns for a trace of something that was told."""
 _PLACE: Final = (
@@ -207,7 +207,7 @@ _BREAKS: Final = re.compile(
 )
 _ASKS: Final = re.compile(r"\b(?:did|do) you (?:\w+ ){0,3}mean\b", re.IGNORECASE)
 """What asks whether somebody else was meant."""
-_EMPTY: Final = re.compile(r"(?:\||:|->|\u2192)[ \t]*[-?\u2013\u2014]{1,3}[ \t]*(?=[|(\n]|\Z)")
+_EMPTY: Final = re.compile(r"(?:\||:|->|\u2192)[ \t]*(?:[-\u2013\u2014]|\?{1,3})[ \t]*(?=[|(\n]|\Z)")
 """A field that has nothing in it."""
 _LEADING: Final = re.compile(r"[:()|\u2192\u2013\u2014]|->|\s-\s")
 """Marks between a name and what is said of it: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
@@ -218,6 +218,8 @@ _NOT_HIS: Final = re.compile(r"\bnot (?:your |my |the )?(\w{3,20}?)s\b")
 """Whose something is not: "that's not your cousin's"."""
 _PRONOUN: Final = re.compile(r"\W*(?:she|he|they|hers|his|theirs|it belongs|it is \w+'s|which|who)\b", re.IGNORECASE)
 """The beginning of a sentence or clause about whom the one before names."""
+_CARRIES_ON: Final = re.compile(r"\s*[a-z]+(?:s|ed) (?:it|them|her|him|this|that|the)\b")
+"""The beginning of a clause whose subject is that of the one before: "and calls it"."""
 _ALIKE: Final = re.compile(r"\b(?:will|would|must|too|as well|likewise|also)\b", re.IGNORECASE)
 """What says that something true of somebody else is true of one, too."""
 _LIKEWISE: Final = re.compile(r"\b(?:for|of) (?:him|her|them),? (?:too|as well)\b", re.IGNORECASE)
@@ -296,9 +298,14 @@ def _offers(sentence: str, before: str, question: str, values: Sequence[str]) ->
     named = [at for at, clause in enumerate(parts) if any(contains_phrase(clause, value) for value in said)]
     clauses = [parts[at] if names(parts[at]) else " ".join(parts[at : at + 2]) for at in named] or [sentence]
     clauses = [
-        " ".join(parts[at : at + 2]) if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1]) else clause
+        " ".join(parts[at : at + 2])
+        if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1])
+        else f"{parts[at - 1]} {clause}"
+        if at > 0 and _CARRIES_ON.match(clause) and names(clause) <= names(" ".join(said))
+        else clause
         for at, clause in zip(named or [0], clauses, strict=True)
     ]
+    known |= LEXICON.words
     foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
     if not foreign and _PRONOUN.match(sentence):
         foreign = any(plain(name) not in known for name in names(before))

@@ -33,7 +33,7 @@ _PAIR: Final = re.compile(r"(?<=\w)[ ]\.[ ](?=\")")
 """The dot between a name and its value in Lisp."""
 _MENDED: Final = re.compile(r"(?<=\n)\*(?=\w[^*\n]{0,200}$)", re.MULTILINE)
 """The star before what a line before should have been: "blue" and then "*red"."""
-_LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ][^\s\[(])", re.MULTILINE)
+_LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ]{1,3}[^\s\[(])", re.MULTILINE)
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`{1,3}|</?(?:b|i|em|strong|u|mark|code)>", re.IGNORECASE)
 _ELEMENT: Final = re.compile(r"<(\w{1,30})((?:\s+[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){0,5})>([^<>\n]{0,300})</\1>")
 """An element of XML with its attributes and its text."""
