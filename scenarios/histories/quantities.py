@@ -64,6 +64,7 @@ _HYPHENS: Final = re.compile(r"(?<=[a-z])-(?=hundred\b)|(?<=hundred)-(?=[a-z])|(
 """Between the words of a number: "two-hundred-and-eighty-two"."""
 _DIGITS: Final = re.compile(r"(?<![\w-])\d(?:-\d){1,4}(?![\w-])")
 """A number that is told digit by digit: "5-5-2"."""
+_UNTIL: Final = re.compile(rf"\b(?:until|till|up to|before|since) (?:{_DATE.pattern})", re.IGNORECASE)
 _TAGS: Final = re.compile(
     r"[\"']?\b(?:confidence|score|similarity|source|timestamp|time|date|id|session|turn|rank|page)\b[\"']?\s?[:=]\s?"
     r"(?:\"[^\"\n]{0,80}\"|[^,;|}\n]{0,40})",
@@ -166,7 +167,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
     *lines, last = reply.strip().splitlines() or [""]
     text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
     text = _DIGITS.sub(lambda match: match[0].replace("-", ""), _HYPHENS.sub(" ", text))
-    text = _DOZENS.sub(_counted, _otherwise(_TAGS, text))
+    text = _DOZENS.sub(_counted, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
@@ -191,7 +192,8 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         if after and _DATE.match(match.string, after.end() - 1):
             after = None
         joined, joins = match.start() == joins, after.end() - 1 if after else -1
-        if unit.isalpha() and (named or after or joined):
+        alternative = not follows and match.string.endswith("or ", 0, match.start())
+        if unit.isalpha() and (named or after or joined or alternative):
             measured[value] = None
         elif unit.isalpha() and follows and follows[1].casefold() not in _NO_UNITS:
             return " that "

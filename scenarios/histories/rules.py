@@ -73,7 +73,7 @@ DEEPEST: Final = 3
 """Lines that head another."""
 _OF: Final = re.compile(r"\b(?:for|of) an? (\w+ \w+)\W*\Z")
 """The thing that a question ends with: "How much flour for a seed cake?"."""
-_THINGS: Final = re.compile(r"\b(?:for|of|with|on) (?:an?|the|your) ([a-z]+ [a-z]+)\b", re.IGNORECASE)
+_THINGS: Final = re.compile(r"\b(?:for|of|with|on|about) (?:an?|the|your) ([a-z]+ [a-z]+)\b", re.IGNORECASE)
 TELLING: Final = 3
 """Letters of the shortest word that may tell of when."""
 _AUXILIARIES: Final = frozenset("was were had been said told not".split())
@@ -150,6 +150,8 @@ def _bare(text: str) -> str:
 
 
 def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
+    if (after := Reading(reply).corrected()) and abstains(after):
+        reply = after
     named = offered(reply, question.text, others)
     if not abstains(reply):
         if closed or named:
@@ -324,7 +326,8 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
         settled = said.settles(values).values  # what else is named need be no other thing
     if settled == [key]:
         return Verdict(1, f"answers {_shown(key)}")
-    if key in settled and _is_sum(key, [each for each in settled if each != key]):
+    several = settled if key in settled else found if len(settled) > 1 and key in found else []
+    if several and _is_sum(key, [each for each in several if each != key]):
         return Verdict(1, f"answers {_shown(key)}, the sum of the others")
     if not closed and key in found and not _OR.search(text):
         return None  # the others may be of something else

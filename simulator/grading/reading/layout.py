@@ -96,8 +96,14 @@ def _flagged(text: str) -> str:
     """Return `text` with remarks behind values in place of the fields that say whether they hold: "(current)", "(no longer)"."""
     if "=" not in text and ":" not in text:
         return text
-    text = _OBJECT.sub(lambda match: "".join(_remarked(match[0][:-1])) + "}", text)
+    text = _OBJECT.sub(_object, text)
     return _FIELD.sub(lambda match: match[0] if (remark := _remark(match)) is None else remark, text)
+
+
+def _object(match: re.Match[str]) -> str:
+    """Return an object of JSON with what some of its fields say of the others behind each of these."""
+    kept, remarks = _remarked(match[0][:-1])
+    return f"{kept.replace(',', f'{remarks},')}{remarks}}}"
 
 
 def _remarked(fields: str) -> tuple[str, str]:
