@@ -19,9 +19,11 @@ FINAL: Final = "<final_answer>"
 """What stands before the option that is chosen, if anything does: PersonaMem's harness asks for it."""
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _KEY: Final = r"choice[a-j]+x"
+_ON: Final = r", (?:so|i|you|it|there)\b"
+"""Where a sentence goes on behind a reason."""
 _REASONS: Final = (
     re.compile(
-        rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!, so\b)[^.;!?\n])*?{_KEY}(?:(?!, so\b)[^.;!?\n])*",
+        rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!{_ON})[^.;!?\n])*?{_KEY}(?:(?!{_ON})[^.;!?\n])*",
         re.IGNORECASE,
     ),
     re.compile(rf",?\swhich\s+{_KEY}[^.;!?\n]*", re.IGNORECASE),
@@ -43,6 +45,8 @@ _DECIDES: Final = re.compile(
 _LED: Final = re.compile(r"(?:answer|choice)\b", re.IGNORECASE)
 _AGAINST: Final = re.compile(r" (?:not|no|never|nor|without|except|avoid\w*|dislike\w*|hate\w*|chases?|alone|out|skip\w*|instead|other) ")
 """What a sentence has that speaks against an option."""
+_OPEN: Final = re.compile(r"\b(?:both|decide between|choose between|up to you)\b", re.IGNORECASE)
+"""What leaves it to the user which of the first is chosen."""
 LISTED: Final = 3
 """Lines that begin with a letter, from which on they list options."""
 STEM: Final = 5
@@ -81,7 +85,7 @@ class Options:
 
     def _told(self, reply: str) -> list[str]:
         """Return the only option whose words, in any order and form, a sentence has that denies nothing, or all such sentences have."""
-        sentences = [words for part in _PARTS.split(reply) if not _AGAINST.search(words := f" {plain(part)} ")]
+        sentences = [words for part in re.split(r"[.;,!?\n\u2013\u2014]", reply) if not _AGAINST.search(words := f" {plain(part)} ")]
         for said in (sentences, [" ".join(sentences)]):
             found = [
                 option
@@ -164,7 +168,7 @@ def _decided(text: str) -> str:
     checked = [line for line in text.splitlines() if _CHECKED.search(line) and re.search(_KEY, line)]
     if len(checked) == 1:
         return checked[0]
-    if first := _FIRST.search(text):
+    if (first := _FIRST.search(text)) and not _OPEN.search(text):
         return first[1]
     parts = [part for part in _PARTS.split(text) if re.search(_KEY, part)]
     if (decided := _under_decision(text)) and len(parts) > 1:

@@ -39,14 +39,14 @@ STATEMENT: Final = 4
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
-_RESULTS: Final = frozenset("answer conclusion difference result total altogether".split())
+_RESULTS: Final = frozenset("answer conclusion difference result sum total altogether".split())
 """Labels of lines that tell what the others come to."""
 _RELATION: Final = re.compile(r"\bmy (\w+)(?: \w+)?")
 _THEIRS: Final = re.compile(r"\b[Yy]our ([a-z]+)(?=,? [A-Z])")
 """Somebody whom a reply also calls by name: "your trainer Herbert"."""
 _TOTAL: Final = re.compile(
     r"\b(?:(?:a|the) (?:grand )?total of|in total|altogether|all in all|comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to"
-    r"|(?:which|that) makes)\b",
+    r"|(?:which|that) makes|(?:sum|total)(?=[*_ ]{0,4}[|:]))\b",
     re.IGNORECASE,
 )
 """What leads to the sum of other numbers."""

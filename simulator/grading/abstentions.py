@@ -125,7 +125,7 @@ _IDIOMS: Final = (
     r"|wish i could (?:tell|say|remember)|(?:told me|mentioned)\b.{0,20}\babout .{0,60} only$"
     r"|(?:ne|nen|n en) sais (?:pas|rien)|ne m ?(?:as|avez) pas dit|no lo se$|no me (?:lo )?(?:has|ha) dicho"
     r"|weiss (?:ich )?(?:es |das )?nicht"
-    r"|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$"
+    r"|(?:have to|must|ll) pass on (?:this|that)|there s none$|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$"
     r"|geen idee|weet (?:ik )?(?:het |dat )?niet|niet verteld"
 )
 """Words that say without a negation that something is not known or was not told."""

@@ -23,7 +23,9 @@ __all__ = ["MANY", "YOU", "Reading", "Settled", "parsed", "quoting", "settled_wo
 
 _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")
 """Matches before somebody else's value that a reply offers as one more answer: "red, perhaps Jocelyn's blue"."""
-_LOST: Final = re.compile(r"(?:\w+ly |but |so |now |really )?i (?:\w+ly )?(?:do not know|can not tell|can not say|am not sure|m not sure)(?: any ?more| now)?")
+_LOST: Final = re.compile(
+    r"(?:\w+ly |but |so |now |really )?i (?:\w+ly )?(?:do not know|can not tell|can not say|am not sure|m not sure)(?: any ?more| now)?"
+)
 """A clause behind values that says of none of them that it is right."""
 MANY: Final = 3
 """How many others a reply may say a value of and still answer a question about one."""
