@@ -64,7 +64,8 @@ _TELL: Final = (
 _RECORD: Final = (
     r"(?:records?|recollections?|memor(?:y|ies)|information|info|details?|data|mentions?|mentioning|notes?|ideas?|clues?|answers?"
     r"|knowledge|notion|inkling|indications?|trace|references?|entry|entries|evidence|signs?|hints?|hits|match(?:es)?"
-    r"|statements?|remarks?|context|confirmation|memo|specifics|particulars|discussion|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
+    r"|statements?|remarks?|context|confirmation|memo|specifics|particulars|discussion"
+    r"|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
 )
 """Nouns for a trace of something that was told."""
 _PLACE: Final = (
@@ -125,7 +126,8 @@ _IDIOMS: Final = (
     r"|wish i could (?:tell|say|remember)|(?:told me|mentioned)\b.{0,20}\babout .{0,60} only$"
     r"|(?:ne|nen|n en) sais (?:pas|rien)|ne m ?(?:as|avez) pas dit|no lo se$|no me (?:lo )?(?:has|ha) dicho"
     r"|weiss (?:ich )?(?:es |das )?nicht"
-    r"|(?:have to|must|ll) pass on (?:this|that)|there s none$|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$"
+    r"|(?:have to|must|ll) pass on (?:this|that)|there s none$"
+    r"|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$"
     r"|geen idee|weet (?:ik )?(?:het |dat )?niet|niet verteld"
 )
 """Words that say without a negation that something is not known or was not told."""

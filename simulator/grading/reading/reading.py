@@ -23,10 +23,6 @@ __all__ = ["MANY", "YOU", "Reading", "Settled", "parsed", "quoting", "settled_wo
 
 _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")
 """Matches before somebody else's value that a reply offers as one more answer: "red, perhaps Jocelyn's blue"."""
-_LOST: Final = re.compile(
-    r"(?:\w+ly |but |so |now |really )?i (?:\w+ly )?(?:do not know|can not tell|can not say|am not sure|m not sure)(?: any ?more| now)?"
-)
-"""A clause behind values that says of none of them that it is right."""
 MANY: Final = 3
 """How many others a reply may say a value of and still answer a question about one."""
 BRIEF: Final = 40
@@ -171,7 +167,7 @@ class Reading:
         led = pairwise(self.clauses[: found[0].clause + 1])
         if any(":" in clause.gap and LEXICON.has("torn", before.text) for before, clause in led):
             return True
-        if any(_LOST.fullmatch(clause.text) for clause in after[1:]):
+        if any(LEXICON.pattern("lost").fullmatch(clause.text) for clause in after[1:]):
             return True
         return any(LEXICON.has("undecided", clause.text) for clause in after) or any(
             "which" in clause.gap.casefold()
