@@ -22,6 +22,8 @@ _FILLING: Final = frozenset(
     "the a an in inside it is s that would be so therefore thus hence answer final my correct container one i d say then must guess".split()
 )
 
+_JOINS: Final = ("and", "or")
+_SELVES: Final = frozenset(("himself", "herself", "themselves"))
 _SPEAKERS: Final = frozenset("i me my you your we people everyone everybody anyone most many".split())
 """Words that make a belief nobody's in the story."""
 
@@ -69,6 +71,7 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
     frames: dict[int, _Frame] = {}
     nested: set[int] = set()
     told = False
+    both = len(asked) > 1 and any(found.value == asked[1] for clause in clauses for found in names.find(clause.text))
     for at, clause in enumerate(clauses):
         named = [found.value for found in names.find(clause.text)]
         rest = _without(clause.text, values)
@@ -78,13 +81,16 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
         titled = led and (":" in clause.gap or "(" in clause.gap or "->" in clause.gap or "\u2192" in clause.gap)
         if LEXICON.has("believed", rest) and (named or not _SPEAKERS.intersection(rest.split())):
             told = True
-            frames[at] = _Frame.ASKED if not named or named[0] in asked else _Frame.OTHERS
+            own = both and not named and not _SELVES.isdisjoint(rest.split())  # "he himself would look in"
+            frames[at] = _Frame.ASKED if (not named or named[0] in asked) and not own else _Frame.OTHERS
         elif LEXICON.has("happened", rest):
             frames[at] = _Frame.HAPPENED
         elif named and rest == named[0].casefold():
-            frames[at] = _Frame.ASKED if named[0] in asked else _Frame.OTHERS
+            frames[at] = _Frame.ASKED if named[0] in asked[both:] else _Frame.OTHERS
         elif titled and before is not None:
             frames[at] = before
+        elif before is _Frame.HAPPENED and clause.gap.strip().casefold() in _JOINS and _FILLING.issuperset(rest.split()):
+            frames[at] = before  # "No idea of the red one or the blue one"
         else:
             frames[at] = _Frame.ANSWER if _FILLING.issuperset(rest.split()) and len(rest.split()) <= BARE else _Frame.PLAIN
         if named[:1] == list(asked[:1]) and frames[at] is _Frame.ASKED:
@@ -92,7 +98,7 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
     if not told:
         return {}
     for at in range(len(clauses) - 1, 0, -1):
-        if frames[at - 1] is _Frame.ANSWER and clauses[at].gap.strip().casefold() in ("and", "or") and values.find(clauses[at].text):
+        if frames[at - 1] is _Frame.ANSWER and clauses[at].gap.strip().casefold() in _JOINS and values.find(clauses[at].text):
             frames[at - 1] = frames[at]  # "The red one and the blue one came later"
     if len(asked) > 1 and nested:
         frames |= {at: _Frame.OTHERS for at, frame in frames.items() if frame is _Frame.ASKED and _names_only(clauses[at], names, asked[1])}
