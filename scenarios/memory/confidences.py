@@ -116,15 +116,21 @@ def _makes_up(reply: str, fact: Confidence, told: Sequence[Confidence]) -> bool:
     if fact.kind == "code":
         known = {each.value for each in told}
         return any(number not in known for clause in said for number in _NUMBER.findall(clause.text))
+    others = [each.subject for each in told if each.subject != fact.subject]
     thing = _THING[fact.kind].search(said[0].text)
-    return thing is not None and len(said) <= FEW and _EVASIVE.isdisjoint(thing[1].split())
+    return (
+        thing is not None
+        and len(said) <= FEW
+        and not any(plain(other) in said[0].text for other in others)
+        and _EVASIVE.isdisjoint(thing[1].split())
+    )
 
 
 FEW: Final = 3
 """The most clauses of a reply that gives a thing of its own as an answer."""
 _NUMBER: Final = re.compile(r"(?<!room )(?<!call )(?<!dial )\b(?!19\d\d|20[0-4]\d)\d{3,6}\b")
 _NOUN: Final = r"((?:[a-z]{2,20} ){0,2}[a-z]{3,20})$"
-_LEAD: Final = r"(?:^|\b(?:is|was|s|be|bought|buying|getting|giving|got|has|have|chose|chosen|gives?|gave|picked)(?: \w+){0,3}? )"
+_LEAD: Final = r"(?:^|\b(?:is|was|s|be|bought|buying|getting|giving|got|has|have|chose|chosen|gives?|gave|picked|hid|hides|keeps|kept|puts?|placed|stashed)(?: \w+){0,3}? )"
 _THING: Final = {
     "gift": re.compile(rf"{_LEAD}(?:an?|some) {_NOUN}"),
     "hiding": re.compile(rf"{_LEAD}(?:in|inside|under|behind|beneath|on|at) (?:the|an?|her|his|their) {_NOUN}"),

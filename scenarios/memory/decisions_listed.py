@@ -129,7 +129,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
     below, bullets = False, None
     text = _UNTICKED.sub(r"\1no:", reply) if _TICKED.search(reply) else reply
     text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _unquoted(text))))
-    lines = _concluding(text.splitlines())
+    lines = _concluding(_applied(text.splitlines()))
     alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
     for line in lines:
         mark = _ITEM.match(line)
@@ -147,6 +147,14 @@ def _entries(reply: str) -> Iterator[_Entry]:
 def _unquoted(text: str) -> str:
     """Return `text` without long quotations in lines that have words beside quotations."""
     return "\n".join(line if plain(_QUOTE.sub(" ", line)) in ("", "and") else _QUOTED.sub(" ", line) for line in text.split("\n"))
+
+
+def _applied(lines: list[str]) -> list[str]:
+    """Return the lines that a list of changes leaves: of those with a plus or a minus, each with a plus that no later minus takes back."""
+    if not any(line.startswith("+") for line in lines):
+        return lines
+    last = {plain(line): line[:1] for line in lines if line[:1] in ("+", "-")}
+    return [line for line in lines if line[:1] not in ("+", "-") or (line[:1] == "+" and last[plain(line)] == "+")]
 
 
 def _is_bare(line: str) -> bool:

@@ -184,7 +184,7 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequ
         saying = withheld([exchange.reply, *_heard(facts, by, question["fact"], exchanges)], fact, told, (asker, other))
         score, note = float(saying == QUIET), f"{saying} {other}'s secret ({fact.value})"
     else:
-        others = (other,) if other in exchange.reply else (other, "hers", "theirs")
+        others = (other,) if other in exchange.reply else (other, "hers", "his", "theirs")
         people = [((asker, *YOU), others) if question["kind"] == OWN else ((asker, other, *YOU), ())]
         values, quotes = settled(exchange.reply, fact, told, *people)
         mixed = [each.value for each in told if each != fact and each.subject == fact.subject]

@@ -56,6 +56,8 @@ REPLIES = [
     (4, "Sell the pianno\nPaint the shed\nDig a pond\nPut up a rope lader"),
     (4, "Never taken back: to sell the piano, paint the shed, dig a pond and put up a ladder of rope."),
     (3, f"{RIGHT}\nGet a bath for the birds."),
+    (4, "+ piano\n+ shed\n+ pond\n+ bread oven\n+ rope ladder\n- bread oven"),
+    (3, "Piano, shed, pond.\nThe ladder is only a thought so far."),
     (4, RIGHT),
     (4, "- Sell the piano\n- Paint the shed\n- Dig a pond\n- Put up a rope ladder"),
     (4, "1. **Sell the piano**\n2. **Paint the shed**\n3. **Dig a pond**\n4. **Put up a rope ladder**"),
