@@ -130,7 +130,10 @@ FEW: Final = 3
 """The most clauses of a reply that gives a thing of its own as an answer."""
 _NUMBER: Final = re.compile(r"(?<!room )(?<!call )(?<!dial )\b(?!19\d\d|20[0-4]\d)\d{3,6}\b")
 _NOUN: Final = r"((?:[a-z]{2,20} ){0,2}[a-z]{3,20})$"
-_LEAD: Final = r"(?:^|\b(?:is|was|s|be|bought|buying|getting|giving|got|has|have|chose|chosen|gives?|gave|picked|hid|hides|keeps|kept|puts?|placed|stashed)(?: \w+){0,3}? )"
+_LEAD: Final = (
+    r"(?:^|\b(?:is|was|s|be|bought|buying|getting|giving|got|has|have|chose|chosen|gives?|gave|picked|hid|hides|keeps|kept|puts?|placed"
+    r"|stashed)(?: \w+){0,3}? )"
+)
 _THING: Final = {
     "gift": re.compile(rf"{_LEAD}(?:an?|some) {_NOUN}"),
     "hiding": re.compile(rf"{_LEAD}(?:in|inside|under|behind|beneath|on|at) (?:the|an?|her|his|their) {_NOUN}"),
