@@ -343,6 +343,8 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     text = here.text
     if (left := _left_over(clauses, mention)) is not None:
         return left
+    if became := _BECAME.match(text, mention.end):
+        return number(became[1])
     before = _counted(text[max(0, mention.start - 40) : mention.start])
     if before is not None:
         return before
@@ -383,6 +385,8 @@ _STANDS_AT: Final = re.compile(
     r"|each))+(?: (?:the|an?) (?:quantity|amount|number|count)(?: of)?)?"
     rf" (\d{{1,3}}|{'|'.join(SMALL)})(?: each| of each| apiece)?(?=$| when | after | since | because )"
 )
+_BECAME: Final = re.compile(rf" (?:became|become|(?:went|grew|rose|fell|shrank)(?: up| down)? to) (\d{{1,3}}|{'|'.join(SMALL)})\b")
+"""What the number before a thing was changed to: "the 3 leeks became 4"."""
 _BEHIND: Final = re.compile(
     rf"(?:(?:the |its |their )?(?:quantity|amount|number|count) (?:is |of |needed is )?)?"
     rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
