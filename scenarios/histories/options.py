@@ -38,6 +38,7 @@ _RANKED: Final = re.compile(rf"({_KEY})\s*(?:>{{1,3}}|beats|over|before|ahead of
 _FIRST: Final = re.compile(rf"(?:\A[^\n]*?|\n\s*)\b1[.)]\s*[*_]{{0,3}}\s*({_KEY})[^\n]*\n\s*2[.)]\s*[*_]{{0,3}}\s*{_KEY}")
 _CHECKED: Final = re.compile(r"[\u2705\u2713\u2714\u2611]")
 _PARTS: Final = re.compile(r"[.;!?\n]")
+_CLAUSES: Final = re.compile(r"[.;,!?\n\u2013\u2014]")
 _DECIDES: Final = re.compile(
     r"\b(?:answer|decision|choice|winner|verdict|conclusion|recommendation|my pick|best (?:option|choice|fit))\b", re.IGNORECASE
 )
@@ -85,7 +86,7 @@ class Options:
 
     def _told(self, reply: str) -> list[str]:
         """Return the only option whose words, in any order and form, a sentence has that denies nothing, or all such sentences have."""
-        sentences = [words for part in re.split(r"[.;,!?\n\u2013\u2014]", reply) if not _AGAINST.search(words := f" {plain(part)} ")]
+        sentences = [words for part in _CLAUSES.split(reply) if not _AGAINST.search(words := f" {plain(part)} ")]
         for said in (sentences, [" ".join(sentences)]):
             found = [
                 option
@@ -149,11 +150,9 @@ class Options:
             rf"\A\W{{0,5}}([{letters}])(?:\W{{0,5}}\Z|[).:]|,(?= [a-z]{{2}})|[*_]{{0,3}}\s[-\u2013\u2014]\s|\s*\n)",
         )
         text = re.sub(rf"\b([{letters.upper()}]),? (and|or|&) ([{letters.upper()}])\b(?! [a-z])", r"(\1) \2 (\3)", text)
-        if (
-            len(lines := re.findall(listed := rf"^(\W{{0,5}}(?:[(\[][ xX]?[)\]])?[ ]?)([{letters}])(?=$|\s?[\W_])", text, re.I | re.M))
-            >= LISTED
-        ):
-            text = re.sub(listed, lambda line: f"{line[1]}{keys[line[2].casefold()]}", text, flags=re.I | re.M) if lines else text
+        lines = re.compile(rf"^(\W{{0,5}}(?:[(\[][ xX]?[)\]])?[ ]?)([{letters}])(?=$|\s?[\W_])", re.IGNORECASE | re.MULTILINE)
+        if len(lines.findall(text)) >= LISTED:
+            text = lines.sub(lambda line: line[1] + keys[line[2].casefold()], text)
         return re.sub("|".join(patterns), chosen, text, flags=re.IGNORECASE)
 
     def _kinds(self) -> Iterator[str]:
@@ -187,8 +186,8 @@ def _under_decision(text: str) -> str:
     pieces = _PARTS.split(text)
     for at in range(len(pieces) - 1, -1, -1):
         if _DECIDES.search(pieces[at]):
-            keyed = re.search(_KEY, pieces[at])
-            return pieces[at] if keyed else "\n".join(pieces[at + 1 :]) if re.search(_KEY, "".join(pieces[at + 1 :])) else ""
+            told = pieces[at] if re.search(_KEY, pieces[at]) else "\n".join(pieces[at + 1 :])
+            return told if re.search(_KEY, told) else ""
     return ""
 
 

@@ -56,6 +56,7 @@ _COMES_TO: Final = re.compile(
     r"\s{1,3}(?:\w+ ){0,2}[*_]{0,3}(number(?:minus)?\d\w*)",
     re.IGNORECASE,
 )
+"""What leads to a last number that all before it come to."""
 _PLACE: Final = re.compile(r"\bin ([A-Z]\w+)")
 _PLACES: Final = re.compile(
     r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(\u00b7-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
