@@ -8,6 +8,7 @@ from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.grading.matching import normalised
+from longspan.simulator.grading.reading.layout import unstruck
 
 __all__ = ["Choice", "chosen"]
 
@@ -28,6 +29,8 @@ _CARDINALS = "one two three four five six seven eight nine ten eleven twelve".sp
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 _VALUES = {word: at for words in (_CARDINALS, _ORDINALS) for at, word in enumerate(words, 1)} | {"zero": 0}
 
+_ROMANS = "I II III IV V VI VII VIII IX X XI XII".split()
+_ROMAN = re.compile(r"\b(?:VI{1,3}|I[VX]|I{2,3}|XI{1,2})\b|(?<=Opening )[IVX]\b|\A[ *]{0,3}[IVX][ .*]{0,3}\Z")
 _TOKENS = re.compile(r"(?:(?<!\S)-|(?<!\d))\d++(?:\.\d++)?(?:st|nd|rd|th)?(?!\w)|[a-z']+|\n|[^\w\s]", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(st|nd|rd|th)?")
 
@@ -116,8 +119,12 @@ def chosen(reply: str) -> Choice:
 
 def _words(reply: str) -> list[str]:
     """Return the reply's words, numbers and punctuation marks, without markup."""
-    text = normalised(reply).replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "").replace("...", " \u2026 ")
+    text = normalised(_ROMAN.sub(_arabic, unstruck(reply))).replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "").replace("...", " \u2026 ")
     return [word.casefold() for word in _TOKENS.findall(re.sub(r"[*_`~\"\u201c\u201d{}\[\]]", "", text).strip())]
+
+
+def _arabic(numeral: re.Match[str]) -> str:
+    return str(_ROMANS.index(numeral[0].strip(" .*")) + 1)
 
 
 def _value(word: str) -> float | None:
