@@ -119,7 +119,8 @@ def chosen(reply: str) -> Choice:
 
 def _words(reply: str) -> list[str]:
     """Return the reply's words, numbers and punctuation marks, without markup."""
-    text = normalised(_ROMAN.sub(_arabic, unstruck(reply))).replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "").replace("...", " \u2026 ")
+    text = normalised(_ROMAN.sub(_arabic, unstruck(reply)))
+    text = text.replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "").replace("...", " \u2026 ")
     return [word.casefold() for word in _TOKENS.findall(re.sub(r"[*_`~\"\u201c\u201d{}\[\]]", "", text).strip())]
 
 
