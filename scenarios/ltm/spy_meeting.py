@@ -16,7 +16,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.dates import MONTHS, dates, hours
+from longspan.simulator.grading.dates import dates, hours
 from longspan.simulator.grading.matching import plain
 from longspan.simulator.grading.reading.layout import unmarked
 from longspan.simulator.grading.reading.lexicon import Stance
@@ -104,7 +104,6 @@ class SpyMeeting(Scenario):
         text = _without(_spoken(" ".join(slips.get(word, word) for word in plain(_IS.sub(" is", unmarked(reply))).split())), _denied(reply))
         meant = _meant(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
-        whole = text
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]
         for phrases in accepted:
             for phrase in _present(text, phrases):
@@ -115,7 +114,6 @@ class SpyMeeting(Scenario):
         whose = [f"{stray} (from {told[stray]}, for another spy)" if stray in told else stray for stray in strays]
         named = [phrase for phrase in found if phrase]
         beside = {kind for stray in strays if (kind := _kind(stray))}
-        beside |= {_kind(phrase) for phrase, phrases in zip(found, accepted, strict=True) if phrase and _hedged(whole, phrases)}
         beside |= {KINDS[-1]} if _brings_another(reply, accepted[-1]) else set()
         settled = [phrase for phrase in named if _kind(phrase) not in beside]
         return Grade(
@@ -170,28 +168,12 @@ def _without(text: str, phrases: Iterable[str]) -> str:
     return text
 
 
-def _hedged(text: str, phrases: Sequence[str]) -> bool:
-    """Return whether spoken `text` offers something that is in no pool beside one of the phrases: "a ladder or a rope"."""
-    said = "|".join(map(re.escape, sorted({form for phrase in phrases for form in _forms(phrase)}, key=len, reverse=True)))
-    after = re.compile(rf" (?:{said}) or {_ANOTHER}(?= (?:at|on|in|and|with|during|as|is|it|this|that|for)\b| $)")
-    before = re.compile(rf"{_ANOTHER} or {_ARTICLE}(?:{said})(?= )")
-    others = [match["other"] for pattern in (after, before) for match in pattern.finditer(text)]
-    return any(_RATHER.isdisjoint(other.split()) and not _kind(other) and not _present(f" {other} ", phrases) for other in others)
-
-
 def _brings_another(reply: str, phrases: Sequence[str]) -> bool:
     """Return whether a reply corrects itself at last and brings something that none of the phrases names."""
     brought = _BRINGS.findall(plain(Reading(reply).corrected()))[-1:]
     return any(not _first(f" {thing} ", phrases) for thing in brought)
 
 
-_ARTICLE = r"(?:at |in |on )?(?:an? |the |some )?"
-_ANOTHER = rf"{_ARTICLE}(?P<other>[a-z]{{3,20}}(?: [a-z]{{3,20}})?)"
-_RATHER = frozenset(
-    "other similar such something somewhere anything rather another same equivalent like so kind sort type any thereabouts later earlier"
-    " before after less more maybe perhaps precisely exactly simply either whether and with bring place time item one not".split()
-).union(MONTHS)
-"""Words of what is no other answer: "or something similar"."""
 _BRINGS = re.compile(r"\b(?:bring|take|pack|bringing)(?: along)? (?:an?|the|your|some) (?P<thing>[a-z]{3,20}(?: [a-z]{3,20}){0,2})\b")
 _IS = re.compile(r"(?<=\b(?:tide|moon))['\u2019]s\b", re.IGNORECASE)
 _WEEKDAYS = {"mon": "monday", "fri": "friday"}
