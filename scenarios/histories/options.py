@@ -23,7 +23,7 @@ _ON: Final = r", (?:so|i|you|it|there)\b"
 """Where a sentence goes on behind a reason."""
 _REASONS: Final = (
     re.compile(
-        rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!{_ON})[^.;!?\n])*?{_KEY}(?:(?!{_ON})[^.;!?\n])*",
+        rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!{_ON})[^.;!?\n]){{0,200}}?{_KEY}(?:(?!{_ON})[^.;!?\n])*",
         re.IGNORECASE,
     ),
     re.compile(rf",?\swhich\s+{_KEY}[^.;!?\n]*", re.IGNORECASE),

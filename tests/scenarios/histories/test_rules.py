@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.timing import growth
 
 from longspan.scenarios.histories import Question
+from longspan.scenarios.histories.options import Options
 from longspan.scenarios.histories.rules import Verdict, grade
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS
 
@@ -196,6 +197,10 @@ def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: lis
         "(b) ",
         "(b), since ",
         "(b) has ",
+        "a: no\n",
+        "[x] a\n",
+        "Ada:\n  Bob:\n    3\n",
+        "+3 more, ",
         "3 May: ",
         "on 3 May you ",
         "14 March ",
@@ -213,6 +218,11 @@ def test_time_grows_linearly(piece: str) -> None:
             grade(question, (piece * size)[:size], None)
 
     assert growth(work, MAX_CHARACTERS // 25, times=5) < 15
+
+
+def test_reasons_without_an_option_take_linear_time() -> None:
+    options = Options(["(a) A room with a kettle", "(b) A room with a sauna"])
+    assert growth(lambda size: options.chosen(("because of it " * size)[:size]), MAX_CHARACTERS // 10, times=5) < 15
 
 
 @pytest.mark.parametrize("options", [(), ("Not mentioned in the conversation", "No"), ("(a) No", "(b) Not mentioned in the conversation")])
