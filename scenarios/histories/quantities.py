@@ -9,7 +9,7 @@ from typing import Final
 from longspan.simulator.grading.dates import MONTHS, ORDINALS
 from longspan.simulator.grading.matching import SMALL, TENS, number, plain
 
-__all__ = ["canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit"]
+__all__ = ["NUMBERS", "amount", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit"]
 
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
@@ -90,7 +90,8 @@ _MEASURES: Final = {
 """Units that may stand for one another: what they measure, and how many of it."""
 _NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
 _JOINED: Final = re.compile(r" ?(?:or|to|and|plus|,|/|[-+&\u2013]) ?\d", re.IGNORECASE)
-_NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
+NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
+"""The words that numbers are replaced by."""
 _SUPPOSES: Final = re.compile(r"\b(?:would|if|together with)\b[^.!?\n]*\Z", re.IGNORECASE)
 SUPPOSED: Final = 80
 """Characters before a sum that may say that it is one of something else."""
@@ -187,7 +188,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         said = _MEASURES.get(singular := follows[1].casefold().removesuffix("s"), (singular, 1)) if follows else ("", 1)
         named = said[0] == wanted[0]
         if named and said[1] != wanted[1]:
-            value = _word(float(value.removeprefix("number").replace("point", ".")) * said[1] / wanted[1])
+            value = _word(amount(value) * said[1] / wanted[1])
         after = _JOINED.match(match.string, match.end())
         if after and _DATE.match(match.string, after.end() - 1):
             after = None
@@ -201,17 +202,18 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         return f" {value} "
 
     every = _DATE_OR_NUMBER.sub(word, text)
-    if (total := _total(_NUMBERS.findall(every))) and not _SUPPOSES.search(every.rpartition("number")[0][-SUPPOSED:]):
+    if (total := _total(NUMBERS.findall(every))) and not _SUPPOSES.search(every.rpartition("number")[0][-SUPPOSED:]):
         return f" {total} ", [total]
-    found, measured, joins = {}, {}, -1
-    every = _DATE_OR_NUMBER.sub(word, _otherwise(_BESIDE, text))
+    if (rest := _otherwise(_BESIDE, text)) != text:
+        found, measured, joins = {}, {}, -1
+        every = _DATE_OR_NUMBER.sub(word, rest)
     return every, list(measured or found)
 
 
 def _otherwise(pattern: re.Pattern[str], text: str) -> str:
     """Return `text` without what a pattern matches, if there are numbers left."""
     rest = pattern.sub(" ", text)
-    return rest if rest is text or _NUMBER.search(_DATE.sub(" ", rest)) else text
+    return rest if rest == text or _NUMBER.search(_DATE.sub(" ", rest)) else text
 
 
 def _counted(match: re.Match[str]) -> str:
@@ -221,7 +223,7 @@ def _counted(match: re.Match[str]) -> str:
 
 def _total(numbers: Sequence[str]) -> str:
     """Return the last number, if it is the sum of those before it, two or more: "10 and 31 and 4, so 45"."""
-    *terms, last = [float(each.removeprefix("number").replace("point", ".").replace("minus", "-")) for each in numbers] or [0.0]
+    *terms, last = map(amount, numbers) if numbers else (0.0,)
     run = 0.0
     for count, term in enumerate(reversed(terms[-TERMS:]), 1):
         run += term
@@ -237,6 +239,11 @@ def _value(match: re.Match[str]) -> str:
     if match["hundreds"]:
         return _word(100 * (number(match["hundreds"]) or 0) + (number(match["rest"] or "zero") or 0))
     return _word(number(plain(match["below"])))
+
+
+def amount(word: str) -> float:
+    """Return the number that one of the words stands for."""
+    return float(word.removeprefix("number").replace("point", ".").replace("minus", "-"))
 
 
 def _word(value: float | None) -> str:

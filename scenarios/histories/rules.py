@@ -8,7 +8,16 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.options import LABEL, Options
-from longspan.scenarios.histories.quantities import canonical_dates, canonical_numbers, date_key, number_key, without_tellings, without_unit
+from longspan.scenarios.histories.quantities import (
+    NUMBERS,
+    amount,
+    canonical_dates,
+    canonical_numbers,
+    date_key,
+    number_key,
+    without_tellings,
+    without_unit,
+)
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.grading.abstentions import abstains, declines, guesses, names, offered
@@ -38,7 +47,6 @@ STATEMENT: Final = 4
 
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
-_NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
 _RESULTS: Final = frozenset("answer conclusion difference result sum total altogether".split())
 """Labels of lines that tell what the others come to."""
 _RELATION: Final = re.compile(r"\bmy (\w+)(?: \w+)?")
@@ -311,12 +319,12 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
     if not closed:  # "two years ago" may be the same year, and years are no counts
         found = [each for each in found if bool(_YEAR.fullmatch(each)) == bool(_YEAR.fullmatch(key))]
     elif key not in found:
-        found = list(dict.fromkeys(_NUMBERS.findall(text))) or found  # "8 jars, 7, and 9, so 24 altogether"
+        found = list(dict.fromkeys(NUMBERS.findall(text))) or found  # "8 jars, 7, and 9, so 24 altogether"
     if not found:
         return None
     if len(found) > MOST:
         return Verdict(0, f"names {len(found)} {what}")
-    if closed and what == "numbers" and (last := list(_COMES_TO.finditer(text))) and not _NUMBERS.search(text, last[-1].end()):
+    if closed and what == "numbers" and (last := list(_COMES_TO.finditer(text))) and not NUMBERS.search(text, last[-1].end()):
         return Verdict(float(last[-1][1] == key), f"answers {_shown(last[-1][1])}")
     said = Reading(_TOTAL.sub(" now ", text) if closed and what == "numbers" else text)
     values = Values(found, forms=False)
@@ -346,7 +354,7 @@ def _of_message(said: Reading, at: int) -> bool:
 def _is_sum(key: str, others: Sequence[str]) -> bool:
     if not key.startswith("number"):
         return False
-    total, *terms = (float(_shown(each)) for each in (key, *others))
+    total, *terms = map(amount, (key, *others))
     return len(terms) > 1 and sum(terms) == total
 
 

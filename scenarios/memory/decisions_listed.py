@@ -34,8 +34,6 @@ _CLAUSES: Final = re.compile(
 _FULL_STOP: Final = re.compile(r"[.!?](?:\s+|$)")
 _STATUS: Final = re.compile(r"\n[^\S\n]+(?:status|state|note):[^\S\n]*([^\n]{1,80})", re.IGNORECASE)
 """The line of a record that says how its decision stands."""
-_TICKED: Final = re.compile(r"^[\s*-]{0,9}\[[xX\u2713\u2714]\]", re.MULTILINE)
-_UNTICKED: Final = re.compile(r"^([\s*-]{0,9})\[[ ]?\]", re.MULTILINE)
 _STANDS: Final = re.compile(r"\b(?:stands?|standing|decided|active|valid|in force|current)\b")
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
 """What says that a decision was reversed: "leave the sandpit alone after all"."""
@@ -127,8 +125,7 @@ def _entries(reply: str) -> Iterator[_Entry]:
         yield from in_json
         return
     below, bullets = False, None
-    text = _UNTICKED.sub(r"\1no:", reply) if _TICKED.search(reply) else reply
-    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _unquoted(text))))
+    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _unquoted(reply))))
     lines = _concluding(_applied(text.splitlines()))
     alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
     for line in lines:

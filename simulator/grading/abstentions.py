@@ -298,21 +298,24 @@ def _offers(sentence: str, before: str, question: str, values: Sequence[str]) ->
         return False
     parts = _BREAKS.split(_LEADING.sub(" ", sentence))
     named = [at for at, clause in enumerate(parts) if any(contains_phrase(clause, value) for value in said)]
-    clauses = [parts[at] if names(parts[at]) else " ".join(parts[at : at + 2]) for at in named] or [sentence]
-    clauses = [
-        " ".join(parts[at : at + 2])
-        if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1])
-        else f"{parts[at - 1]} {clause}"
-        if at > 0 and _CARRIES_ON.match(clause) and names(clause) <= names(" ".join(said))
-        else clause
-        for at, clause in zip(named or [0], clauses, strict=True)
-    ]
-    known |= LEXICON.words
-    foreign = all(any(plain(name) not in known for name in names(clause)) for clause in clauses)
-    if not foreign and _PRONOUN.match(sentence):
-        foreign = any(plain(name) not in known for name in names(before))
-    supposes = _ALIKE.search(sentence) and (_LIKEWISE.search(sentence) or any(plain(name) in known for name in names(sentence)))
+    clauses = [_of_whom(parts, at, said) for at in named] or [sentence]
+
+    def strangers(text: str) -> set[str]:
+        return {name for name in names(text) if (word := plain(name)) not in known and word not in LEXICON.words}
+
+    foreign = all(map(strangers, clauses)) or (_PRONOUN.match(sentence) is not None and bool(strangers(before)))
+    supposes = _ALIKE.search(sentence) and (_LIKEWISE.search(sentence) or names(sentence) - strangers(sentence))
     return not foreign or bool((guesses(sentence) or supposes) and not _ASKS.search(sentence))
+
+
+def _of_whom(parts: Sequence[str], at: int, said: Sequence[str]) -> str:
+    """Return a clause that names a value, with the one beside it that tells whose it is: "and it belongs to Ada", "Ada has a puppy and"."""
+    clause = parts[at] if names(parts[at]) else " ".join(parts[at : at + 2])
+    if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1]):
+        return " ".join(parts[at : at + 2])
+    if at > 0 and _CARRIES_ON.match(clause) and names(clause) <= names(" ".join(said)):
+        return f"{parts[at - 1]} {clause}"
+    return clause
 
 
 def guesses(text: str) -> bool:

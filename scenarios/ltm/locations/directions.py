@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import NamedTuple, final
 
@@ -273,9 +273,7 @@ def _amended(text: str, tokens: Sequence[_Token]) -> list[_Token]:
     for cue in _AMENDS.finditer(text):
         first, end = bisect_left(begins, cue.start()), bisect_left(begins, _scope(text, cue))
         line = text.rfind("\n", max(0, cue.start() - MAX_APART), cue.start()) + 1
-        near = range(first - 1, max(-1, first - 1 - NEAR), -1)
-        before = takewhile(lambda at, line=line: tokens[at].begin >= line and tokens[at].kind not in ("item", "restart"), near)  # type: ignore[misc]
-        was = list(islice((at for at in before if tokens[at].kind in _MEASURES), 2))
+        was = list(islice(_measures_before(tokens, first, line), 2))
         new = list(islice((at for at in range(first, end) if tokens[at].kind in _MEASURES), 3))
         pairs = [(old, at) for old in was for at in new[:2] if kept[old].kind == tokens[at].kind]
         same = sum(kept[old].value == tokens[at].value for old, at in pairs)
@@ -287,6 +285,15 @@ def _amended(text: str, tokens: Sequence[_Token]) -> list[_Token]:
         for at in range(first, last):
             kept[at] = kept[at]._replace(kind=kept[at].kind if kept[at].kind == "place" else "")
     return [token for token in kept if token.kind]
+
+
+def _measures_before(tokens: Sequence[_Token], first: int, line: int) -> Iterator[int]:
+    """Yield the numbers of the directions and distances before a correction, the nearest first, in its line and its step."""
+    for at in range(first - 1, max(-1, first - 1 - NEAR), -1):
+        if tokens[at].begin < line or tokens[at].kind in ("item", "restart"):
+            return
+        if tokens[at].kind in _MEASURES:
+            yield at
 
 
 def _scope(text: str, cue: re.Match[str]) -> int:

@@ -31,9 +31,9 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
     runs = {mention.run for mention in found if mention.clause in supposed}
     found = [_supposed(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
-    asides = {
-        clause.sentence for before, clause in pairwise(clauses) if before.sentence < clause.sentence and LEXICON.has("aside", clause.text)
-    }
+    asserted = {clauses[mention.clause].sentence for mention in found if mention.how == Stance.ASSERTED}
+    begun = (clause for before, clause in pairwise(clauses) if before.sentence < clause.sentence and clause.sentence in asserted)
+    asides = {clause.sentence for clause in begun if LEXICON.has("aside", clause.text)}
     found = [_aside(mention, clauses[mention.clause], asides) for mention in found]
     if len({mention.value for mention in found}) == 1:
         found = _without(found, lambda mention: _wonders(clauses, mention.clause))
