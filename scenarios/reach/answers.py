@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cache
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.grading.dates import MONTHS, Days
 from longspan.simulator.grading.reading.reading import MANY, Reading
-from longspan.simulator.grading.reading.values import Values, figured
+from longspan.simulator.grading.reading.values import Findable, Values, figured
 
-__all__ = ["KINDS", "LISTS", "PLAIN", "UPDATES", "named", "values"]
+__all__ = ["KINDS", "LISTS", "PLAIN", "UPDATES", "classify", "named", "values"]
 
 PLAIN: Final = ("dog", "locker", "town", "birthday", "drink")
 UPDATES: Final = ("trip", "instrument")
@@ -45,9 +45,38 @@ def named(reply: str, kind: str, expected: Sequence[str], who: str) -> list[str]
     if len({found.lower() for found in _people().findall(reply)} - {who}) > MANY:
         return []  # it repeats what it was told, of whatever kind
     whose = ([who], [person for person in words("people") if who not in person and person not in who])
+    reading, known = _read(reply, kind, expected)
+    return reading.of(known, whose).values
+
+
+def classify(reply: str, kind: str, stated: Sequence[str], found: Sequence[str], heard: Set[str]) -> str:
+    """Return the outcome of a question (see `contract.rungs.Rung`).
+
+    `stated`: the values of the fact in question, the newest last. `found`: the values that the reply settles on. `heard`: all values of the
+    kind that the conversation had stated before the question.
+    """
+    strangers = [value for value in found if value not in heard]
+    if kind in LISTS:
+        wrong = [value for value in found if value not in stated]
+        if not wrong and found:
+            return "right" if len(found) == len(stated) else "part"
+        if found and len(found) <= len(stated):
+            return "other" if strangers else "confused"
+    elif len(found) == 1:
+        if found[0] in stated:
+            return "right" if found[0] == stated[-1] else "old"
+        return "other" if strangers else "confused"
+    if len(found) > 1:
+        return "several"
+    reading, known = _read(reply, kind, list(heard))
+    return "several" if len(heard & set(reading.named(known))) > 1 else "none"  # such as all that was ever stated, about everybody
+
+
+def _read(reply: str, kind: str, likely: Sequence[str]) -> tuple[Reading, Findable]:
+    """Return a reply with the values that it may name. Notations that can be read in two ways are read as a `likely` value."""
     if kind == "birthday":
-        return Reading(reply).of(Days(expected), whose).values
+        return Reading(reply), Days(likely)
     if kind == "locker":
-        reply = figured(reply, expected)
-        return Reading(reply).of(Values(re.findall(r"\d{1,9}", reply)), whose).values
-    return Reading(reply).of(Values(values(kind)), whose).values
+        reply = figured(reply, likely)
+        return Reading(reply), Values(re.findall(r"\d{1,9}", reply))
+    return Reading(reply), Values(values(kind))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import count, groupby
+from math import comb
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, UPDATES, named, values
+from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, UPDATES, classify, named, values
 from longspan.scenarios.reach.ladder import Layout, Sizes, layout
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.deck import Deck
@@ -107,14 +108,17 @@ class Reach(Scenario):
         told = _placed(sizes, where, dealer)
         lines: list[Line] = []
         needles: dict[_Fact, list[int]] = {}
+        said: dict[_Fact, list[int]] = {}
         numbers = count()
         asked: list[dict[str, Any]] = []
         wording = Wording(self.name)
-        for slot, (fact, part) in sorted(told.items()):
+        for line, (slot, (fact, part)) in enumerate(sorted(told.items())):
             text, asks = _said(wording, random, fact, part)
+            said.setdefault(fact, []).append(line)
             needs = tuple(needles.get(fact, ())) if asks else None
             if asks:
-                asked.append(fact._asdict() | {"values": list(fact.values), "expected": fact.expected, "at_once": part is None})
+                more = {"values": list(fact.values), "expected": fact.expected, "at_once": part is None, "lines": said[fact]}
+                asked.append(fact._asdict() | more)
             else:
                 needles.setdefault(fact, []).append(next(numbers))
             pause = random.choice(PAUSES) if slot and not random.randrange(PAUSED) else timedelta(0)
@@ -123,7 +127,7 @@ class Reach(Scenario):
         return Script(facts={"asked": asked}, lines=lines, keeps_places=True)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return fmean(_chance(about["kind"]) for about in facts["asked"] if not about["at_once"])
+        return fmean(_chance(about["kind"], len(values(about["kind"]))) for about in facts["asked"] if not about["at_once"])
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
         """Return the newest message alone where a value was changed."""
@@ -143,8 +147,9 @@ class Reach(Scenario):
         return None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        items = [_item(about, answer) for about, answer in zip(facts["asked"], record.answers, strict=False)]
-        later = [item for item, about in zip(items, facts["asked"], strict=False) if not about["at_once"]]
+        asked = facts["asked"]
+        items = [_item(about, answer, _heard(about, asked)) for about, answer in zip(asked, record.answers, strict=False)]
+        later = [item for item, about in zip(items, asked, strict=False) if not about["at_once"]]
         parts = [
             f"{strand}: {sum(item.score or 0 for item in group):.3g} of {len(group)}"
             for strand, found in groupby(sorted(items, key=_strand), key=_strand)
@@ -190,16 +195,41 @@ def _sentence(found: Sequence[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _chance(kind: str) -> float:
-    """Return what the best guess earns. Of three things, one is guessed: two guesses would cost each other's points."""
-    return 1 / len(values(kind))
+def _chance(kind: str, number: int) -> float:
+    """Return what a guess among a `number` of values is expected to earn. Of a list, it names as many things as pays best."""
+    single = 1 / number
+    if kind not in LISTS:
+        return single
+    return max([single, *(_earned(guessed, number) for guessed in range(2, THREE + 1))])
+
+
+def _earned(guessed: int, number: int) -> float:
+    """Return what `guessed` things earn on average that are drawn from a `number` of things, of which THREE are right."""
+    wrong = number - THREE
+    ways = {right: comb(THREE, right) * comb(wrong, guessed - right) for right in range(guessed + 1)}
+    return sum(way * max(0, 2 * right - guessed) for right, way in ways.items()) / (THREE * comb(number, guessed))
+
+
+def _heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the values of a question's kind that were stated before it, by the numbers of the lines. Early runs do not have these: then
+    nothing is known to have been stated."""
+    if "lines" not in about:
+        return frozenset()
+    asks = about["lines"][-1]
+    return frozenset(
+        value
+        for other in asked
+        if other["kind"] == about["kind"]
+        for value, line in zip(other["values"], other["lines"], strict=False)
+        if line <= asks
+    )
 
 
 def _strand(item: Item) -> str:
     return f"{item.labels['strand']} {item.labels['asked']}"
 
 
-def _item(about: Mapping[str, Any], answer: Exchange) -> Item:
+def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> Item:
     kind, expected = about["kind"], about["expected"]
     found = named(answer.reply, kind, expected, about["who"])
     if kind in LISTS:
@@ -210,5 +240,16 @@ def _item(about: Mapping[str, Any], answer: Exchange) -> Item:
     note = f"expected {some(expected)}, the reply settles on {some(found) or 'nothing'}"
     if about["strand"] == "updates" and found == about["values"][:1]:
         note += ", the old value"
-    whose = f"{about['who']}: {kind}"
-    return rung(whose, about["strand"], score, at_once=about["at_once"], chance=_chance(kind), note=note, turn=answer.turn)
+    chance = _chance(kind, len(values(kind)))
+    return rung(
+        f"{about['who']}: {kind}",
+        about["strand"],
+        score,
+        type=kind,
+        at_once=about["at_once"],
+        chance=chance,
+        heard=_chance(kind, len(heard)) if heard else chance,
+        outcome=classify(answer.reply, kind, about["values"], found, heard) if heard else "",
+        note=note,
+        turn=answer.turn,
+    )

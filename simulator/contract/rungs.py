@@ -11,42 +11,88 @@ __all__ = ["Rung", "rung", "rungs", "unanswered"]
 
 STRAND: Final = "strand"
 ASKED: Final = "asked"
+TYPE: Final = "type"
+OUTCOME: Final = "outcome"
 CHANCE: Final = "chance"
+HEARD: Final = "heard"
 AT_ONCE: Final = "at once"
 LATER: Final = "later"
 
 
 @final
 class Rung(NamedTuple):
-    """A question for facts, asked in `turn`. `strand` names what is told apart: plain facts, updates, lists. One that is `at_once` was
-    asked in the message that told its fact, so that nothing had to be remembered. `score`: in [0, 1], None if undecided. `chance`: the
-    expected score of a guess."""
+    """A question for facts, asked in `turn`.
+
+    `strand` names a group of facts that is reported on its own: plain facts, updates, lists. `type` is the kind of the fact, such as dog,
+    and empty in runs that did not record it. `at_once`: the question was asked in the message that stated the fact, so the agent had
+    nothing to remember. `score` is in [0, 1], or None if undecided. `chance` is the expected score of a guess among all values of the type,
+    `heard` that of a guess among the values that the conversation had stated so far; it is `chance` where it was not recorded.
+
+    `outcome` describes what the reply settled on, and is empty where that is unknown:
+    - `right`: the expected value;
+    - `old`: the value that an update replaced;
+    - `confused`: one wrong value, which the conversation had stated for another fact of the type;
+    - `other`: one value that the conversation had never stated;
+    - `several`: two or more values, or a list of what the conversation had stated;
+    - `part`: some of the expected values of a list, and no wrong one;
+    - `none`: no value.
+    """
 
     strand: str
     at_once: bool
     score: float | None
     chance: float
     turn: int
+    type: str
+    heard: float
+    outcome: str
 
 
-def rung(name: str, strand: str, score: float | None, *, at_once: bool, chance: float, note: str, turn: int) -> Item:
+def rung(
+    name: str,
+    strand: str,
+    score: float | None,
+    *,
+    type: str,
+    at_once: bool,
+    chance: float,
+    heard: float,
+    outcome: str,
+    note: str,
+    turn: int,
+) -> Item:
     """Return the item of a question for facts; see Rung."""
-    labels = {STRAND: strand, ASKED: AT_ONCE if at_once else LATER}
-    return Item(name=name, score=score, labels=labels, numbers={CHANCE: chance}, note=note, turn=turn)
+    labels = {STRAND: strand, ASKED: AT_ONCE if at_once else LATER, TYPE: type} | ({OUTCOME: outcome} if outcome else {})
+    return Item(name=name, score=score, labels=labels, numbers={CHANCE: chance, HEARD: heard}, note=note, turn=turn)
 
 
 def rungs(items: Iterable[Item]) -> list[Rung]:
     """Return the rungs among items."""
-    return [
-        Rung(item.labels[STRAND], item.labels[ASKED] == AT_ONCE, item.score, item.numbers[CHANCE], item.turn or 0)
-        for item in items
-        if _is_rung(item)
-    ]
+    return [_rung(item) for item in items if _is_rung(item)]
 
 
 def unanswered(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Return the rungs among the items of a test that nobody answered, without their scores."""
-    return tuple(item.model_copy(update={"score": None, "note": ""}) for item in items if _is_rung(item))
+    """Return the rungs among the items of a test that nobody answered, without scores and outcomes."""
+    return tuple(_without_answer(item) for item in items if _is_rung(item))
+
+
+def _rung(item: Item) -> Rung:
+    labels, numbers = item.labels, item.numbers
+    return Rung(
+        strand=labels[STRAND],
+        at_once=labels[ASKED] == AT_ONCE,
+        score=item.score,
+        chance=numbers[CHANCE],
+        turn=item.turn or 0,
+        type=labels.get(TYPE, ""),
+        heard=numbers.get(HEARD, numbers[CHANCE]),
+        outcome=labels.get(OUTCOME, ""),
+    )
+
+
+def _without_answer(item: Item) -> Item:
+    labels = {name: label for name, label in item.labels.items() if name != OUTCOME}
+    return item.model_copy(update={"score": None, "note": "", "labels": labels})
 
 
 def _is_rung(item: Item) -> bool:

@@ -10,7 +10,7 @@ from longspan import Message
 from longspan.scenarios.reach.answers import KINDS, UPDATES
 from longspan.scenarios.reach.wording import Wording
 
-__all__ = ["FORGETTING", "Planted", "Said", "reader"]
+__all__ = ["FORGETTING", "Planted", "Said", "question_type", "reader", "statements"]
 
 WORDING: Final = Wording("reach")
 
@@ -63,6 +63,22 @@ def reader(message: str, kept: Sequence[str]) -> str:
             return ", ".join(told) + "." if told else "I do not know."
         return f"{told[-1]}." if told else "I do not know."
     return "Noted, thank you."
+
+
+def question_type(message: str) -> str | None:
+    """Return the type of the fact that a message asks for; None if it asks for none."""
+    return next((kind for kind in KINDS for end in _ends(message) if WORDING.read(f"asked_{kind}", end)), None)
+
+
+def statements(message: str) -> list[tuple[str, str]]:
+    """Return the type and the value of each fact that a message states."""
+    return [
+        (kind, found["value"])
+        for text in (message, *_starts(message))
+        for kind in KINDS
+        for macro in (f"told_{kind}", *([f"changed_{kind}"] if kind in UPDATES else []))
+        if (found := WORDING.read(macro, text))
+    ]
 
 
 def _ends(message: str) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from statistics import fmean
 
 import pytest
-from tests.scenarios.reach.planted import FORGETTING, Kept, Planted
+from tests.scenarios.reach.planted import FORGETTING, Kept, Planted, question_type, statements
 
 import longspan
-from longspan.scenarios.reach.answers import KINDS, PLAIN, named, values
+from longspan import Message
+from longspan.scenarios.reach.answers import KINDS, PLAIN, classify, named, values
 from longspan.scenarios.reach.ladder import Sizes, distances
 from longspan.scenarios.reach.scenario import Reach
 from longspan.scenarios.reach.wording import Wording
@@ -20,6 +21,7 @@ from longspan.simulator.analysis.reach import reach as fit
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
+from longspan.simulator.contract.rungs import Rung, rungs
 from longspan.simulator.results.reach import ReachOf
 from longspan.simulator.results.result import read_result
 
@@ -231,6 +233,84 @@ def test_a_reply_that_goes_through_everything_that_was_told_answers_nothing() ->
     ]
     everything = "\n".join([told[0], *others])
     assert named(everything, "drink", [values("drink")[0]], "aunt") == [], "of whatever kind"
+
+
+class Mumbler:
+    """An agent that answers every question in one way, from the values of the question's type that it has heard, oldest first."""
+
+    def __init__(self, pick: Callable[[list[str]], str]) -> None:
+        self._pick = pick
+        self._heard: dict[str, list[str]] = {}
+
+    def reply(self, message: Message) -> str:
+        self.observe(message, "")
+        asked = question_type(message.text)
+        return self._pick(self._heard.get(asked, [])) if asked else "Noted."
+
+    def observe(self, message: Message, reply: str) -> None:
+        for kind, value in statements(message.text):
+            self._heard.setdefault(kind, []).append(value)
+
+    def reset(self) -> None:
+        self._heard.clear()
+
+
+def asked_of(agent: Callable[[], object] | str, out: Path, span: int = 2_000) -> list[Rung]:
+    (folder,) = longspan.run("reach", agent=agent, span=span, out=out, progress=False).folders
+    return rungs(item for test in read_result(RunFolder(folder)).tests for item in test.items)
+
+
+def test_a_rung_knows_its_type_and_how_many_values_of_it_were_heard(tmp_path: Path) -> None:
+    found = asked_of("silent", tmp_path)
+    assert {each.type for each in found} == set(KINDS)
+    for kind in PLAIN:
+        heard = [1 / each.heard for each in found if each.type == kind]
+        assert heard == sorted(heard), "more and more values are heard"
+        assert heard[-1] == pytest.approx(len(heard)), "the last question is asked when all values of its type were stated"
+    assert all(each.heard >= each.chance for each in found)
+    assert [round(each.heard, 3) for each in found if each.type == "lent"] == [1], "the only three things that were lent"
+
+
+def test_an_outcome_says_what_a_reply_settled_on(tmp_path: Path) -> None:
+    outcomes = {
+        "oracle": asked_of("oracle", tmp_path),
+        "silent": asked_of("silent", tmp_path),
+        "lists": asked_of(lambda: Mumbler(lambda heard: f"It is {', '.join(heard)}."), tmp_path),
+        "first": asked_of(lambda: Mumbler(lambda heard: f"It is {heard[0]}."), tmp_path),
+    }
+    assert {each.outcome for each in outcomes["oracle"]} == {"right"}
+    assert {each.outcome for each in outcomes["silent"]} == {"none"}
+    crowded = [each for each in outcomes["lists"] if each.type in PLAIN and each.heard < 1]
+    assert {each.outcome for each in crowded} == {"several"}
+    first = [each for each in outcomes["first"] if each.type in PLAIN]
+    assert {each.outcome for each in first} == {"right", "confused"}
+    assert all((each.score == 1) is (each.outcome == "right") for each in first)
+
+
+OUTCOMES = [
+    ("dog", ["Biscuit"], "Rover.", "confused"),
+    ("dog", ["Biscuit"], "Pepper.", "other"),
+    ("dog", ["Biscuit"], "Biscuit or Rover.", "several"),
+    ("dog", ["Biscuit"], "Not Rover, but Biscuit.", "right"),
+    ("dog", ["Biscuit"], "I do not know. It is neither Rover nor Biscuit.", "none"),
+    ("dog", ["Biscuit"], "I only know that your uncle's dog is Rover.", "none"),
+    ("dog", ["Biscuit"], "Your uncle: Rover. Your boss: Bramble. Your niece: Rover. Your vet: Ziggy. Your baker: Juno.", "several"),
+    ("trip", ["Peru", "Chile"], "Peru.", "old"),
+    ("trip", ["Peru", "Chile"], "Chile, and no longer Peru.", "right"),
+    ("lent", ["tent", "drill", "axe"], "The tent, the drill and the axe.", "right"),
+    ("lent", ["tent", "drill", "axe"], "The tent.", "part"),
+    ("lent", ["tent", "drill", "axe"], "The tent, the drill and the rake.", "confused"),
+    ("lent", ["tent", "drill", "axe"], "The tent, the drill and the wok.", "other"),
+    ("lent", ["tent", "drill", "axe"], "The tent, the drill, the axe, the rake and the globe.", "several"),
+    ("lent", ["tent", "drill", "axe"], "I do not know.", "none"),
+]
+HEARD = {"Biscuit", "Rover", "Bramble", "Peru", "Chile", "Norway", "tent", "drill", "axe", "rake", "globe"}
+
+
+@pytest.mark.parametrize(("kind", "stated", "reply", "outcome"), OUTCOMES)
+def test_replies_are_classified_as_a_person_classifies_them(kind: str, stated: list[str], reply: str, outcome: str) -> None:
+    expected = stated[-1:] if kind == "trip" else stated
+    assert classify(reply, kind, stated, named(reply, kind, expected, "aunt"), HEARD) == outcome
 
 
 # ---- the fit
