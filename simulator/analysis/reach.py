@@ -1,68 +1,111 @@
-"""How far back an agent remembers, and what kind of limit that is: a fit to questions that were asked at many distances.
+"""How much an agent recalls nearby and far away, where recall falls, and what kind of limit that is.
 
-What is fitted are a few simple ways to forget: a window of messages or of tokens, decay, missing some whatever the distance, no limit, and
-nothing at all. Each has its parameters on a grid; the likelihoods are averaged over the grid, so that simpler ways need no penalty. The
-reach is the furthest distance at which at least half of the facts are recalled, averaged over all of them.
+The method compares simple curves of recall by distance: one level at all distances; two levels with a step between them, in messages,
+tokens or virtual time; a gradual fall; levels that depend on the type of fact. All levels are free parameters. Each kind of curve has a
+prior, and its marginal likelihood comes from `recall_curves`. As a check of fit, these curves compete with others that an agent with a
+limit does not have: recall that rises with distance, or has three levels in any order, or depends on where in the conversation a fact was
+stated or asked for. If those are likelier, no kind of limit fits.
+
+Near recall, far recall and the drop are averaged over one level, steps and gradual falls, weighted by how likely they are. The reach is
+derived: the furthest distance at which half of the facts are recalled. It is only reported where recall beyond it is shown to be lower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
-from longspan.simulator.results.reach import Kind, Unit
+from longspan.simulator.analysis.recall_curves import (
+    MARGIN,
+    WINDOW_WIDTHS,
+    Answers,
+    Slopes,
+    Steps,
+    add_logs,
+    get_levels,
+    group_answers,
+    weigh_levels,
+    weigh_pieces,
+    weigh_slopes,
+    weigh_steps,
+)
+from longspan.simulator.results.reach import SURE, Kind, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-__all__ = ["Reach", "Recalled", "reach"]
+__all__ = ["HALF", "SHOWN", "Estimate", "Question", "ReachFit", "estimate_share", "fit_reach"]
 
 HALF: Final = 0.5
+"""The recall that the reach is defined by."""
 
-PLACES: Final = 100
-"""Grid points of the distance of a limit."""
-
-SHARP: Final = (0.01, 0.04, 0.1)
-"""How wide a window's edge is, in the logarithm of distance."""
-
-SOFT: Final = (0.3, 0.45, 0.65, 0.9, 1.3)
-"""The same of decay: one that halves with every so many tokens is at about .65."""
-
-CEILINGS: Final = {0.6: 0.02, 0.75: 0.04, 0.85: 0.09, 0.92: 0.2, 0.97: 0.3, 0.995: 0.35}
-"""The share recalled within a limit, with its weight: most agents recall nearly all that is near. Of an agent without limit, it is one of
-the last three."""
-
-FLOORS: Final = {0.0: 0.6, 0.03: 0.3, 0.1: 0.1}
-"""The share recalled beyond a limit, above guessing, with its weight."""
-
-SHARES: Final = tuple(0.025 * step for step in range(3, 36))
-"""The share recalled by one that misses some, near and far alike."""
-
-AT_ONCE: Final = 64
-"""Questions that are weighed at a time."""
+SHOWN: Final = 0.975
+"""The probability from which on a drop is shown, or recall to be below one half."""
 
 TAIL: Final = 0.025
+"""The probability beyond either end of an interval."""
+
+FLAT: Final = 0.2
+"""Recall that falls by less than this is called alike at all distances, if no drop is shown."""
+
+FULL: Final = 0.9
+"""Recall from which on an agent without a drop has no limit, and does not just miss some facts at random."""
+
+NOTHING: Final = 0.1
+"""Recall up to which an agent recalls nothing, if guessing does not earn more."""
+
+PRIORS: Final[Mapping[str, float]] = {
+    "one level": 0.36,
+    "level by type": 0.1,
+    "messages": 0.12,
+    "tokens": 0.14,
+    "seconds": 0.06,
+    "nights": 0.04,
+    "gradual": 0.1,
+    "other": 0.08,
+}
+"""How probable each kind of curve is beforehand. A name of a unit stands for a step in it."""
+
+BY_TYPE: Final = 0.25
+"""How probable it is beforehand that a step's levels depend on the type of fact."""
+
+IN_UNIT: Final = {"one level": 0.45, "step": 0.45, "gradual": 0.1}
+"""The same where near recall, far recall and the drop are estimated in one unit. With more for gradual falls, intervals around a window
+become wider than they need to be; with less, those of decay contain its reach too rarely (`python -m benchmarks reach`)."""
+
+BLURRED: Final = 0.15
+"""How probable it is beforehand that a window's edge is not sharp."""
+
+NEGLIGIBLE: Final = 1e-9
+"""Curves with less than this share of the likeliest one's weight are left out of intervals."""
+
+PARTS: Final = 4
+"""A step lies anywhere between two questions. Its gap is split into so many parts, and intervals end between parts."""
 
 
 @final
-class Recalled(NamedTuple):
-    """A question: how far back its fact was told, in tokens, in messages (of both sides) and in seconds of virtual time, the score and
-    what a guess earns."""
+class Question(NamedTuple):
+    """A question and its score in [0, 1]. Distances are from the end of the statement to the question: in tokens, in messages of both
+    sides, in seconds of virtual time, and in nights (midnights) between; the latter two are None where times are unknown. `stated` and
+    `asked` are the turns of both in their conversation. `type` is the type of the fact, empty if unknown."""
 
     tokens: float
     messages: float
-    seconds: float
+    seconds: float | None
+    nights: float | None
+    stated: float
+    asked: float
+    type: str
     score: float
-    chance: float
 
 
 @final
-class Distance(NamedTuple):
-    """A distance with its 95% credible interval. 0: nearer than any that was asked; infinite: further."""
+class Estimate(NamedTuple):
+    """A share or a distance with its 95% credible interval."""
 
     value: float
     low: float
@@ -71,124 +114,315 @@ class Distance(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The reach in each unit; the `share` recalled within and `beyond` it, None if nothing was asked there; and how likely each kind of
-    limit is."""
+class ReachFit:
+    """What the answers show.
 
-    distances: dict[Unit, Distance]
-    share: tuple[float, float, float]
-    beyond: float | None
+    `kinds`: the probability of each kind of limit. `kind` is the likeliest one if it is at least SURE, else "unclear". `fits`: whether some
+    kind fits the answers. `unit`: the unit of the limit, tokens if none is shown. `near` and `far`: recall at the nearest and the furthest
+    distance. `drop` and `reach`: where recall falls, and the furthest distance at which half is recalled, by unit; a unit is left out if
+    nothing is shown there. `share`: recall if distance does not matter. `below`: the probability that far recall is below one half.
+    `alike`: whether recall is alike at all distances.
+    """
+
     kinds: dict[Kind, float]
+    kind: Kind
+    fits: bool
+    unit: Unit
+    near: Estimate
+    far: Estimate
+    share: Estimate
+    below: float
+    alike: bool
+    drop: dict[Unit, Estimate] = field(default_factory=dict)
+    reach: dict[Unit, Estimate] = field(default_factory=dict)
 
 
-class _Weighed(NamedTuple):
-    """Parameters of one way to forget: the logarithms of their likelihoods, and the reach that each means."""
+def fit_reach(questions: Sequence[Question], guessed: float = 0.0) -> ReachFit | None:
+    """Fit questions; return None without any. `guessed`: the share that guessing earns at most.
 
-    likelihood: Array
-    reach: Array
-
-
-def reach(asked: Sequence[Recalled]) -> Reach | None:
-    """Fit questions; None without any. Takes time linear in their number, and memory that does not depend on it."""
+    Takes time proportional to the number of questions.
+    """
     import numpy as np
 
-    if not asked:
+    if not questions:
         return None
-    score = np.array([each.score for each in asked])
-    chance = np.array([each.chance for each in asked])
-    flat = dict(_flat(score, chance))
-    units: tuple[Unit, ...] = ("tokens", "messages", "seconds")
-    limits = {unit: _limited(np.array([getattr(each, unit) for each in asked], dtype=float), score, chance) for unit in units}
-    likeliest = max(float(each.likelihood.max()) for each in (*flat.values(), *(way for ways in limits.values() for way in ways)))
-    ways: dict[Kind, _Weighed] = {
-        "window of messages": limits["messages"][0],
-        "window of tokens": limits["tokens"][0],
-        "decay": limits["tokens"][1],
-        **flat,
+    score = np.array([each.score for each in questions], dtype=float)
+    types = _group_by_type(questions)
+    units = {
+        unit: fit for unit in _units(questions) if (fit := _fit_unit(unit, np.array([getattr(each, unit) for each in questions]), score))
     }
-    weights = {kind: float(np.exp(way.likelihood - likeliest).mean()) for kind, way in ways.items()}
-    whole = sum(weights.values())
-    distances = {unit: _quantiles([*found, *flat.values()]) for unit, found in limits.items()}
-    beyond = [each.score for each in asked if each.tokens > distances["tokens"].value]
-    return Reach(
-        distances,
-        _share(flat["misses some"]),
-        sum(beyond) / len(beyond) if beyond else None,
-        {kind: weight / whole for kind, weight in weights.items()},
+    weights = _weigh_kinds(questions, score, types, units)
+    share = estimate_share([each.score for each in questions])
+    flat: Kind = "none" if share.value >= FULL else "nothing" if share.value <= max(NOTHING, guessed) else "random misses"
+    steps = {unit: weights[unit] for unit in units}
+    clocks: tuple[Unit, Unit] = ("seconds", "nights")
+    time = max(clocks, key=lambda unit: steps.get(unit, 0.0))
+    kinds: dict[Kind, float] = {
+        "message window": steps.get("messages", 0.0),
+        "token window": steps.get("tokens", 0.0),
+        "time window": steps.get("seconds", 0.0) + steps.get("nights", 0.0),
+        "decay": weights["gradual"],
+        flat: weights["one level"],
+        "by type of fact": weights["level by type"],
+        "unclear": weights["other"],
+    }
+    fits = kinds["unclear"] < HALF
+    windows: dict[Unit, float] = {"messages": kinds["message window"], "tokens": kinds["token window"], time: kinds["time window"]}
+    unit = max(windows, key=windows.__getitem__)
+    falls = (sum(windows.values()) + kinds["decay"]) / (1 - kinds["unclear"]) if fits else 0.0
+    shown = bool(units) and falls >= SURE and units[unit].falls >= SHOWN
+    unit = unit if shown and windows[unit] > kinds["decay"] else "tokens"
+    own = units.get(unit)
+    near, far = (own.near, own.far) if own else (share, share)
+    alike = not shown and fits and (own is None or own.differs < 1 - SURE)
+    return ReachFit(
+        kinds=kinds,
+        kind=_name_kind(kinds, flat, shown=shown, alike=alike),
+        fits=fits,
+        unit=unit,
+        near=near,
+        far=far,
+        share=share,
+        below=own.below if own else 0.0,
+        alike=alike,
+        drop={name: each.drop for name, each in units.items() if each.falls >= SHOWN} if shown else {},
+        reach={name: each.reach for name, each in units.items() if each.has_reach} if shown else {},
     )
 
 
-def _likelihood(probability: Callable[[slice], Array], score: Array) -> Array:
-    """Return the logarithm of the likelihood of the scores. `probability` says how likely a slice of the questions is to be answered, by
-    parameters (rows) and questions (columns). Shares of a score count as shares of an observation."""
+def _name_kind(kinds: Mapping[Kind, float], flat: Kind, *, shown: bool, alike: bool) -> Kind:
+    """Return the kind that the answers show, or "unclear". Kinds are compared with each other: whether one fits is asked before."""
+    likeliest = max(kinds, key=kinds.__getitem__)
+    if shown:
+        return likeliest if kinds[likeliest] >= SURE * (1 - kinds["unclear"]) else "unclear"
+    if kinds["by type of fact"] >= SURE:
+        return "by type of fact"
+    return flat if alike and kinds["by type of fact"] < HALF else "unclear"
+
+
+def _units(questions: Sequence[Question]) -> list[Unit]:
+    timed = all(each.seconds is not None and each.nights is not None for each in questions)
+    return ["tokens", "messages", "seconds", "nights"] if timed else ["tokens", "messages"]
+
+
+def _group_by_type(questions: Sequence[Question]) -> Array:
+    """Number the types of the questions' facts, shape (questions,)."""
     import numpy as np
 
-    total: Array | float = 0.0
-    for start in range(0, len(score), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        p = np.clip(probability(part), 1e-4, 1 - 1e-4)
-        total = total + (score[part] * np.log(p) + (1 - score[part]) * np.log1p(-p)).sum(axis=-1)
-    return np.asarray(total)
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(each.type, len(numbers)) for each in questions])
 
 
-def _flat(score: Array, chance: Array) -> Iterator[tuple[Kind, _Weighed]]:
-    """Yield the ways to forget for which distance does not matter."""
+# ---- one unit
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _UnitFit:
+    """What the answers show in distances of one unit.
+
+    `step` and `gradual` are the logarithms of marginal likelihoods. `falls`: the probability that recall falls by MARGIN or more;
+    `differs`: by FLAT or more. `below` and `above`: the probabilities that far recall is below one half, and near recall at least that.
+    """
+
+    step: float
+    gradual: float
+    falls: float
+    differs: float
+    below: float
+    above: float
+    near: Estimate
+    far: Estimate
+    drop: Estimate
+    reach: Estimate
+
+    @property
+    def has_reach(self) -> bool:
+        return self.falls >= SHOWN and self.below >= SHOWN and self.above >= HALF
+
+
+def _fit_unit(unit: Unit, distance: Array, score: Array) -> _UnitFit | None:
+    """Return what the answers show in one unit; None if all questions are equally far."""
     import numpy as np
 
-    shares: dict[Kind, Sequence[float]] = {"misses some": SHARES, "no limit": [*CEILINGS][-3:], "nothing": [*FLOORS][:2]}
-    for kind, values in shares.items():
-        above = np.array(values)
-        likelihood = _likelihood(lambda part, above=above: chance[part] + above[:, None] * (1 - chance[part]), score)  # type: ignore[misc]
-        yield kind, _Weighed(likelihood, np.where(chance.mean() + above * (1 - chance.mean()) >= HALF, inf, 0.0))
+    answers = group_answers(distance, score)
+    if len(answers.at) < 2:
+        return None
+    level = weigh_levels(float(answers.right.sum()), float(answers.wrong.sum()))
+    steps, slopes = weigh_steps(answers), weigh_slopes(answers)
+    by_step = steps.weigh(get_levels().falls)
+    windows, decay = slopes.log_weight[: len(WINDOW_WIDTHS)], slopes.log_weight[len(WINDOW_WIDTHS) :]
+    sharp, blurred, gradual = (
+        add_logs(by_step),
+        add_logs(windows) - log(len(windows)),
+        add_logs(decay) - log(len(decay)),
+    )
+    step = float(np.logaddexp(sharp + log(1 - BLURRED), blurred + log(BLURRED)))
+    log_shares = np.array(
+        [
+            add_logs(level) + log(IN_UNIT["one level"]),
+            sharp + log(IN_UNIT["step"] * (1 - BLURRED)),
+            blurred + log(IN_UNIT["step"] * BLURRED),
+            gradual + log(IN_UNIT["gradual"]),
+        ]
+    )
+    flat, sharp_share, blurred_share, gradual_share = np.exp(log_shares - add_logs(log_shares))
+    weights = _Weights(
+        level=np.exp(level - add_logs(level)) * flat,
+        step=np.exp(by_step - sharp) * sharp_share,
+        pairs=steps.weigh_pairs() * sharp_share,
+        slope=np.concatenate(
+            [
+                np.exp(windows - blurred) / len(windows) * blurred_share,
+                np.exp(decay - gradual) / len(decay) * gradual_share,
+            ]
+        ),
+    )
+    return _summarize(answers, steps, slopes, weights, step, gradual)
 
 
-def _limited(distance: Array, score: Array, chance: Array) -> tuple[_Weighed, _Weighed]:
-    """Return a window, and decay, in distances of one unit."""
+class _Weights(NamedTuple):
+    """The posterior probabilities of all curves in one unit: by level, by step, by pair of levels of steps, and by gradual fall."""
+
+    level: Array
+    step: Array
+    pairs: Array
+    slope: Array
+
+
+def _summarize(answers: Answers, steps: Steps, slopes: Slopes, weights: _Weights, step: float, gradual: float) -> _UnitFit:
     import numpy as np
 
-    near, far = max(distance.min(), 1e-9), max(distance.max(), 2e-9)
-    places = np.geomspace(near, far, PLACES)
-    return _fitted(places, SHARP, distance, score, chance), _fitted(places, SOFT, distance, score, chance)
+    levels = get_levels().values
+    slope = weights.slope.ravel()
+    nearest, furthest = answers.scale[0], answers.scale[-1]
+    first, last = slopes.recall_at(nearest).ravel(), slopes.recall_at(furthest).ravel()
+    near = np.concatenate([levels, levels, first]), np.concatenate([weights.level, weights.pairs.sum(axis=1), slope])
+    far = np.concatenate([levels, levels, last]), np.concatenate([weights.level, weights.pairs.sum(axis=0), slope])
+    apart = levels[:, None] - levels[None, :] >= FLAT
+    # Steps are known by their gaps, gradual falls by a place.
+    edges = np.linspace(np.log1p(steps.low), np.log1p(steps.high), PARTS + 1)
+    low, high = edges[:-1].ravel(), edges[1:].ravel()
+    part = np.tile(weights.step / PARTS, PARTS)
+    places = np.broadcast_to(slopes.places[None, :, None], weights.slope.shape).ravel()
+    drop = _estimate_distance((low, high, part), (places, slope))
+    # The reach is the step itself where recall crosses one half there.
+    high_levels = levels >= HALF
+    crosses = np.exp(steps.weigh(get_levels().falls & high_levels[:, None] & ~high_levels[None, :]) - steps.weigh(get_levels().falls))
+    place = slopes.reach_of(HALF).ravel()
+    place = np.where(place > furthest, inf, np.where(place < nearest, -inf, place))
+    always = weights.level[high_levels].sum() + weights.pairs[np.ix_(high_levels, high_levels)].sum()
+    never = weights.level[~high_levels].sum() + weights.pairs[~high_levels].sum()
+    reach = _estimate_distance(
+        (low, high, part * np.tile(crosses, PARTS)),
+        (np.concatenate([place, [inf, -inf]]), np.concatenate([slope, [always, never]])),
+    )
+    return _UnitFit(
+        step=step,
+        gradual=gradual,
+        falls=float(weights.step.sum() + slope[first - last >= MARGIN].sum()),
+        differs=float(weights.pairs[apart].sum() + slope[first - last >= FLAT].sum()),
+        below=float(far[1][far[0] < HALF].sum()),
+        above=float(near[1][near[0] >= HALF].sum()),
+        near=_estimate(*near),
+        far=_estimate(*far),
+        drop=drop,
+        reach=reach,
+    )
 
 
-def _fitted(places: Array, widths: Sequence[float], distance: Array, score: Array, chance: Array) -> _Weighed:
+def _find_quantiles(values: Array, weights: Array, *shares: float) -> list[float]:
+    """Return the values below which each share of the weight lies."""
     import numpy as np
 
-    place, width, ceiling, floor = (each.reshape(-1, 1) for each in np.meshgrid(places, widths, [*CEILINGS], [*FLOORS], indexing="ij"))
-    logarithm = np.log(np.maximum(distance, 1e-9))
-
-    def probability(part: slice) -> Array:
-        with np.errstate(over="ignore"):
-            kept = 1 / (1 + np.exp((logarithm[part] - np.log(place)) / width))
-        low = chance[part] + floor * (1 - chance[part])
-        found: Array = low + np.maximum(ceiling - low, 0) * kept
-        return found
-
-    weight = np.multiply.outer(np.array([*CEILINGS.values()]), np.array([*FLOORS.values()])) * len(CEILINGS) * len(FLOORS)
-    likelihood = _likelihood(probability, score) + np.log(np.tile(weight.ravel(), len(places) * len(widths)))
-    guessed = float(chance.mean())
-    low = guessed + floor * (1 - guessed)
-    needed = (HALF - low) / (ceiling - low)
-    return _Weighed(likelihood, (place * (1 / needed - 1) ** width)[:, 0])
+    known = weights > NEGLIGIBLE * weights.max()  # most curves are next to impossible, and sorting them takes long
+    values, weights = values[known], weights[known]
+    order = np.argsort(values, kind="stable")
+    summed = np.cumsum(weights[order])
+    return [float(values[order][min(int(np.searchsorted(summed, share * summed[-1])), len(order) - 1)]) for share in shares]
 
 
-def _quantiles(found: Sequence[_Weighed]) -> Distance:
+def _estimate(values: Array, weights: Array) -> Estimate:
+    """Return the median and the 95% interval of weighted values."""
+    return Estimate(*_find_quantiles(values, weights, HALF, TAIL, 1 - TAIL))
+
+
+def _estimate_distance(steps: tuple[Array, Array, Array], points: tuple[Array, Array]) -> Estimate:
+    """Return the median of a distance, which lies between two ends or at a point, and its 95% interval, rounded outward to the ends. All
+    are on the scale of `Answers.scale`; the distances returned are not. Minus infinity becomes 0."""
     import numpy as np
 
-    reached = np.concatenate([each.reach for each in found])
-    likeliest = max(each.likelihood.max() for each in found)
-    weight = np.concatenate([np.exp(each.likelihood - likeliest) / each.likelihood.size for each in found])
-    order = np.argsort(reached)
-    share = np.cumsum(weight[order]) / weight.sum()
-    low, value, high = (float(reached[order][min(int(np.searchsorted(share, at)), len(share) - 1)]) for at in (TAIL, HALF, 1 - TAIL))
-    return Distance(value, low, high)
+    low, high, weights = steps
+    place, own = points
+    both = np.concatenate([weights, own])
+
+    def find(of: Array, share: float) -> float:
+        (found,) = _find_quantiles(np.concatenate([of, place]), both, share)
+        return 0.0 if found == -inf else float(np.expm1(found))
+
+    return Estimate(find((low + high) / 2, HALF), find(low, TAIL), find(high, 1 - TAIL))
 
 
-def _share(found: _Weighed) -> tuple[float, float, float]:
-    """Return the share recalled if distance does not matter, with its interval."""
+def estimate_share(scores: Sequence[float]) -> Estimate:
+    """Return the mean of scores in [0, 1] as an estimate of a share, under Jeffreys' prior."""
     import numpy as np
 
-    weight = np.exp(found.likelihood - found.likelihood.max())
-    share = np.cumsum(weight) / weight.sum()
-    value, low, high = (SHARES[min(int(np.searchsorted(share, at)), len(SHARES) - 1)] for at in (HALF, TAIL, 1 - TAIL))
-    return value, low, high
+    weights = weigh_levels(sum(scores), len(scores) - sum(scores))
+    return _estimate(get_levels().values, np.exp(weights - weights.max()))
+
+
+# ---- kinds
+
+
+def _weigh_kinds(questions: Sequence[Question], score: Array, types: Array, units: Mapping[Unit, _UnitFit]) -> dict[str, float]:
+    """Return how probable each of the curves in PRIORS is."""
+    import numpy as np
+
+    logs = dict.fromkeys(PRIORS, -inf)
+    logs["one level"] = add_logs(weigh_levels(float(score.sum()), float((1 - score).sum())))
+    logs["level by type"] = sum(
+        add_logs(weigh_levels(float(score[types == each].sum()), float((1 - score)[types == each].sum()))) for each in np.unique(types)
+    )
+    for unit, fit in units.items():
+        distance = np.array([getattr(each, unit) for each in questions])
+        typed = _weigh_steps_by_type(distance, score, types)
+        logs[unit] = float(np.logaddexp(fit.step + log(1 - BY_TYPE), typed + log(BY_TYPE)))
+    gradual = [fit.gradual for unit, fit in units.items() if unit != "nights"]
+    logs["gradual"] = add_logs(np.array(gradual)) - log(len(gradual)) if gradual else -inf
+    others = [*_weigh_others(questions, score, units)]
+    logs["other"] = add_logs(np.array(others)) - log(len(others))
+    posterior = np.array([logs[name] + log(prior) for name, prior in PRIORS.items()])
+    return dict(zip(PRIORS, np.exp(posterior - add_logs(posterior)).tolist(), strict=True))
+
+
+def _weigh_steps_by_type(distance: Array, score: Array, types: Array) -> float:
+    """Return the logarithm of the likelihood of a step at the same distance for all types, with levels of their own before and after it."""
+    import numpy as np
+
+    at = np.unique(distance)
+    total: Any = 0.0
+    for each in np.unique(types):
+        own = types == each
+        counts = (np.bincount(np.searchsorted(at, distance[own]), part, len(at)) for part in (score[own], 1 - score[own]))
+        steps = weigh_steps(Answers(at, *counts))
+        prior = np.diff(np.log1p(at)) / np.ptp(np.log1p(at))
+        levels = get_levels().values
+        pairs = levels[:, None] >= levels[None, :]  # a type that is never recalled does not fall
+        summed = ((steps.before @ pairs) * steps.after).sum(axis=1) / pairs.sum()
+        total = total + np.log(summed) + steps.log_prior - np.log(prior)
+    return add_logs(total + np.log(prior))
+
+
+def _weigh_others(questions: Sequence[Question], score: Array, units: Iterable[Unit]) -> Iterable[float]:
+    """Yield the logarithms of the likelihoods of curves that no limit has: recall that rises with distance or has three levels in any
+    order, and recall that depends on the turn in which a fact was stated or asked for."""
+    import numpy as np
+
+    rises = get_levels().falls.T
+    for unit in units:
+        answers = group_answers(np.array([getattr(each, unit) for each in questions]), score)
+        yield add_logs(weigh_steps(answers).weigh(rises))
+        if unit != "messages":  # three levels in messages are hardly told from three levels in tokens
+            yield weigh_pieces(answers).three
+    for place in ("stated", "asked"):
+        yield from weigh_pieces(group_answers(np.array([getattr(each, place) for each in questions]), score))

@@ -36,15 +36,15 @@ def check(
 ) -> Results:
     """Play a suite against an agent, and assert how much it remembers. Returns the results.
 
-    `suite` may include a span, as in "ltm@2k". `reaches`: how many tokens back the agent must remember plain facts, such as 8_000 or "8k",
-    as every agent is dealt them; of several runs, the middle one counts. The suite is then `reach` by default, at a span that shows it,
-    and otherwise `ltm`. `at_least`: a share of full marks, in [0, 1], or of the evidence
-    that a memory without an answerer finds. `no_worse_than`: the folder of a baseline's
-    runs, with at least five seeds and preferably eight. The fall is tested as by `longspan compare --fail-if-worse`, and may be up to
-    `margin` of full marks. `seeds`: 0 by default, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. The
-    other parameters are the same as for `longspan.run`.
+    `suite` may include a span, as in "ltm@2k". `reaches`: the agent must recall half of the plain facts, or the share `at_least`, at every
+    distance up to this many tokens, such as 8_000 or "8k", as every agent is charged for them; all seeds count together. The suite is then
+    `reach` by default, at twice that span, and otherwise `ltm`. Without `reaches`, `at_least` is a share of full marks, in [0, 1], or of
+    the evidence that a memory without an answerer finds. `no_worse_than`: the folder of a baseline's runs, with at least five seeds and
+    preferably eight. The fall is tested as by `longspan compare --fail-if-worse`, and may be up to `margin` of full marks. `seeds`: 0 by
+    default, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. The other parameters are the same as for
+    `longspan.run`.
 
-    Raises AssertionError, with the worst tests, if the agent remembers less, or if a comparison with the baseline cannot show anything.
+    Raises AssertionError, with the worst tests, if the agent remembers less, or if the runs cannot show whether it does.
     Raises InputError and AgentError as `longspan.run` does.
     """
     __tracebackhide__ = True
@@ -63,8 +63,12 @@ def check(
             check_reach(plan.manifest, plan.tests, wanted)
 
     results = run_if(fits, suite, agent=agent, seeds=seeds, out=folder, **{"progress": False} | settings)
-    if wanted is not None and (short := results.short_of(wanted)) is not None:
-        raise AssertionError(f"{results!r}\n{short}\n\nthe runs: {folder}")
+    if wanted is not None:
+        decision = results.decide_reach(wanted, 0.5 if at_least is None else at_least)
+        if decision.verdict != "passed":
+            reach = "\n".join(each.sentence for each in results.reach)
+            raise AssertionError(f"{results!r}\n{decision.sentence}\n{reach}\n\nthe runs: {folder}")
+        at_least = None
     recall = results.recall if at_least is not None else None
     if recall is not None and recall < (at_least or 0) - 1e-9:
         raise AssertionError(_told(results, f"{results!r}\n{recall:.1%} of the evidence found is less than {at_least:.1%}", folder))

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 from longspan.simulator.analysis.baseline import Fall, fall
 from longspan.simulator.analysis.comparable import check_comparable
+from longspan.simulator.analysis.reach_gate import GateDecision
 from longspan.simulator.analysis.rows import TESTS, test_row
 from longspan.simulator.api.frame import Frame
 from longspan.simulator.api.markup import framed, preformatted
@@ -20,13 +21,13 @@ from longspan.simulator.measures.cells import Cell, cells_of
 from longspan.simulator.measures.comparing import compare
 from longspan.simulator.measures.experiments import EXPERIMENTS, experiment_rows
 from longspan.simulator.measures.meaning import Played, meaning_of
-from longspan.simulator.measures.reach import reaches
+from longspan.simulator.measures.reach import decide_reach, pool_reach
 from longspan.simulator.report import report_of
 from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.reading import Reading
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
 from longspan.simulator.results.graded_runs import load as load_runs
-from longspan.simulator.results.reach import ReachOf, falls_short
+from longspan.simulator.results.reach import ReachResult
 from longspan.simulator.results.result import Meaning, recall_of
 
 __all__ = ["Page", "Results", "load"]
@@ -94,14 +95,15 @@ class Results:
         return [run.folder.path for run in self._runs]
 
     @property
-    def reach(self) -> list[ReachOf]:
+    def reach(self) -> list[ReachResult]:
         """How far back plain facts are recalled, one for each agent and span, over all runs that asked for them at many distances; of a
         memory, its last stage."""
-        return reaches(self._runs)
+        return pool_reach(self._runs)
 
-    def short_of(self, reach: int) -> str | None:
-        """Return a sentence if the runs, which are one agent's, fall short of a reach in tokens; None if they do not."""
-        return falls_short([run.result.reach for run in self._runs], reach)
+    def decide_reach(self, limit: int, at_least: float = 0.5) -> GateDecision:
+        """Decide whether the runs, which are one agent's, show that it recalls at least a share of plain facts at every distance up to a
+        limit in tokens."""
+        return decide_reach([run.result.tests for run in self._runs], limit, at_least)
 
     @property
     def left_out(self) -> list[str]:

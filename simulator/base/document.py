@@ -48,11 +48,13 @@ class Chapter(NamedTuple):
 
 @final
 class Data(NamedTuple):
-    """Rows for programs. `columns` gives the names and types of the columns (str, int, float or bool). A row may leave some out."""
+    """Rows for programs. `columns` gives the names and types of the columns (str, int, float or bool). A row may leave out all but the
+    columns in `always`, which are null where they do not apply. A value may be a mapping."""
 
     name: str
     columns: Mapping[str, type]
     rows: Sequence[Mapping[str, Any]]
+    always: Sequence[str] = ()
 
 
 @final

@@ -12,9 +12,6 @@ from longspan.simulator.base.terminal import printing_aside, say_json
 from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, size, takes_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from longspan.simulator.results.reach import ReachOf
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.player import Outcome
 
@@ -36,9 +33,21 @@ FailUnderOption = Annotated[
 FailUnderReachOption = Annotated[
     int | None,
     typer.Option(
-        "--fail-under-reach", help="Exit with 1 if an agent's reach is less than this many tokens, such as 8k.", parser=size, metavar="S"
+        "--fail-under-reach",
+        help="Exit with 1 if an agent is shown to recall less than half of the plain facts at some distance up to this many tokens, such "
+        "as 8k, and with 3 if that stays undecided.",
+        parser=size,
+        metavar="S",
     ),
 ]
+
+AtLeastOption = Annotated[
+    float,
+    typer.Option("--at-least", help="For --fail-under-reach: the share of plain facts to recall.", min=0.01, max=0.99, metavar="SHARE"),
+]
+
+UNDECIDED = 3
+"""The exit code of a gate that the runs cannot decide."""
 
 JunitOption = Annotated[Path | None, typer.Option(help="Also write the tests as JUnit XML; full marks pass.", metavar="FILE")]
 
@@ -54,6 +63,7 @@ def run(
     failed: FailedOption = 5,
     fail_under: FailUnderOption = None,
     fail_under_reach: FailUnderReachOption = None,
+    at_least: AtLeastOption = 0.5,
     junit: JunitOption = None,
     replies: RepliesOption = None,
     otel: OtelOption = False,
@@ -97,7 +107,12 @@ def run(
                 outcomes = trio.run(lambda: play(plans, listener=heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf))
         if kept is not None:
             complain(kept.summary)
-        return max(finish(outcomes, json_, failed), _gate(outcomes, fail_under, junit), _gate_reach(outcomes, fail_under_reach))
+        codes = [
+            finish(outcomes, json_, failed),
+            _gate(outcomes, fail_under, junit),
+            _gate_reach(outcomes, fail_under_reach, at_least) if fail_under_reach is not None else 0,
+        ]
+        return next((code for code in codes if code not in (0, UNDECIDED)), max(codes))
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
@@ -132,21 +147,22 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
     return 1 if below else 0
 
 
-def _gate_reach(outcomes: list[Outcome], wanted: int | None) -> int:
-    """Return 1 if an agent's reach at a span falls short of the one that is wanted, in tokens, else 0."""
-    if wanted is None:
-        return 0
+def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
+    """Return 1 if an agent at a span is shown to recall less than the share somewhere up to the limit, in tokens; UNDECIDED if this is open
+    for an agent, else 0."""
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.results.reach import falls_short
+    from longspan.simulator.measures.reach import decide_reach
 
-    runs: dict[tuple[str, int], list[Sequence[ReachOf]]] = {}
+    runs: dict[tuple[str, int], list[Result]] = {}
     for outcome in outcomes:
         if outcome.result is not None:
-            runs.setdefault((outcome.result.agent, outcome.result.span), []).append(outcome.result.reach)
-    short = [(agent, why) for (agent, _), stages in runs.items() if (why := falls_short(stages, wanted)) is not None]
-    for agent, why in short:
-        complain(f"longspan: {agent}: {why}")
-    return 1 if short else 0
+            runs.setdefault((outcome.result.agent, outcome.result.span), []).append(outcome.result)
+    decisions = [(agent, decide_reach([result.tests for result in results], limit, share)) for (agent, _), results in runs.items()]
+    for agent, decision in decisions:
+        if decision.verdict != "passed":
+            complain(f"longspan: {agent}: {decision.sentence}")
+    verdicts = {decision.verdict for _, decision in decisions}
+    return 1 if "failed" in verdicts else UNDECIDED if "undecided" in verdicts else 0
 
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:

@@ -29,6 +29,7 @@ class Evidence:
     """A needle and a question that rests on it: their turns, and the tokens from the needle's end to the question.
 
     `tokens` counts the agent's replies at their actual length, `dealt` at the length charged to every agent; None in results of 0.2.
+    `seconds` is the virtual time between the two messages, and `nights` the number of midnights; None in results of 0.3.
     Grading adds `stored`, `retrieved`, `echoed`, `rank`, `forgotten` and `k` if the agent's traces tell (see `Fate`), and the scenario's
     view of the needle (see `Scenario.needed`): whether a right answer needs it, and, if one of several needles is enough, the number of
     that `choice`.
@@ -46,6 +47,8 @@ class Evidence:
     k: int | None = None
     needed: bool = True
     choice: int | None = None
+    seconds: float | None = None
+    nights: int | None = None
 
 
 @final
@@ -393,10 +396,12 @@ class Transcript:
         if message.kind == "question":
             test.asked, test.until = message.start, end
             test.dealt = (test.dealt or (dealt, dealt))[0], dealt + message.tokens
-            test.evidence.extend(
-                Evidence(turn, message.turn, message.start - self._ends[turn].said, dealt - self._ends[turn].dealt)
-                for turn in message.needs or ()
-            )
+            for turn in message.needs or ():
+                needle, question = self.history[turn].sent_at, message.sent_at
+                seconds = None if needle is None or question is None else (question - needle).total_seconds()
+                nights = None if needle is None or question is None else (question.date() - needle.date()).days
+                distances = message.start - self._ends[turn].said, dealt - self._ends[turn].dealt
+                test.evidence.append(Evidence(turn, message.turn, *distances, seconds=seconds, nights=nights))
 
     def _count_step(self, test: PlayedTest) -> None:
         """Count a message of a test, or one in its place."""

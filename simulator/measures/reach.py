@@ -1,29 +1,44 @@
-"""How far back an agent remembers: plain facts that were asked for at many distances, in a sentence, a table, and a fit."""
+"""How far back an agent remembers: plain facts that were asked for at many distances, in a sentence, tables and a fit."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
 from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.simulator.analysis.distances import needs
-from longspan.simulator.analysis.reach import Recalled, reach
+from longspan.simulator.analysis.heterogeneity import measure_heterogeneity
+from longspan.simulator.analysis.reach import Estimate, Question, estimate_share, fit_reach
+from longspan.simulator.analysis.reach_gate import GateDecision, PlacedAnswer, decide_gate
 from longspan.simulator.base.document import Chapter, Data, Document, Section, Sentence
+from longspan.simulator.base.shares import percent
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.rungs import Rung, rungs
 from longspan.simulator.filler.draws import listed
-from longspan.simulator.journal.transcript import Evidence, Transcript
-from longspan.simulator.measures.group_tables import place
+from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.group_tables import Row, place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded
-from longspan.simulator.results.reach import STAGES, Extent, ReachOf, Stage, StrandOf
+from longspan.simulator.results.reach import (
+    STAGES,
+    Count,
+    DistancesByUnit,
+    Extent,
+    ReachResult,
+    Stage,
+    StrandResult,
+    Third,
+    TypeResult,
+    Unit,
+)
 from longspan.simulator.results.result import Result, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Placed", "Reach", "asked_later", "reaches"]
+__all__ = ["PlacedRung", "Reach", "decide_reach", "place_rungs", "pool_reach"]
 
 PLAIN: Final = "plain facts"
 """The strand that the reach is measured by."""
@@ -31,266 +46,383 @@ PLAIN: Final = "plain facts"
 BINS: Final = (0, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 102_400, 204_800, 409_600, inf)
 
 NOTE: Final = (
-    "The reach is the furthest distance at which at least half of the plain facts are recalled. Its interval is a 95% credible one, over "
-    "windows of messages and of tokens, decay, missing some whatever the distance, no limit, and no memory at all. A distance is from the "
-    "end of what was told to the question, with the agent's replies as they are."
+    "The reach is the furthest distance at which at least half of the plain facts are recalled. It is only given where recall beyond it "
+    "is shown to be below half. Near and far are recall at the nearest and the furthest distance. Intervals are 95% credible ones, over "
+    "curves with one level, with a step between two levels, and with a gradual fall. A distance is from the end of the statement to the "
+    "question, with the agent's replies as they are."
 )
 
-NEAREST: Final = 3
-"""One in so many questions is among the nearest."""
+TYPES_SHOWN: Final = 0.01
+"""The p-value below which recall is said to depend on the type of fact."""
+
+THIRDS: Final = 3
+
+CONFUSED: Final = 0.1
+"""The share of the questions from which on confusions, and answers with several values, are worth a sentence."""
 
 
 @final
-class Placed(NamedTuple):
-    """A rung that was asked later: its distances, and whether its fact was stored and found, None if the agent does not tell."""
+class PlacedRung(NamedTuple):
+    """A rung that was asked later, with the needle that lies furthest back of those that it needs. `stored` and `found`: whether its fact
+    was stored and retrieved, None if unreported."""
 
     rung: Rung
-    tokens: int
-    dealt: int
-    messages: int
-    seconds: float
+    needle: Evidence
     stored: bool | None
     found: bool | None
+
+    @property
+    def tokens(self) -> int:
+        return self.needle.tokens
+
+    @property
+    def dealt(self) -> int:
+        """The distance in tokens as every agent is charged for them."""
+        return self.tokens if self.needle.dealt is None else self.needle.dealt
+
+    def get_score(self, stage: Stage) -> float | None:
+        """Return what the stage scored, None if undecided or unreported."""
+        if stage == "answered":
+            return self.rung.score
+        known = self.found if stage == "found" else self.stored
+        return None if known is None else float(known)
+
+    def as_question(self, score: float) -> Question:
+        needle = self.needle
+        turns = needle.needle_turn, needle.question_turn
+        return Question(self.tokens, 2 * (turns[1] - turns[0]), needle.seconds, needle.nights, *turns, self.rung.type, score)
 
 
 @final
 class Reach(Measure):
-    """How far back plain facts are recalled, and what kind of limit that looks like. Only tests with rungs tell (see `contract.rungs`)."""
+    """How far back plain facts are recalled, and what kind of limit that is. Only tests with rungs have one (see `contract.rungs`)."""
 
     name = "reach"
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        return {"reach": _reaches((test, run.transcripts.get(test.conversation or "")) for test in run.tests)}
+        return {"reach": _fit_stages(run.tests)}
 
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
         if not result.reach:
             return Document()
         first, *others = result.reach
-        strands = [sentence for strand in first.strands if (sentence := _strand(strand, first))]
-        lines = [*(Sentence(each.sentence) for each in others), *map(Sentence, strands)]
-        about = first.sentence
-        section = Section("By distance", "", NOTE, _by_distance(result))
+        lines = [Sentence(line) for each in others for line in [each.sentence]] + [Sentence(line) for line in _describe_details(first)]
+        section = Section("By distance", "", NOTE, _tabulate_distances(result))
         return Document(
-            opening=[_opening(first)],
+            opening=[_make_opening(first)],
             lines=lines,
-            chapters=[Chapter("How far back it remembers", " ".join([about, *(line.text for line in lines)]), [section])],
+            chapters=[Chapter("How far back it remembers", " ".join([first.sentence, *(line.text for line in lines)]), [section])],
         )
 
     @classmethod
     def listed(cls, runs: Sequence[Graded]) -> Document:
         found = [
             (f"{agent}{column.at}{f', {len(group)} runs' if len(group) > 1 else ''}", stages)
-            for (agent, column), (group, stages) in _grouped(runs).items()
+            for (agent, column), (group, stages) in _group_runs(runs).items()
         ]
-        return Document(opening=[_opening(stages[0], whose) for whose, stages in found])
+        return Document(opening=[*(_make_opening(stages[0], whose) for whose, stages in found), *_compare_spans(runs)])
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
         rows, data = [], []
-        pooled = _grouped(side.runs)
+        pooled = _group_runs(side.runs)
         for agent, column, _ in side.places:
             for each in pooled[agent, column][1] if (agent, column) in pooled else ():
-                rows.append([side.called.names[agent], str(column), each.stage, *_cells(each)])
-                extents = {"tokens": each.tokens, "messages": each.messages}
-                ends = {f"{unit}{end}": getattr(extent, key) for unit, extent in extents.items() for key, end in ENDS.items()}
-                asked = {"asked": each.asked, "recalled": each.recalled, "at_once": each.at_once, "able": each.able, "chance": each.chance}
-                data.append(place(column, agent=agent) | {"stage": each.stage, "kind": each.kind} | ends | asked)
+                rows.append([side.called.names[agent], str(column), each.stage, *_make_cells(each)])
+                data.append(place(column, agent=agent) | _make_row(each))
         title = "How far back plain facts are recalled [95% interval]"
         table = Table(title=title, columns=["agent", "span", "stage", *COLUMNS], rows=rows, note=NOTE)
-        return Document(leading=[table] if rows else [], data=[Data("reach", {}, data)] if data else [])
+        return Document(
+            verdicts=[*_compare_spans(side.runs)],
+            leading=[table] if rows else [],
+            data=[Data("reach", FLAT_COLUMNS, data, always=ALWAYS)] if data else [],
+        )
 
 
-def reaches(runs: Iterable[Graded]) -> list[ReachOf]:
-    """Return how far back plain facts are recalled, one for each agent and span, over all of its runs; of a memory, its last stage."""
-    return [stages[0] for _, stages in _grouped(runs).values()]
+def pool_reach(runs: Iterable[Graded]) -> list[ReachResult]:
+    """Return how far back plain facts are recalled, for each agent and span, over all of its runs; of a memory, its last stage."""
+    return [stages[0] for _, stages in _group_runs(runs).values()]
 
 
-def asked_later(tests: Iterable[TestResult]) -> list[Placed]:
-    """Return the plain facts of tests that were asked later, nearest first. Virtual time is not known here."""
-    placed = [each for test in tests for each in _placed(test, rungs(test.items), None) if each.rung.strand == PLAIN]
+def place_rungs(tests: Iterable[TestResult]) -> list[PlacedRung]:
+    """Return the plain facts of tests that were asked for later, nearest first."""
+    placed = [each for test in tests for each in _place_rungs(test) if each.rung.strand == PLAIN]
     return sorted(placed, key=lambda each: each.tokens)
 
 
-ENDS: Final = {"value": "", "low": "_low", "high": "_high"}
-
-COLUMNS: Final = ("tokens back", "messages", "looks like", "right", "at once")
-
-
-def _cells(each: ReachOf) -> list[str]:
-    asked = f"{each.able:.3g} of {each.at_once}" if each.at_once else "–"
-    return [_extent(each.tokens), _extent(each.messages), each.named, f"{each.recalled:.3g} of {each.asked}", asked]
-
-
-def _extent(extent: Extent) -> str:
-    if extent.value == 0:
-        return "none"
-    value, low, high = ("all" if each is None else short(each) for each in (extent.value, extent.low, extent.high))
-    return f"{value} [{low}, {high}]" if (low, high) != (value, value) else value
+def decide_reach(runs: Iterable[Iterable[TestResult]], limit: int, share: float = 0.5) -> GateDecision:
+    """Decide whether one agent recalls at least a share of plain facts at every distance up to a limit in tokens, as every agent is charged
+    for them, from all of its runs together. Of a memory that is only searched, retrieval counts."""
+    conversations: dict[object, list[PlacedAnswer]] = {}
+    for number, tests in enumerate(runs):
+        placed = [(test.conversation, each) for test in tests if test.counts for each in _place_rungs(test) if each.rung.strand == PLAIN]
+        stage: Stage = next((stage for stage in STAGES if any(each.get_score(stage) is not None for _, each in placed)), "answered")
+        for conversation, each in placed:
+            if (score := each.get_score(stage)) is not None:
+                conversations.setdefault((number, conversation), []).append(PlacedAnswer(each.dealt, score))
+    return decide_gate(list(conversations.values()), limit, share)
 
 
-# ---- one run
+# ---- fitting
 
 
-def _opening(each: ReachOf, whose: str = "") -> Sentence:
-    return Sentence(f"{whose}: {each.sentence}" if whose else each.sentence, tone="plain" if each.can else "warning")
-
-
-def _grouped(runs: Iterable[Graded]) -> dict[tuple[str, Column], tuple[list[Graded], list[ReachOf]]]:
-    """Return the runs that asked for facts at many distances by agent and column, each with how far its stages reach over all runs.
-
-    Virtual time is known of a single run only.
-    """
+def _group_runs(runs: Iterable[Graded]) -> dict[tuple[str, Column], tuple[list[Graded], list[ReachResult]]]:
+    """Return the runs that asked for facts at many distances by agent and column, each group with the result of its stages."""
     groups: dict[tuple[str, Column], list[Graded]] = {}
     for run in runs:
         if run.result.reach:
             groups.setdefault((run.agent, run.column), []).append(run)
     return {
-        key: (group, group[0].result.reach if len(group) == 1 else _reaches((test, None) for run in group for test in run.result.tests))
+        key: (group, group[0].result.reach if len(group) == 1 else _fit_stages(test for run in group for test in run.result.tests))
         for key, group in groups.items()
     }
 
 
-def _reaches(tests: Iterable[tuple[TestResult, Transcript | None]]) -> list[ReachOf]:
-    """Return how far each stage reaches, over all tests. Virtual time is known with a test's transcript alone."""
-    found = [(test, rungs(test.items), transcript) for test, transcript in tests if test.counts]
-    placed = [each for test, ladder, transcript in found for each in _placed(test, ladder, transcript)]
-    at_once = [each for _, ladder, _ in found for each in ladder if each.at_once and each.strand == PLAIN]
-    return [each for stage in STAGES if (each := _fitted(stage, placed, at_once)) is not None]
+def _fit_stages(tests: Iterable[TestResult]) -> list[ReachResult]:
+    """Return the result of each stage that is known, over all tests."""
+    counted = [test for test in tests if test.counts]
+    placed = [each for test in counted for each in _place_rungs(test)]
+    at_once = [each for test in counted for each in rungs(test.items) if each.at_once and each.strand == PLAIN]
+    return [each for stage in STAGES if (each := _fit_stage(stage, placed, at_once)) is not None]
 
 
-def _placed(test: TestResult, ladder: Sequence[Rung], transcript: Transcript | None) -> Iterator[Placed]:
-    """Yield the rungs of a test that were asked later, with the distances of the furthest needle that each needs."""
+def _place_rungs(test: TestResult) -> Iterator[PlacedRung]:
+    """Yield the rungs of a test that were asked later."""
     pairs: dict[int, list[Evidence]] = {}
     for need in needs(test):
         pairs.setdefault(need.turn, []).append(need.nearest)
-    for rung in ladder:
-        if rung.at_once or rung.turn not in pairs:
-            continue
-        needed = pairs[rung.turn]
-        furthest = max(needed, key=lambda pair: pair.tokens)
-        yield Placed(
-            rung,
-            furthest.tokens,
-            furthest.tokens if furthest.dealt is None else furthest.dealt,
-            2 * (furthest.question_turn - furthest.needle_turn),
-            _seconds(transcript, furthest),
-            _all(pair.stored for pair in needed),
-            _all(pair.retrieved for pair in needed),
-        )
+    for rung in rungs(test.items):
+        if not rung.at_once and (needed := pairs.get(rung.turn)):
+            furthest = max(needed, key=lambda pair: pair.tokens)
+            yield PlacedRung(rung, furthest, _know_all(pair.stored for pair in needed), _know_all(pair.retrieved for pair in needed))
 
 
-def _seconds(transcript: Transcript | None, pair: Evidence) -> float:
-    if transcript is None:
-        return 0.0
-    told, asked = (transcript.history[turn].sent_at for turn in (pair.needle_turn, pair.question_turn))
-    return 0.0 if told is None or asked is None else (asked - told).total_seconds()
-
-
-def _all(known: Iterator[bool | None]) -> bool | None:
+def _know_all(known: Iterable[bool | None]) -> bool | None:
     values = list(known)
     return None if None in values else all(values)
 
 
-def _fitted(stage: Stage, placed: Sequence[Placed], at_once: Sequence[Rung]) -> ReachOf | None:
-    """Return how far a stage reaches; None if nothing is known of it."""
-    scored = [(each, score) for each in placed if (score := _score(stage, each)) is not None]
-    plain = [(each, score) for each, score in scored if each.rung.strand == PLAIN]
-    chance = float(stage == "answered")  # what is stored and found is not guessed
-    fitted = reach([Recalled(each.tokens, each.messages, each.seconds, score, chance * each.rung.chance) for each, score in plain])
-    if fitted is None:
+def _fit_stage(stage: Stage, placed: Sequence[PlacedRung], at_once: Sequence[Rung]) -> ReachResult | None:
+    """Return the result of a stage; None if nothing is known of it."""
+    scored = [(each, score) for each in placed if (score := each.get_score(stage)) is not None]
+    plain = sorted(((each, score) for each, score in scored if each.rung.strand == PLAIN), key=lambda pair: pair[0].tokens)
+    guesses = stage == "answered"  # whether a fact was stored or found cannot be guessed
+    chance, heard = (fmean([getattr(each.rung, name) for each, _ in plain]) if plain and guesses else 0.0 for name in ("chance", "heard"))
+    questions = [each.as_question(score) for each, score in plain]
+    fit = fit_reach(questions, guessed=heard)
+    if fit is None:
         return None
-    asked = [rung for rung in at_once if rung.score is not None] if stage == "answered" else []
-    within = fitted.distances["tokens"].value
-    value, low, high = map(rounded, fitted.share)
-    return ReachOf(
+    asked = [rung for rung in at_once if rung.score is not None] if guesses else []
+    thirds = _make_thirds(plain)
+    limit = fit.reach.get(fit.unit) or fit.drop.get(fit.unit)
+    split = _split(scored, fit.unit, limit)
+    within, beyond = split.get(PLAIN, (Count(asked=0, right=0.0),) * 2)
+    types = [each.rung.type for each, _ in plain]
+    sides = [limit is not None and (getattr(each, fit.unit) or 0) > limit.value for each in questions]
+    return ReachResult(
         stage=stage,
-        **{unit: Extent(**{name: _finite(each) for name, each in found._asdict().items()}) for unit, found in fitted.distances.items()},
-        dealt=_dealt(within, [each for each, _ in plain]),
-        furthest=max(each.tokens for each, _ in plain),
-        furthest_dealt=max(each.dealt for each, _ in plain),
+        near=_make_extent(fit.near) if fit.fits else thirds[0].share,
+        far=_make_extent(fit.far) if fit.fits else thirds[-1].share,
+        drop=_make_distances(fit.drop),
+        reach=_make_distances(fit.reach),
+        kind=fit.kind,
+        fits=fit.fits,
+        kinds={kind: rounded(probability) for kind, probability in fit.kinds.items()},
+        alike=fit.alike,
+        unit=fit.unit,
+        within=within,
+        beyond=beyond,
+        below=rounded(fit.below),
+        share=_make_extent(fit.share),
+        thirds=thirds,
+        by_type=_count_types(plain),
+        types_p=measure_heterogeneity([score for _, score in plain], types, sides) if all(types) else None,
         asked=len(plain),
         recalled=rounded(sum(score for _, score in plain)),
-        beyond=None if fitted.beyond is None else rounded(fitted.beyond),
-        chance=rounded(fmean(chance * each.rung.chance for each, _ in plain)),
+        chance=rounded(chance),
+        heard=rounded(heard),
+        outcomes=dict(Counter(each.rung.outcome for each, _ in plain if each.rung.outcome not in ("", "right"))) if guesses else {},
         at_once=len(asked),
         able=rounded(sum(rung.score or 0 for rung in asked)),
-        nearest=rounded(fmean(score for _, score in sorted(plain, key=lambda each: each[0].tokens)[: -(-len(plain) // NEAREST)])),
-        share=Extent(value=value, low=low, high=high),
-        kinds={kind: rounded(likely) for kind, likely in fitted.kinds.items()},
-        strands=_strands(scored, within),
+        furthest=max(each.tokens for each, _ in plain),
+        strands=[StrandResult(name=name, within=near, beyond=far) for name, (near, far) in split.items() if name != PLAIN],
     )
 
 
-def _score(stage: Stage, each: Placed) -> float | None:
-    if stage == "answered":
-        return each.rung.score
-    known = each.found if stage == "found" else each.stored
-    return None if known is None else float(known)
+def _make_extent(estimate: Estimate) -> Extent:
+    return Extent(**{name: rounded(value) if isfinite(value) else None for name, value in estimate._asdict().items()})
 
 
-def _finite(value: float) -> float | None:
-    return rounded(value) if isfinite(value) else None
+def _make_distances(found: Mapping[Unit, Estimate]) -> DistancesByUnit | None:
+    return DistancesByUnit(**{unit: _make_extent(estimate) for unit, estimate in found.items()}) if found else None
 
 
-def _dealt(tokens: float, placed: Sequence[Placed]) -> float | None:
-    """Return a distance in tokens as charged: that of the furthest question within it. None if it is infinite."""
-    return float(max((each.dealt for each in placed if each.tokens <= tokens), default=0)) if isfinite(tokens) else None
+def _count(scores: Sequence[float]) -> Count:
+    return Count(asked=len(scores), right=rounded(sum(scores)))
 
 
-def _strands(scored: Sequence[tuple[Placed, float]], within: float) -> list[StrandOf]:
-    found = []
-    for name in dict.fromkeys(each.rung.strand for each, _ in scored):
-        near, far = (
-            [score for each, score in scored if each.rung.strand == name and (each.tokens <= within) is side] for side in (True, False)
-        )
-        found.append(
-            StrandOf(name=name, within=len(near), right_within=rounded(sum(near)), beyond=len(far), right_beyond=rounded(sum(far)))
-        )
-    return sorted(found, key=lambda strand: strand.name != PLAIN)
+def _estimate(scores: Sequence[float]) -> Extent:
+    return _make_extent(estimate_share(scores))
+
+
+def _make_thirds(plain: Sequence[tuple[PlacedRung, float]]) -> list[Third]:
+    """Return the thirds of the questions by distance, or fewer parts of fewer questions."""
+    number = min(THIRDS, len(plain))
+    parts = [plain[len(plain) * part // number : len(plain) * (part + 1) // number] for part in range(number)]
+    return [
+        Third(furthest=part[-1][0].tokens, count=_count(scores), share=_estimate(scores))
+        for part in parts
+        for scores in [[score for _, score in part]]
+    ]
+
+
+def _count_types(plain: Sequence[tuple[PlacedRung, float]]) -> dict[str, TypeResult]:
+    found: dict[str, list[float]] = {}
+    for each, score in plain:
+        found.setdefault(each.rung.type, []).append(score)
+    return {name: TypeResult(count=_count(scores), share=_estimate(scores)) for name, scores in sorted(found.items()) if name}
+
+
+def _split(scored: Sequence[tuple[PlacedRung, float]], unit: Unit, limit: Estimate | None) -> dict[str, tuple[Count, Count]]:
+    """Return each strand's questions up to the limit and beyond it; all are within where there is none."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for each, score in scored:
+        beyond = limit is not None and (getattr(each.as_question(score), unit) or 0) > limit.value
+        found.setdefault(each.rung.strand, ([], []))[beyond].append(score)
+    return {name: (_count(near), _count(far)) for name, (near, far) in found.items()}
 
 
 # ---- in words
 
 
-def _strand(strand: StrandOf, whole: ReachOf) -> str:
-    """Return how a strand other than plain facts fares, in words."""
-    if strand.name == PLAIN or not whole.can:
-        return ""
-    parts = [
-        f"{right:.3g} of {asked} right {where}"
-        for right, asked, where in (
-            (strand.right_within, strand.within, "within that reach"),
-            (strand.right_beyond, strand.beyond, "beyond it"),
-        )
-        if asked
-    ]
-    return f"{strand.name.capitalize()}: {listed(parts)}." if parts else ""
+def _make_opening(each: ReachResult, whose: str = "") -> Sentence:
+    good = each.can and not each.hedges and each.fits
+    return Sentence(f"{whose}: {each.sentence}" if whose else each.sentence, tone="plain" if good else "warning")
 
 
-def _by_distance(result: Result) -> Table:
+def _describe_details(each: ReachResult) -> Iterator[str]:
+    """Yield what else is known about a run's answers: other strands, guessing, confusions, types of facts."""
+    if not each.can or each.hedges:
+        return
+    for strand in each.strands:
+        parts = [(strand.within, "within that distance" if each.drop else "right"), (strand.beyond, "beyond it")]
+        told = listed([f"{count.text} {where}" for count, where in parts if count.asked])
+        yield f"{strand.name.capitalize()}: {told}." if each.drop is None else f"{strand.name.capitalize()}: {told} are right."
+    if each.chance:
+        yield f"A guess earns {percent(each.chance)} among all values, {percent(each.heard)} among values already stated."
+    for outcome, what in (("confused", "a value stated for another person"), ("several", "several values at once")):
+        if each.outcomes.get(outcome, 0) >= CONFUSED * each.asked:
+            yield f"{each.outcomes[outcome]} of {each.asked} answers name {what}."
+    if each.types_p is not None and each.types_p < TYPES_SHOWN and each.kind != "by type of fact":
+        types = listed([f"{name} {found.count.text}" for name, found in each.by_type.items()])
+        yield f"Recall depends on the type of fact: {types} (p {'<' if each.types_p <= 0.001 else '='} {max(each.types_p, 0.001):.3f})."
+
+
+def _compare_spans(runs: Iterable[Graded]) -> Iterator[Sentence]:
+    """Yield a sentence for each agent whose limits at two spans exclude each other: such an agent has no fixed limit."""
+    by_agent: dict[str, list[tuple[Column, ReachResult]]] = {}
+    for (agent, column), (_, stages) in _group_runs(runs).items():
+        by_agent.setdefault(agent, []).append((column, stages[0]))
+    for agent, found in by_agent.items():
+        units = {each.unit for _, each in found if each.reach is not None}
+        if len(found) < 2 or len(units) != 1:
+            continue
+        (unit,) = units
+        known = [(column, each.reach.get(unit) if each.reach else None) for column, each in found]
+        ends = [(column, extent.low or 0.0, inf if extent.high is None else extent.high) for column, extent in known if extent]
+        (first, low, _), (last, _, high) = max(ends, key=lambda end: end[1]), min(ends, key=lambda end: end[2])
+        without = [column for column, extent in known if extent is None]
+        if low > high:
+            yield Sentence(f"{agent} reaches further at {first} than at {last}: its limit is not a fixed distance.", tone="warning")
+        elif without:
+            yield Sentence(
+                f"{agent} has a limit at {ends[0][0]} and none at {without[0]}: its limit is not a fixed distance.", tone="warning"
+            )
+
+
+# ---- tables
+
+
+COLUMNS: Final = ("reach in tokens", "in messages", "near", "far", "kind of limit", "right", "at once")
+
+
+def _make_cells(each: ReachResult) -> list[str]:
+    asked = Count(asked=each.at_once, right=each.able).text if each.at_once else "–"
+    reach = each.reach or DistancesByUnit()
+    shares = [f"{percent(share.value or 0)} [{percent(share.low or 0)}, {percent(share.high or 0)}]" for share in (each.near, each.far)]
+    return [_show(reach.tokens), _show(reach.messages), *shares, each.named, Count(asked=each.asked, right=each.recalled).text, asked]
+
+
+def _show(extent: Extent | None) -> str:
+    """Return a distance with its interval, a dash where no reach is shown."""
+    if extent is None:
+        return "–"
+    value, low, high = ("all" if each is None else short(each) for each in (extent.value, extent.low, extent.high))
+    return f"{value} [{low}, {high}]" if (low, high) != (value, value) else value
+
+
+ALWAYS: Final = ("near", "far", "drop_tokens", "drop_messages", "drop_seconds", "reach_tokens", "reach_messages", "reach_seconds")
+"""The columns that each row for programs has, null where nothing is shown."""
+
+
+FLAT_COLUMNS: Final[Mapping[str, type]] = {
+    "stage": str,
+    "kind": str,
+    "fits": bool,
+    **{f"{name}{end}": float for name in ALWAYS for end in ("", "_low", "_high")},
+    "types_p": float,
+    "asked": int,
+    "recalled": float,
+    "at_once": int,
+    "able": float,
+    "heard": float,
+}
+"""The columns for programs that have no nested values, as CSV."""
+
+
+def _make_row(each: ReachResult) -> Row:
+    drop, reach = each.drop or DistancesByUnit(), each.reach or DistancesByUnit()
+    units: tuple[Unit, ...] = ("tokens", "messages", "seconds")
+    extents = {"near": each.near, "far": each.far}
+    distances = {f"{name}_{unit}": found.get(unit) for name, found in (("drop", drop), ("reach", reach)) for unit in units}
+    return {
+        "stage": each.stage,
+        **{name: None if extent is None else extent.model_dump() for name, extent in (extents | distances).items()},
+        "kind": each.kind,
+        "fits": each.fits,
+        "by_type": {name: found.count.model_dump() | found.share.model_dump() for name, found in each.by_type.items()},
+        "types_p": each.types_p,
+        "asked": each.asked,
+        "recalled": each.recalled,
+        "at_once": each.at_once,
+        "able": each.able,
+        "chance": each.chance,
+        "heard": each.heard,
+    }
+
+
+def _tabulate_distances(result: Result) -> Table:
     """Return what was recalled by distance and strand."""
     cells: dict[tuple[str, int], list[float]] = {}
     names: dict[str, None] = {}
     for test in result.tests:
         ladder = rungs(test.items)
-        turns = {each.turn: each for each in ladder if each.at_once}
-        for rung in turns.values():
+        for rung in {each.turn: each for each in ladder if each.at_once}.values():
             cells.setdefault((rung.strand, -1), []).append(rung.score or 0)
-        for each in _placed(test, ladder, None):
+        for each in _place_rungs(test):
             if each.rung.score is not None:
-                at = bisect_left(BINS, each.tokens + 1) - 1
-                cells.setdefault((each.rung.strand, at), []).append(each.rung.score)
+                cells.setdefault((each.rung.strand, bisect_left(BINS, each.tokens + 1) - 1), []).append(each.rung.score)
         names |= dict.fromkeys(each.strand for each in ladder)
-    seen = sorted({at for _, at in cells})
     rows = [
-        [_bin(at), *(f"{sum(scores):.3g} of {len(scores)}" if (scores := cells.get((name, at))) else "–" for name in names)] for at in seen
+        [_name_bin(at), *(_count(scores).text if (scores := cells.get((name, at))) else "–" for name in names)]
+        for at in sorted({at for _, at in cells})
     ]
     return Table(title="Right answers by distance", columns=["tokens back", *names], rows=rows)
 
 
-def _bin(at: int) -> str:
+def _name_bin(at: int) -> str:
     if at < 0:
         return "at once"
     low, high = BINS[at], BINS[at + 1]

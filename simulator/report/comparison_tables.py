@@ -247,13 +247,18 @@ def as_csv(comparison: Comparison) -> str:
     """Return all figures as one CSV file. A cell that does not apply is empty."""
     file = io.StringIO()
     own = (name for data in (comparison.said.leading_data, comparison.said.data) for each in data for name in each.columns)
-    write_csv(file, [*COMMON_COLUMNS, *dict.fromkeys(name for name in own if name not in COMMON_COLUMNS)], _rows(comparison))
+    rows = [_flatten(row) for row in _rows(comparison)]
+    write_csv(file, [*COMMON_COLUMNS, *dict.fromkeys(name for name in own if name not in COMMON_COLUMNS)], rows)
     return file.getvalue()
 
 
 def as_rows(comparison: Comparison) -> list[Row]:
     """Return the same figures as dicts, each with the columns that apply."""
-    return [{name: value for name, value in row.items() if value is not None} for row in _rows(comparison)]
+    always = {data.name: data.always for data in (*comparison.said.leading_data, *comparison.said.data)}
+    return [
+        {name: value for name, value in row.items() if value is not None or name in always.get(row["table"], ())}
+        for row in _rows(comparison)
+    ]
 
 
 def _rows(comparison: Comparison) -> Iterable[Row]:
@@ -275,6 +280,17 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
 def _said(data: Iterable[Data]) -> Iterable[Row]:
     for each in data:
         yield from ({"table": each.name} | dict(row) for row in each.rows)
+
+
+def _flatten(row: Row) -> Row:
+    """Return a row with each estimate, a mapping of `value`, `low` and `high`, in three columns."""
+    flat: Row = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping) and "value" in value:
+            flat |= {name if part == "value" else f"{name}_{part}": each for part, each in value.items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def _attempts_row(comparison: Comparison, agent: str, column: Column) -> Row:

@@ -14,7 +14,7 @@ from longspan.simulator.base.sizes import short
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.measures.comparing import Comparison
-from longspan.simulator.measures.reach import asked_later
+from longspan.simulator.measures.reach import place_rungs
 from longspan.simulator.report.styles import MARKERS, Style, labels, styles
 from longspan.simulator.results.graded_runs import Column
 
@@ -219,7 +219,7 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
 def _reach(comparison: Comparison, figure: Figure) -> None:
     """Draw the share of plain facts that each agent recalls by distance, a point for so many questions each, and its reach as a band."""
     runs = {agent: [run.result for run in comparison.side.runs if run.agent == agent] for agent in comparison.side.answering}
-    placed = {agent: asked_later(test for result in results for test in result.tests) for agent, results in runs.items()}
+    placed = {agent: place_rungs(test for result in results for test in result.tests) for agent, results in runs.items()}
     found = {
         agent: [(float(each.tokens), each.rung.score) for each in asked if each.rung.score is not None] for agent, asked in placed.items()
     }
@@ -234,8 +234,8 @@ def _reach(comparison: Comparison, figure: Figure) -> None:
         groups = [asked[at : at + size] for at in range(0, len(asked), size)]
         at, share = ([fmean(each[part] for each in group) for group in groups] for part in (0, 1))
         axes.plot([max(1.0, place) for place in at], share, linewidth=1.5, **line_look(looks[agent]) | {"markersize": 4})
-        for extent in (result.reach[0].tokens for result in runs[agent] if result.reach):
-            if extent.value and extent.low and extent.high:
+        for reach in (result.reach[0].reach for result in runs[agent] if result.reach):
+            if reach is not None and (extent := reach.tokens) is not None and extent.low and extent.high:
                 axes.axvspan(extent.low, extent.high, color=looks[agent].colour, alpha=0.15, linewidth=0)
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
     axes.set_xlabel("tokens between what was told and the question (logarithmic)")

@@ -18,7 +18,7 @@ from longspan.simulator.files.checksums import checked
 from longspan.simulator.files.folders import read_file
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
-from longspan.simulator.results.reach import ReachOf
+from longspan.simulator.results.reach import ReachResult
 from longspan.simulator.subject.ledger import Spending
 
 __all__ = [
@@ -269,7 +269,7 @@ class Result(_Frozen):
     lesions: Effect | None = None
     control: Effect | None = None
     memory: MemoryResult | None = None
-    reach: list[ReachOf] = []
+    reach: list[ReachResult] = []
     stuck: StuckResult | None = None
     calls: dict[str, CallsOf] = {}
 

@@ -44,7 +44,7 @@ from longspan.simulator.measures.stages import COLUMNS as MEMORY_COLUMNS
 from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
 from longspan.simulator.report.figures import FIGURES
 from longspan.simulator.results.effects import Effect, TestEffect
-from longspan.simulator.results.reach import ReachOf
+from longspan.simulator.results.reach import ReachResult
 from longspan.simulator.results.result import Meaning, MemoryResult, Result, ScenarioResult, StageResult, TestResult
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
@@ -393,7 +393,7 @@ def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
         (Effect, "An effect"),
         (MemoryResult, "A memory"),
         (StageResult, "A stage"),
-        (ReachOf, "A reach"),
+        (ReachResult, "A reach"),
     ],
 )
 def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str) -> None:

@@ -1,0 +1,176 @@
+"""A gate: whether an agent recalls a share of plain facts at every distance up to a limit, whether it does not, or neither is shown.
+
+The decision rests on the probability of all curves of `recall_curves` that recall the share at every distance up to the limit, levels in
+any order included. There are no bins of distance: with four bins, a window of 1,800 tokens passes a limit of 2,000. Since the decision is
+a posterior probability over whole curves, and only extreme ones decide, adding conversations until it decides hardly raises the share of
+wrong decisions (`python -m benchmarks reach`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
+
+from longspan.simulator.analysis.recall_curves import (
+    WINDOW_WIDTHS,
+    Answers,
+    add_logs,
+    get_levels,
+    group_answers,
+    weigh_levels,
+    weigh_pieces,
+    weigh_slopes,
+    weigh_steps,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["DECIDED", "GateDecision", "PlacedAnswer", "decide_gate"]
+
+DECIDED: Final = 0.975
+"""The probability from which on the gate passes, or fails."""
+
+NEAR_LIMIT: Final = 0.9
+AT_LIMIT: Final = 4
+"""To pass, at least so many questions must lie at this share of the limit or beyond: with fewer, lucky answers alone could pass an agent
+whose limit is just below."""
+
+PRIORS: Final = {"level": 0.4, "sharp": 0.32, "blurred": 0.06, "gradual": 0.14, "two": 0.02, "three": 0.06}
+
+TIMES: Final = (2, 3, 4, 6, 8, 12, 16, 32)
+"""How many times as many conversations are tried when the number that would decide is estimated."""
+
+TRIALS: Final = 8
+ENOUGH: Final = 0.75
+"""That number decides in at least this share of so many simulated continuations."""
+
+Verdict = Literal["passed", "failed", "undecided"]
+
+
+@final
+class PlacedAnswer(NamedTuple):
+    """A question's distance in tokens as every agent is charged for them, and its score in [0, 1]."""
+
+    distance: float
+    score: float
+
+
+@final
+class GateDecision(NamedTuple):
+    """Whether recall is at least `share` at every distance up to `limit`, in tokens. `probability`: how probable that is. `conversations`:
+    the number that was played, and `needed`, if undecided, an estimate of the number that would decide; None if even 32 times as many
+    would not."""
+
+    verdict: Verdict
+    limit: int
+    share: float
+    probability: float
+    conversations: int
+    needed: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        wanted = f"at least {self.share:.0%} of plain facts at every distance up to {self.limit:,} tokens"
+        match self.verdict:
+            case "passed":
+                return f"passed: recalls {wanted} (probability {self.probability:.3f})."
+            case "failed":
+                return f"failed: does not recall {wanted} (probability {self.probability:.3f})."
+        seeds = f"{self.conversations} seed{'s' * (self.conversations != 1)}"
+        if self.needed is None:
+            more = f"even {TIMES[-1] * self.conversations} seeds may not decide, since recall is close to that"
+        else:
+            more = f"about {self.needed} seeds would decide"
+        return f"undecided: {seeds} cannot show whether it recalls {wanted} (probability {self.probability:.2f}); {more}."
+
+
+def decide_gate(conversations: Sequence[Sequence[PlacedAnswer]], limit: int, share: float = 0.5, *, forecast: bool = True) -> GateDecision:
+    """Decide the gate from the answers about plain facts in each conversation, pooled. With `forecast`, an undecided gate estimates how
+    many conversations would decide, which takes a second or two."""
+    import numpy as np
+
+    answers = [each for one in conversations for each in one]
+    distance, score = np.array([each.distance for each in answers], dtype=float), np.array([each.score for each in answers], dtype=float)
+    verdict, probability = _decide(distance, score, limit, share)
+    needed = (
+        _estimate_needed(distance, score, limit, share, len(conversations)) if forecast and verdict == "undecided" and answers else None
+    )
+    return GateDecision(verdict, limit, share, probability, len(conversations), needed)
+
+
+def _decide(distance: Array, score: Array, limit: int, share: float) -> tuple[Verdict, float]:
+    if not len(distance):
+        return "undecided", 0.5
+    probability = find_probability(group_answers(distance, score), limit, share)
+    if probability <= 1 - DECIDED:
+        return "failed", probability
+    enough = (distance >= NEAR_LIMIT * limit).sum() >= AT_LIMIT
+    return "passed" if probability >= DECIDED and enough else "undecided", probability
+
+
+def find_probability(answers: Answers, limit: float, share: float) -> float:
+    """Return the probability that recall is at least `share` at every distance up to `limit`."""
+    import numpy as np
+
+    values, falls = get_levels().values, get_levels().falls
+    good = values >= share
+    level = weigh_levels(float(answers.right.sum()), float(answers.wrong.sum()))
+    weights = {"level": (add_logs(level), add_logs(level[good]))}
+    if len(answers.at) > 1:
+        steps, slopes = weigh_steps(answers), weigh_slopes(answers)
+        low, high = np.log1p(steps.low), np.log1p(steps.high)
+        beyond = np.clip((high - np.log1p(limit)) / (high - low), 0, 1)  # the share of a step's gap that lies beyond the limit
+        near, both = (np.exp(steps.weigh(allowed) - steps.log_prior) for allowed in (falls & good[:, None], falls & good[:, None] & good))
+        with np.errstate(divide="ignore"):
+            weights["sharp"] = add_logs(steps.weigh(falls)), add_logs(np.log(near * beyond + both * (1 - beyond)) + steps.log_prior)
+        kept = np.where(slopes.recall_at(float(np.log1p(limit))) >= share, slopes.log_weight, -np.inf)
+        first = len(WINDOW_WIDTHS)
+        for name, part in (("blurred", slice(first)), ("gradual", slice(first, None))):
+            widths = len(slopes.log_weight[part])
+            weights[name] = add_logs(slopes.log_weight[part]) - log(widths), add_logs(kept[part]) - log(widths)
+        all_, within = weigh_pieces(answers), weigh_pieces(answers, limit, share)
+        weights |= {"two": (all_.two, within.two), "three": (all_.three, within.three)}
+    whole, kept_ = (add_logs(np.array([pair[of] + log(PRIORS[name]) for name, pair in weights.items()])) for of in (0, 1))
+    return float(np.exp(kept_ - whole))
+
+
+def _estimate_needed(distance: Array, score: Array, limit: int, share: float, conversations: int) -> int | None:
+    """Estimate how many conversations would decide, if recall is as it seems so far: simulate continuations with other distances."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    recall = _mean_recall(group_answers(distance, score))
+    scale = np.log1p(distance)
+    apart = np.ptp(scale) / max(1, len(scale) / conversations)  # of the questions of one conversation
+    for times in TIMES:
+        decided = 0
+        for _ in range(TRIALS):
+            more = np.repeat(scale, times - 1)
+            more = np.clip(more + random.uniform(-apart / 2, apart / 2, len(more)), scale.min(), scale.max())
+            known = recall[np.clip(np.searchsorted(np.unique(scale), more), 0, len(recall) - 1)]
+            drawn = (random.random(len(more)) < known).astype(float)
+            verdict, _ = _decide(np.concatenate([distance, np.expm1(more)]), np.concatenate([score, drawn]), limit, share)
+            decided += verdict != "undecided"
+        if decided >= ENOUGH * TRIALS:
+            return times * conversations
+    return None
+
+
+def _mean_recall(answers: Answers) -> Array:
+    """Return the mean recall at each distinct distance over curves with one step."""
+    import numpy as np
+
+    if len(answers.at) < 2:
+        return np.full(len(answers.at), float(answers.right.sum() / (answers.right + answers.wrong).sum()))
+    steps, levels = weigh_steps(answers), get_levels()
+    weights = steps.weigh(levels.falls)
+    weights = np.exp(weights - add_logs(weights))
+    before, after = steps.before @ levels.falls * steps.after, steps.before * (steps.after @ levels.falls.T)
+    far = (before * levels.values).sum(axis=1) / before.sum(axis=1)
+    near = (after * levels.values).sum(axis=1) / after.sum(axis=1)
+    place = np.arange(len(answers.at))
+    return np.asarray((np.where(place[:, None] <= np.arange(len(weights)), near, far) * weights).sum(axis=1))
