@@ -22,13 +22,13 @@ from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
 from longspan.simulator.contract.rungs import Rung, rungs
-from longspan.simulator.results.reach import ReachResult
+from longspan.simulator.results.reach import ReachOf
 from longspan.simulator.results.result import read_result
 
 WINDOWS = {"window of messages", "window of tokens"}
 
 
-def played(kept: Kept, span: int, out: Path, *, seed: int = 0, able: bool = True) -> ReachResult:
+def played(kept: Kept, span: int, out: Path, *, seed: int = 0, able: bool = True) -> ReachOf:
     (found,) = longspan.run("reach", agent=lambda: Planted(kept, able=able), span=span, seeds=seed, out=out, progress=False).reach
     return found
 
