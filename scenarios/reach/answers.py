@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from typing import Final
 
@@ -12,12 +12,20 @@ from longspan.simulator.grading.dates import MONTHS, Days
 from longspan.simulator.grading.reading.reading import MANY, Reading
 from longspan.simulator.grading.reading.values import Findable, Values, figured
 
-__all__ = ["KINDS", "LISTS", "PLAIN", "UPDATES", "classify", "named", "values"]
+__all__ = ["KINDS", "LISTS", "PLAIN", "ROLES", "UPDATES", "classify", "named", "values"]
 
 PLAIN: Final = ("dog", "locker", "town", "birthday", "drink")
 UPDATES: Final = ("trip", "instrument")
 LISTS: Final = ("lent",)
 KINDS: Final = (*PLAIN, *UPDATES, *LISTS)
+
+ROLES: Final[Mapping[str, str]] = words("reach")["roles"]
+"""People by what they do for the user, in words of their own: "the person who looks after my teeth" for the dentist."""
+_TO_USER: Final = {"my": "your", "me": "you"}
+_SPELLED: Final = {
+    re.sub(r"\b(?:my|me)\b", lambda said: _TO_USER[said[0]], role.partition(" who ")[2]): person for person, role in ROLES.items()
+}
+"""How a reply refers to these people: "looks after your teeth"."""
 
 _LIST: Final = {"dog": "dogs", "town": "towns", "drink": "drinks", "trip": "countries", "instrument": "instruments", "lent": "things"}
 _DAYS: Final = 28
@@ -46,7 +54,7 @@ def named(reply: str, kind: str, expected: Sequence[str], who: str) -> list[str]
         return []  # it repeats what it was told, of whatever kind
     whose = ([who], [person for person in words("people") if who not in person and person not in who])
     reading, known = _read(reply, kind, expected)
-    return reading.of(known, whose).values
+    return reading.of(known, whose, spelled=_SPELLED).values
 
 
 def classify(reply: str, kind: str, stated: Sequence[str], found: Sequence[str], heard: Set[str]) -> str:

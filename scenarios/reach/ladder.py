@@ -33,7 +33,7 @@ NEAR: Final = 0.1
 SHORT: Final = 600
 """Tokens up to which distances are short: these are placed first, since only neighbours will do."""
 
-LAYOUTS: Final = 30
+LAYOUTS: Final = 100
 """How many layouts are drawn at most, to take the one that best tells tokens from messages."""
 
 ENOUGH: Final = 1.25
@@ -41,6 +41,9 @@ ENOUGH: Final = 1.25
 
 LIMITS: Final = 12
 """At how many limits in tokens a layout is judged."""
+
+ROOMY: Final = 2000
+"""Tokens of the smallest span with paraphrased questions."""
 
 SURE: Final = 2
 """Questions that tell a limit in tokens from any limit in messages: more of them are not needed."""
@@ -54,20 +57,25 @@ class Sizes(NamedTuple):
     """How many questions a test asks, by strand, and how many of the facts are asked for at once."""
 
     plain: int
+    paraphrased: int
     updates: int
     lists: int
     at_once: int
 
     @classmethod
     def of(cls, span: int) -> Sizes:
-        """Return what a span in tokens has room for: 16 plain facts at 2,000 tokens, 45 at 8,000 and 64 from 12,700 on."""
+        """Return what a span in tokens has room for: 16 plain facts at 2,000 tokens, 45 at 8,000 and 64 from 12,700 on.
+
+        Paraphrased questions number about a third of that. They are the longest messages, and below ROOMY they would leave no room.
+        """
         plain = min(64, max(4, round(16 * (span / 2000) ** 0.75)))
-        return cls(plain, max(2, plain // 6), max(1, plain // 9), min(12, max(3, plain // 3)))
+        paraphrased = max(4, plain // 3 - 2) if span >= ROOMY else 0
+        return cls(plain, paraphrased, max(2, plain // 6), max(1, plain // 9), min(12, max(3, plain // 3)))
 
     @property
     def messages(self) -> int:
         """How many messages the test says."""
-        return 2 * self.plain + 3 * self.updates + 4 * self.lists + self.at_once
+        return 2 * (self.plain + self.paraphrased) + 3 * self.updates + 4 * self.lists + self.at_once
 
 
 def distances(number: int, span: int) -> list[float]:
@@ -157,6 +165,7 @@ class Layout(NamedTuple):
 
     at: list[float]
     plain: list[tuple[int, ...]]
+    paraphrased: list[tuple[int, ...]]
     updates: list[tuple[int, ...]]
     lists: list[tuple[int, ...]]
     at_once: list[int]
@@ -189,13 +198,19 @@ def layout(sizes: Sizes, span: int, random: Random) -> Layout:
 def _layout(sizes: Sizes, span: int, random: Random) -> Layout:
     at = _places(sizes.messages, span, random)
     slots = _Slots(at, random)
-    rungs = distances(sizes.plain, span)[:-1]
-    plain = [slots.ends(), *(slots.pair(distance) for distance in rungs if distance <= SHORT)]
+    plain: list[tuple[int, ...]] = [slots.ends()]
+    paraphrased: list[tuple[int, ...]] = []
+    rungs = [(plain, distance) for distance in distances(sizes.plain, span)[:-1]]
+    rungs += [(paraphrased, distance) for distance in distances(sizes.paraphrased, span)]
+    # Only neighbours will do for short distances. The last rung needs messages near both ends, which the other strands would take.
+    for strand, distance in [*(rung for rung in rungs[:-1] if rung[1] <= SHORT), rungs[-1]]:
+        strand.append(slots.pair(distance))
     lists = [slots.pair(distance, between=2) for distance in distances(sizes.lists, span)]
     updates = [slots.pair(distance, before=1) for distance in distances(sizes.updates, span)]
-    long = [distance for distance in rungs if distance > SHORT]
-    plain += [slots.pair(distance) for distance in random.sample(long, len(long))]
-    return Layout(at, plain, updates, lists, slots.rest())
+    others = [rung for rung in rungs[:-1] if rung[1] > SHORT]
+    for strand, distance in random.sample(others, len(others)):
+        strand.append(slots.pair(distance))
+    return Layout(at, plain, paraphrased, updates, lists, slots.rest())
 
 
 def _told_apart(tokens: Sequence[float], limit: float) -> int:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, UPDATES, classify, named, values
+from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, ROLES, UPDATES, classify, named, values
 from longspan.scenarios.reach.ladder import Layout, Sizes, layout
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.deck import Deck
@@ -26,9 +26,16 @@ from longspan.simulator.grading.matching import some
 
 __all__ = ["Reach"]
 
-Strand = Literal["plain facts", "updates", "lists of three"]
+Strand = Literal["plain facts", "paraphrased", "updates", "lists of three"]
 
 THREE: Final = 3
+
+STATEMENTS: Final[dict[Strand, int]] = {"plain facts": 1, "paraphrased": 1, "updates": 2, "lists of three": THREE}
+"""The number of messages that state a fact."""
+
+RESERVED: Final = 10
+"""People of each kind that paraphrased questions ask about. They are drawn anew for each kind, and the other strands leave them out, so
+that a question never has two right answers. A long test needs 4, and the rest of the people last for three long tests."""
 
 PAUSES: Final = (timedelta(hours=2), timedelta(hours=9), timedelta(days=1), timedelta(days=3))
 """Virtual time that may pass between two messages that are not said in one go."""
@@ -51,35 +58,42 @@ class _Fact(NamedTuple):
 
 @final
 class _Dealer:
-    """Deals facts. No person has two facts of a kind, and no two facts of a kind have the same values, as long as there are enough."""
+    """Deals facts. No person has two facts of a kind, and no two facts of a kind have the same values, as long as there are enough.
+
+    No kind has the same person in paraphrased questions and in others, however many facts are dealt.
+    """
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._people = {kind: Deck[str](random, words("people")) for kind in KINDS}
+        roles = {kind: random.sample(list(ROLES), RESERVED) if kind in PLAIN else [] for kind in KINDS}
+        self._roles = {kind: Deck[str](random, roles[kind]) for kind in KINDS}
+        self._people = {kind: Deck[str](random, [who for who in words("people") if who not in roles[kind]]) for kind in KINDS}
         self._values = {kind: Deck[str](random, values(kind)) for kind in KINDS}
 
     def facts(self, strand: Strand, kinds: Sequence[str], number: int) -> list[_Fact]:
-        told = {"plain facts": 1, "updates": 2, "lists of three": THREE}[strand]
+        people = self._roles if strand == "paraphrased" else self._people
         order = Deck[str](self._random, kinds)
         found = []
         for _ in range(number):
             kind = order.deal()
             drawn: list[str] = []
-            while len(drawn) < told:  # a deck that is shuffled anew may deal the same value again
+            while len(drawn) < STATEMENTS[strand]:  # a deck that is shuffled anew may deal the same value again
                 if (value := self._values[kind].deal()) not in drawn:
                     drawn.append(value)
-            found.append(_Fact(strand, kind, self._people[kind].deal(), tuple(drawn)))
+            found.append(_Fact(strand, kind, people[kind].deal(), tuple(drawn)))
         return found
 
 
 @final
 class Reach(Scenario):
-    """Plain facts are told in a sentence each, and each is asked for once, at a distance from a ladder that goes up to the span.
+    """State plain facts in a sentence each, and ask for each once, at a distance from a ladder that goes up to the span.
 
-    The distances are even on a logarithmic scale, from 100 tokens to nine tenths of the span. Some facts are asked for in the message
-    that tells them: an agent that cannot answer these cannot do the task, so that the others say nothing about its memory. Facts that are
-    changed once (the new value counts) and three things told one by one (all three count) are asked for at such distances, too. The score
-    is the mean over what was asked for later.
+    The distances are even on a logarithmic scale, from the message before to nine tenths of the span. Some facts are asked for in the
+    message that states them. An agent that fails there cannot do the task, so its other answers say nothing about its memory.
+
+    Three more strands have ladders of their own. Paraphrased questions share no content word with the statement of their fact, so a search
+    for the same words does not find it. Updates change a fact once, and the new value counts. Lists of three state three things one by
+    one, and all three count. The score is the mean over all questions of all strands that were asked later.
 
     A reply is right if it settles on the value (see settled_words), and of a list, by the share of its three things that it names, less
     a share for each other one.
@@ -90,6 +104,7 @@ class Reach(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"facts about people"})
     early: ClassVar[bool] = False
     ladder: ClassVar[bool] = True
+    version: ClassVar[int] = 2
 
     span: int = Field(default=8000, ge=500, le=10**9)
 
@@ -138,7 +153,8 @@ class Reach(Scenario):
         wording, random = Wording(self.name), Random(message)
         told, stop, question = message.rpartition(". ")
         for kind in KINDS:
-            if wording.read(f"asked_{kind}", question) is None:
+            macros = [f"asked_{kind}", *([f"paraphrased_{kind}"] if kind in PLAIN else [])]
+            if all(wording.read(macro, question) is None for macro in macros):
                 continue
             if not stop:
                 return _sentence([random.choice(values(kind))])
@@ -166,9 +182,11 @@ class Reach(Scenario):
 def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
     """Return each message of a layout: a fact and the number of its message; None for a fact that is asked for at once."""
     plain = dealer.facts("plain facts", PLAIN, sizes.plain + sizes.at_once)
+    paraphrased = dealer.facts("paraphrased", PLAIN, sizes.paraphrased)
     lists, updates = dealer.facts("lists of three", LISTS, sizes.lists), dealer.facts("updates", UPDATES, sizes.updates)
     said: dict[int, tuple[_Fact, int | None]] = {}
-    for facts, places in ((plain[: sizes.plain], where.plain), (lists, where.lists), (updates, where.updates)):
+    strands = [(plain[: sizes.plain], where.plain), (paraphrased, where.paraphrased), (lists, where.lists), (updates, where.updates)]
+    for facts, places in strands:
         for fact, taken in zip(facts, places, strict=True):
             said.update({slot: (fact, part) for part, slot in enumerate(taken)})
     said.update({slot: (fact, None) for fact, slot in zip(plain[sizes.plain :], where.at_once, strict=True)})
@@ -177,7 +195,10 @@ def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fa
 
 def _said(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
     """Return the text of one of a fact's messages, and whether it asks."""
-    question = wording.say(random, f"asked_{fact.kind}", who=fact.who)
+    if fact.strand == "paraphrased":
+        question = wording.say(random, f"paraphrased_{fact.kind}", who=ROLES[fact.who])
+    else:
+        question = wording.say(random, f"asked_{fact.kind}", who=fact.who)
     if part is None:
         return f"{wording.say(random, f'told_{fact.kind}', who=fact.who, value=fact.values[0])} {question}", True
     if part == len(fact.values):

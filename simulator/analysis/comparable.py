@@ -41,6 +41,9 @@ def check_comparable(runs: Sequence[Graded]) -> None:
             what = f"only one plays {', '.join(only)}"[:200]
         elif differing := [name for name, given in mine.items() if given != theirs[name]]:
             what = _differing_parameter(differing[0], first.manifest, other.manifest)
+        elif changed := [name for name in mine if _version_of(name, first) != _version_of(name, other)]:
+            name = changed[0]
+            what = f"one plays version {_version_of(name, first)} of {name}, the other version {_version_of(name, other)}"
         elif _reruns(first.manifest) != _reruns(other.manifest):
             what = "one plays only tests that had failed in another run"
         else:
@@ -80,7 +83,8 @@ def other_data(runs: Sequence[Graded]) -> list[str]:
 
 def played(manifest: Manifest) -> str:
     """Return a key that is equal for runs that play the same suite, scenarios and parameters, so that they can be compared."""
-    return json.dumps([manifest.suite.name, _parameters(manifest), _reruns(manifest)], sort_keys=True, default=str)
+    parts = [manifest.suite.name, _parameters(manifest), manifest.scenario_versions, _reruns(manifest)]
+    return json.dumps(parts, sort_keys=True, default=str)
 
 
 def _name(run: Graded) -> str:
@@ -206,6 +210,10 @@ def _parameters(manifest: Manifest) -> dict[str, dict[str, Any]]:
 def _rules(run: Graded) -> str:
     paper = sorted(name for name, given in run.manifest.suite.scenarios.items() if given.get("rules") == "paper")
     return f"the paper's for {', '.join(paper)}" if paper else "longspan's"
+
+
+def _version_of(scenario: str, run: Graded) -> int:
+    return run.manifest.scenario_versions.get(scenario, 1)
 
 
 def _version(run: Graded) -> str | None:

@@ -57,6 +57,8 @@ class Scenario(BaseModel, ABC):
 
     name: ClassVar[str]
     """Unique, lower case with underscores. Also the name of its entry point."""
+    version: ClassVar[int] = 1
+    """Raise it when the same seed makes other tests than before. Runs of different versions are not compared or pooled."""
     skills: ClassVar[tuple[Skill, ...]]
     topics: ClassVar[frozenset[str]] = frozenset()
     """The subjects of its messages. Tests that share a topic or a scenario are never open at the same time."""

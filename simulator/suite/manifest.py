@@ -64,6 +64,8 @@ class ImportSource(_Frozen):
 class Manifest(RunSettings):
     """A run's settings and its plan. `format` is 1 in runs of 0.2, whose conversations followed the agent's replies.
 
+    `scenario_versions`: the version (see `Scenario.version`) of each scenario whose version is above 1.
+
     `data`: for each parameter that takes a path (`locomo.data`), the SHA-256 of the data there; runs of earlier versions have none.
 
     `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`: the
@@ -84,6 +86,7 @@ class Manifest(RunSettings):
     format: Literal[1, 2] = 2
     filler_sha256: str | None = None
     definitions_sha256: str | None = None
+    scenario_versions: dict[str, int] = Field(default_factory=dict)
     data: dict[str, Sha256] = Field(default_factory=dict)
     imported: ImportSource | None = None
     conversations: dict[Name, list[PlannedTest]]

@@ -7,12 +7,13 @@ from random import Random
 from typing import Final, NamedTuple, final
 
 from longspan import Message
-from longspan.scenarios.reach.answers import KINDS, UPDATES
+from longspan.scenarios.reach.answers import KINDS, PLAIN, ROLES, UPDATES
 from longspan.scenarios.reach.wording import Wording
 
-__all__ = ["FORGETTING", "Planted", "Said", "question_type", "reader", "statements"]
+__all__ = ["FORGETTING", "Planted", "Said", "question", "reader", "statements"]
 
 WORDING: Final = Wording("reach")
+PEOPLE: Final = {role: who for who, role in ROLES.items()}
 
 
 class Said(NamedTuple):
@@ -49,31 +50,30 @@ FORGETTING: Final[dict[str, Callable[[int], Kept]]] = {
 
 def reader(message: str, kept: Sequence[str]) -> str:
     """Answer a message from what is kept, oldest first, and from the message itself."""
+    asked = question(message)
+    if asked is None:
+        return "Noted, thank you."
+    stated = [value for text in [*kept, *_starts(message)] for kind, who, value in statements(text) if (kind, who) == asked]
+    if not stated:
+        return "I do not know."
+    return ", ".join(stated if asked[0] == "lent" else stated[-1:]) + "."
+
+
+def question(message: str) -> tuple[str, str] | None:
+    """Return the type of the fact that a message asks for, and the person; None if it asks for none."""
     for kind in KINDS:
-        asked = next((found for end in _ends(message) if (found := WORDING.read(f"asked_{kind}", end))), None)
-        if asked is None:
-            continue
-        told = [
-            found["value"]
-            for text in [*kept, *_starts(message)]
-            for macro in (f"told_{kind}", *([f"changed_{kind}"] if kind in UPDATES else []))
-            if (found := WORDING.read(macro, text)) and found["who"] == asked["who"]
-        ]
-        if kind == "lent":
-            return ", ".join(told) + "." if told else "I do not know."
-        return f"{told[-1]}." if told else "I do not know."
-    return "Noted, thank you."
+        for end in _ends(message):
+            if found := WORDING.read(f"asked_{kind}", end):
+                return kind, found["who"]
+            if kind in PLAIN and (found := WORDING.read(f"paraphrased_{kind}", end)):
+                return kind, PEOPLE[found["who"]]
+    return None
 
 
-def question_type(message: str) -> str | None:
-    """Return the type of the fact that a message asks for; None if it asks for none."""
-    return next((kind for kind in KINDS for end in _ends(message) if WORDING.read(f"asked_{kind}", end)), None)
-
-
-def statements(message: str) -> list[tuple[str, str]]:
-    """Return the type and the value of each fact that a message states."""
+def statements(message: str) -> list[tuple[str, str, str]]:
+    """Return the facts that a message states: type, person and value of each."""
     return [
-        (kind, found["value"])
+        (kind, found["who"], found["value"])
         for text in (message, *_starts(message))
         for kind in KINDS
         for macro in (f"told_{kind}", *([f"changed_{kind}"] if kind in UPDATES else []))
