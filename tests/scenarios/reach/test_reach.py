@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -12,10 +14,11 @@ from tests.scenarios.reach.planted import FORGETTING, Kept, Planted, question, s
 
 import longspan
 from longspan import Message
-from longspan.scenarios.reach.answers import KINDS, PLAIN, classify, named, values
+from longspan.scenarios.reach.answers import KINDS, PLAIN, ROLES, classify, named, values
 from longspan.scenarios.reach.ladder import Sizes, distances
 from longspan.scenarios.reach.scenario import Reach
 from longspan.scenarios.reach.wording import Wording
+from longspan.scenarios.shared.lists import words
 from longspan.simulator.analysis.reach import Recalled
 from longspan.simulator.analysis.reach import reach as fit
 from longspan.simulator.archive.run_folder import RunFolder
@@ -174,6 +177,8 @@ def test_guesses_earn_the_chance_and_no_constant_reply_earns_more() -> None:
     wording = Wording("reach")
     for kind in KINDS:
         questions = [text for who in ("aunt", "vet") for text in wording.all(f"asked_{kind}", who=who)]
+        if kind in PLAIN:
+            questions += wording.all(f"paraphrased_{kind}", who=ROLES["baker"])
         assert all((scenario.guess(text) or "").rstrip(".").casefold() in map(str.casefold, values(kind)) for text in questions)
         every = ", ".join(values(kind)[:40])
         for expected in values(kind)[:40:7]:
@@ -312,6 +317,130 @@ HEARD = {"Biscuit", "Rover", "Bramble", "Peru", "Chile", "Norway", "tent", "dril
 def test_replies_are_classified_as_a_person_classifies_them(kind: str, stated: list[str], reply: str, outcome: str) -> None:
     expected = stated[-1:] if kind == "trip" else stated
     assert classify(reply, kind, stated, named(reply, kind, expected, "aunt"), HEARD) == outcome
+
+
+# ---- paraphrased questions
+
+
+STOP = (
+    "a an and be by do does for have i in is it its me my of on or s should than that the to what when where which who why would"
+    " any are has if other another man person there now up from"
+).split()
+"""Words that carry no content: a search that heeds them finds every sentence."""
+
+
+def content(text: str) -> set[str]:
+    """Return the words of a text that carry content."""
+    return {word for word in re.findall(r"[a-z]+|\d+", text.casefold()) if word not in STOP}
+
+
+def alike(one: str, other: str) -> bool:
+    """Return whether two words are forms of one word, crudely: they begin with the same five letters, or one ends like an inflection."""
+    short, long = sorted((one, other), key=len)
+    return (
+        short == long or (len(short) >= 5 and short[:5] == long[:5]) or long in {short + end for end in ("s", "es", "ed", "d", "ing", "er")}
+    )
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_paraphrased_question_shares_no_content_word_with_its_statement(kind: str) -> None:
+    assert not alike("pour", "port")
+    assert alike("live", "lives")
+    wording = Wording("reach")
+    said = {word for value in values(kind) for word in content(value)}
+    for who, role in ROLES.items():
+        asked = {word for text in wording.all(f"paraphrased_{kind}", who=role) for word in content(text)}
+        stated = said.union(*(content(text) for text in wording.all(f"told_{kind}", who=who, value="")))
+        assert [(one, other) for one in asked for other in stated if alike(one, other)] == []
+
+
+def test_each_paraphrase_stands_for_one_person_of_the_list() -> None:
+    assert set(ROLES) <= set(words("people"))
+    assert len(set(ROLES.values())) == len(ROLES)
+    wording = Wording("reach")
+    for who, role in ROLES.items():
+        for kind in PLAIN:
+            for text in wording.all(f"paraphrased_{kind}", who=role):
+                assert question(text) == (kind, who)
+
+
+@pytest.mark.parametrize(("span", "tests"), [(2_000, 5), (500_000, 4)])
+def test_nobody_has_a_paraphrased_and_another_fact_of_a_type(span: int, tests: int) -> None:
+    found: dict[str, set[tuple[str, str]]] = {}
+    for _, script in Reach(span=span).series(tests, "7"):
+        own = [(each["kind"], each["who"]) for each in script.facts["asked"] if each["strand"] == "paraphrased"]
+        assert len(set(own)) == len(own) == Sizes.of(span).paraphrased
+        for each in script.facts["asked"]:
+            found.setdefault(each["strand"], set()).add((each["kind"], each["who"]))
+    paraphrased = found.pop("paraphrased")
+    assert paraphrased.isdisjoint(set().union(*found.values()))
+
+
+def test_a_search_for_words_finds_literal_facts_and_no_paraphrased_ones(tmp_path: Path) -> None:
+    right: dict[tuple[str, str], float] = {}
+    for name, agent in {"oracle": "oracle", "notebook": "notebook", "reads all": lambda: Planted(FORGETTING["no limit"](0))}.items():
+        for each in asked_of(agent, tmp_path / name.replace(" ", "-")):
+            if not each.at_once and each.strand in ("plain facts", "paraphrased"):
+                right[name, each.strand] = right.get((name, each.strand), 0) + (each.score or 0)
+    asked = Sizes.of(2_000)
+    assert (right["oracle", "plain facts"], right["oracle", "paraphrased"]) == (asked.plain, asked.paraphrased)
+    assert (right["reads all", "plain facts"], right["reads all", "paraphrased"]) == (asked.plain, asked.paraphrased)
+    assert right["notebook", "plain facts"] > asked.plain / 2
+    assert right["notebook", "paraphrased"] == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ("Green tea.", ["green tea"]),
+        ("Your baker likes green tea best.", ["green tea"]),
+        ("The person who sells you bread likes green tea best.", ["green tea"]),
+        ("The person who looks after your teeth likes cider, and the person who sells you bread likes green tea.", ["green tea"]),
+        ("Your dentist likes cider, and the woman who sells you bread likes green tea.", ["green tea"]),
+        ("The person who looks after your teeth likes green tea.", []),
+        ("The person who sells you bread? I do not know, but your dentist likes green tea.", []),
+    ],
+)
+def test_a_reply_may_name_the_person_in_either_wording(reply: str, found: list[str]) -> None:
+    assert named(reply, "drink", ["green tea"], "baker") == found
+
+
+# ---- runs of the first version
+
+
+@pytest.fixture
+def first_version(tmp_path: Path) -> Path:
+    with tarfile.open(Path(__file__).parent / "made-by-version-1.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "made-by-version-1"
+
+
+def test_a_run_of_the_first_version_is_graded_as_it_was(first_version: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    was = read_result(RunFolder(first_version))
+    assert run_command(["score", str(first_version)]) == 0
+    assert "score 91% (0.91 of 1)" in capsys.readouterr().out
+    now = read_result(RunFolder(first_version))
+    assert [test.score for test in now.tests] == [test.score for test in was.tests]
+    scores = [(item.name, item.score, item.note) for test in now.tests for item in test.items]
+    assert scores == [(item.name, item.score, item.note) for test in was.tests for item in test.items]
+    for result in (was, now):  # as it was written then, and as it is written now
+        found = rungs(item for test in result.tests for item in test.items)
+        assert len(found) == 24
+        assert all((each.heard, each.outcome) == (each.chance, "") for each in found)
+    assert run_command(["show", str(first_version)]) == 0
+    assert "reach-1   91%  recalled lists of three later: 0.333 of 1" in capsys.readouterr().out
+
+
+def test_runs_of_two_versions_are_neither_compared_nor_pooled(
+    first_version: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = longspan.run("reach@2k", agent="notebook", out=tmp_path / "new", progress=False)
+    with pytest.raises(InputError, match="one plays version 1 of reach, the other version 2"):
+        longspan.load(first_version, *results.folders)
+    assert run_command(["compare", str(first_version), *map(str, results.folders)]) == 0
+    assert capsys.readouterr().out.count("reach: 1 agents, 1 runs") == 1
+    assert run_command(["resume", str(first_version)]) == 2
+    assert "the manifest's tests are not those that the run was created with" in capsys.readouterr().err
 
 
 # ---- the fit
