@@ -30,7 +30,7 @@ from longspan.simulator.suite.agent_spec import resolved as resolved_spec
 from longspan.simulator.suite.branching import conversations_of, experiments_of
 from longspan.simulator.suite.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.suite.manifest import Manifest, PlannedTest, commit, versions
-from longspan.simulator.suite.plugins import make_scenario, scenario_class
+from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.provenance import commit_of, now
 from longspan.simulator.suite.settings import Conditions, RunSettings
 from longspan.simulator.suite.suite import Suite
@@ -159,7 +159,7 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
         **dict(settings),
         filler_sha256=digest(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
-        scenario_versions={name: version for name in settings.suite.scenarios if (version := scenario_class(name).version) > 1},
+        scenario_versions=_versions(settings.suite),
         data={name: content_digest(path) for name, path in settings.suite.paths().items()},
         conversations=_planned(conversations),
         experiments=experiments_of(conversations, settings),
@@ -355,6 +355,12 @@ def _planned(conversations: Mapping[str, Sequence[Test]]) -> dict[str, list[Plan
 def _late(suite: Suite) -> list[str]:
     """Return the names of the scenarios that do not allow early placement."""
     return [name for name, parameters in suite.scenarios.items() if not make_scenario(name, parameters).early]
+
+
+def _versions(suite: Suite) -> dict[str, int]:
+    """Return the versions of the suite's scenarios that are above 1, by name."""
+    made = {name: make_scenario(name, parameters).version for name, parameters in suite.scenarios.items()}
+    return {name: version for name, version in made.items() if version > 1}
 
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
