@@ -52,6 +52,9 @@ TAIL: Final = 0.025
 FLAT: Final = 0.2
 """Recall that falls by less than this is called alike at all distances, if no drop is shown."""
 
+FEW: Final = 8
+"""With fewer questions than this, no kind of limit is named."""
+
 FULL: Final = 0.9
 """Recall from which on an agent without a drop has no limit, and does not just miss some facts at random."""
 
@@ -174,7 +177,7 @@ def fit_reach(questions: Sequence[Question], guessed: float = 0.0) -> ReachFit |
     unit = unit if shown and windows[unit] > kinds["decay"] else "tokens"
     own = units.get(unit)
     near, far = (own.near, own.far) if own else (share, share)
-    alike = not shown and fits and (own is None or own.differs < 1 - SURE)
+    alike = not shown and fits and own is not None and own.differs < 1 - SURE and len(questions) >= FEW
     return ReachFit(
         kinds=kinds,
         kind=_name_kind(kinds, flat, shown=shown, alike=alike),

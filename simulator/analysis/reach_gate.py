@@ -25,6 +25,7 @@ from longspan.simulator.analysis.recall_curves import (
 )
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
@@ -139,20 +140,19 @@ def find_probability(answers: Answers, limit: float, share: float) -> float:
 
 
 def _estimate_needed(distance: Array, score: Array, limit: int, share: float, conversations: int) -> int | None:
-    """Estimate how many conversations would decide, if recall is as it seems so far: simulate continuations with other distances."""
+    """Estimate how many conversations would decide: draw curves that explain the answers so far, and simulate continuations with them."""
     import numpy as np
 
     random = np.random.default_rng(0)
-    recall = _mean_recall(group_answers(distance, score))
+    curves = _draw_curves(group_answers(distance, score), TRIALS, random)
     scale = np.log1p(distance)
-    apart = np.ptp(scale) / max(1, len(scale) / conversations)  # of the questions of one conversation
+    apart = np.ptp(scale) / max(1.0, len(scale) / conversations)  # between two questions of one conversation
     for times in TIMES:
         decided = 0
-        for _ in range(TRIALS):
+        for place, near, far in curves:
             more = np.repeat(scale, times - 1)
             more = np.clip(more + random.uniform(-apart / 2, apart / 2, len(more)), scale.min(), scale.max())
-            known = recall[np.clip(np.searchsorted(np.unique(scale), more), 0, len(recall) - 1)]
-            drawn = (random.random(len(more)) < known).astype(float)
+            drawn = (random.random(len(more)) < np.where(more <= place, near, far)).astype(float)
             verdict, _ = _decide(np.concatenate([distance, np.expm1(more)]), np.concatenate([score, drawn]), limit, share)
             decided += verdict != "undecided"
         if decided >= ENOUGH * TRIALS:
@@ -160,17 +160,23 @@ def _estimate_needed(distance: Array, score: Array, limit: int, share: float, co
     return None
 
 
-def _mean_recall(answers: Answers) -> Array:
-    """Return the mean recall at each distinct distance over curves with one step."""
+def _draw_curves(answers: Answers, number: int, random: Generator) -> list[tuple[float, float, float]]:
+    """Draw curves with one level or one step by how likely they are: where it lies on the scale, recall up to there, and beyond."""
     import numpy as np
 
-    if len(answers.at) < 2:
-        return np.full(len(answers.at), float(answers.right.sum() / (answers.right + answers.wrong).sum()))
-    steps, levels = weigh_steps(answers), get_levels()
-    weights = steps.weigh(levels.falls)
-    weights = np.exp(weights - add_logs(weights))
-    before, after = steps.before @ levels.falls * steps.after, steps.before * (steps.after @ levels.falls.T)
-    far = (before * levels.values).sum(axis=1) / before.sum(axis=1)
-    near = (after * levels.values).sum(axis=1) / after.sum(axis=1)
-    place = np.arange(len(answers.at))
-    return np.asarray((np.where(place[:, None] <= np.arange(len(weights)), near, far) * weights).sum(axis=1))
+    levels = get_levels()
+    level = weigh_levels(float(answers.right.sum()), float(answers.wrong.sum()))
+    steps = weigh_steps(answers) if len(answers.at) > 1 else None
+    by_step = np.array([]) if steps is None else steps.weigh(levels.falls)
+    logs = np.concatenate([level + log(PRIORS["level"]), by_step + log(PRIORS["sharp"])])
+    found = []
+    for each in random.choice(len(logs), number, p=np.exp(logs - add_logs(logs))):
+        if steps is None or each < len(level):
+            found.append((0.0, levels.values[each % len(level)], levels.values[each % len(level)]))
+            continue
+        step = each - len(level)
+        pairs = (steps.before[step][:, None] * steps.after[step][None, :] * levels.falls).ravel()
+        near, far = divmod(int(random.choice(len(pairs), p=pairs / pairs.sum())), len(level))
+        place = random.uniform(np.log1p(steps.low[step]), np.log1p(steps.high[step]))
+        found.append((float(place), levels.values[near], levels.values[far]))
+    return found

@@ -46,6 +46,9 @@ WIDTHS: Final = (*WINDOW_WIDTHS, 0.3, 0.5, 0.8, 1.3)
 SLOPE_LEVELS: Final = 10
 """The number of levels before and after a gradual fall: each pair of levels needs all questions again, so that there are fewer."""
 
+DECIMALS: Final = 3
+"""Distances that differ by less than the last of so many decimals are the same."""
+
 PLACES: Final = 60
 """The number of places that a gradual fall may have."""
 
@@ -104,7 +107,7 @@ def group_answers(distance: Array, score: Array) -> Answers:
     """Group answers by distance. Both arrays have shape (questions,)."""
     import numpy as np
 
-    at, where = np.unique(distance, return_inverse=True)
+    at, where = np.unique(np.round(distance, DECIMALS), return_inverse=True)
     return Answers(at, np.bincount(where, score, len(at)), np.bincount(where, 1 - score, len(at)))
 
 

@@ -304,9 +304,7 @@ def _make_opening(each: ReachResult, whose: str = "") -> Sentence:
 
 def _describe_details(each: ReachResult) -> Iterator[str]:
     """Yield what else is known about a run's answers: other strands, guessing, confusions, types of facts."""
-    if not each.can or each.hedges:
-        return
-    for strand in each.strands:
+    for strand in each.strands if each.can and not each.hedges else ():
         parts = [(strand.within, "within that distance" if each.drop else "right"), (strand.beyond, "beyond it")]
         told = listed([f"{count.text} {where}" for count, where in parts if count.asked])
         yield f"{strand.name.capitalize()}: {told}." if each.drop is None else f"{strand.name.capitalize()}: {told} are right."

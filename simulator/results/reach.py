@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -30,6 +30,7 @@ __all__ = [
     "TypeResult",
     "Unit",
     "check_reach",
+    "keep_reach",
     "span_for",
 ]
 
@@ -51,11 +52,11 @@ HALF: Final = 0.5
 STEP: Final = 100
 """Spans are rounded up to hundreds of tokens. So many are left for the message that states a fact, and for what its turn is charged."""
 
-BEYOND: Final = 2
+BEYOND: Final = 2.5
 """The default span for a reach is so many times as long, so that several questions lie around that distance and beyond it. In the least
 span that is allowed there is about one in a conversation, which can only decide with many seeds."""
 
-LEAST_SPAN: Final = 3_000
+LEAST_SPAN: Final = 4_000
 """The least default span, since shorter ones ask few questions."""
 
 _KINDS: Final[Mapping[Kind, str]] = {
@@ -206,6 +207,14 @@ class ReachResult(_Frozen):
     def sentence(self) -> str:
         """The result in one or two sentences."""
         return _describe(self)
+
+
+def keep_reach(value: Any) -> Any:
+    """Return what result.json has under `reach`, or nothing if an earlier version wrote it: another method worked it out, and `longspan
+    score` does it anew."""
+    if isinstance(value, list) and any(isinstance(each, dict) and "near" not in each for each in value):
+        return []
+    return value
 
 
 # ---- what is wanted

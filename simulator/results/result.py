@@ -7,7 +7,7 @@ from math import fsum
 from statistics import fmean, pstdev
 from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
@@ -18,7 +18,7 @@ from longspan.simulator.files.checksums import checked
 from longspan.simulator.files.folders import read_file
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
-from longspan.simulator.results.reach import ReachResult
+from longspan.simulator.results.reach import ReachResult, keep_reach
 from longspan.simulator.subject.ledger import Spending
 
 __all__ = [
@@ -269,7 +269,7 @@ class Result(_Frozen):
     lesions: Effect | None = None
     control: Effect | None = None
     memory: MemoryResult | None = None
-    reach: list[ReachResult] = []
+    reach: Annotated[list[ReachResult], BeforeValidator(keep_reach)] = []
     stuck: StuckResult | None = None
     calls: dict[str, CallsOf] = {}
 

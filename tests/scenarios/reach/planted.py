@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import cache
 from random import Random
 from typing import Final, NamedTuple, final
 
 from longspan import Message
 from longspan.scenarios.reach.answers import KINDS, PLAIN, ROLES, UPDATES
 from longspan.scenarios.reach.wording import Wording
+from longspan.simulator.base.tokens import Tokenizer
 
-__all__ = ["FORGETTING", "Planted", "Said", "question", "reader", "statements"]
+__all__ = ["FORGETTING", "OUTSIDE", "Planted", "Said", "question", "reader", "statements"]
 
 WORDING: Final = Wording("reach")
+TOKENS: Final = Tokenizer()
 PEOPLE: Final = {role: who for who, role in ROLES.items()}
 
 
 class Said(NamedTuple):
-    """A message of either side: how many tokens and messages ago it was said, and a number of its own."""
+    """A message of either side: how many tokens, messages, seconds of virtual time and midnights ago it was said, its own number, and the
+    number of facts stated before it."""
 
     text: str
     tokens: int
     messages: int
+    seconds: float
+    nights: int
     number: int
+    facts: int
 
 
 Kept = Callable[[Said], bool]
@@ -38,14 +46,36 @@ def misses(share: float) -> Kept:
 
 
 FORGETTING: Final[dict[str, Callable[[int], Kept]]] = {
-    "window of messages": lambda span: lambda said: said.messages <= 20,
-    "window of tokens": lambda span: lambda said: said.tokens <= span // 5,
+    "message window": lambda span: lambda said: said.messages <= 20,
+    "token window": lambda span: lambda said: said.tokens <= span // 5,
     "decay": lambda span: decays(span // 10),
-    "misses some": lambda span: misses(0.45),
-    "no limit": lambda span: lambda said: True,
+    "random misses": lambda span: misses(0.45),
+    "none": lambda span: lambda said: True,
     "nothing": lambda span: lambda said: False,
 }
 """Ways to forget, for a span."""
+
+
+def _is_number(said: Said) -> bool:
+    return any(kind in ("locker", "birthday") for kind, _, _ in statements(said.text))
+
+
+OUTSIDE: Final[dict[str, Kept]] = {
+    "a day": lambda said: said.seconds <= 86_400,
+    "until midnight": lambda said: said.nights == 0,
+    "a window with a floor of 30%": lambda said: said.tokens <= 600 or not misses(0.3)(said),
+    "a window with a floor of 60%": lambda said: said.tokens <= 600 or not misses(0.6)(said),
+    "a dip in the middle": lambda said: not 120 < said.tokens < 1_200,
+    "written late": lambda said: said.messages > 20,
+    "written at night": lambda said: said.nights > 0,
+    "the first thirty facts": lambda said: said.facts < 30,
+    "no numbers": lambda said: not _is_number(said),
+    "no numbers, and a window": lambda said: said.tokens <= 600 and not _is_number(said),
+    "every second stretch": lambda said: said.number // 20 % 2 == 0,
+    "a window, and the first ten facts": lambda said: said.tokens <= 300 or said.facts < 10,
+    "three levels": lambda said: said.tokens <= 150 or (said.tokens <= 1_500 and not misses(0.6)(said)),
+}
+"""Ways to forget that the fit has no kind for, or only in part."""
 
 
 def reader(message: str, kept: Sequence[str]) -> str:
@@ -89,6 +119,11 @@ def _starts(message: str) -> list[str]:
     return [message[: at + 1] for at in range(len(message)) if message[at : at + 2] == ". "]
 
 
+@cache
+def _states_fact(said: tuple[str, datetime]) -> bool:
+    return bool(statements(said[0]))
+
+
 @final
 class Planted:
     """An agent that keeps of the conversation what `kept` says, or that cannot do the task at all."""
@@ -96,21 +131,24 @@ class Planted:
     def __init__(self, kept: Kept, *, able: bool = True) -> None:
         self._kept = kept
         self._able = able
-        self._said: list[str] = []
+        self._said: list[tuple[str, datetime]] = []
 
     def reply(self, message: Message) -> str:
         tokens, kept = 0, []
-        for ago, text in enumerate(reversed(self._said), 1):
-            said = Said(text, tokens, ago, len(self._said) - ago)
-            tokens += len(text) // 4 + 1
+        facts = sum(map(_states_fact, self._said))
+        for ago, (text, at) in enumerate(reversed(self._said), 1):
+            facts -= _states_fact((text, at))
+            nights = (message.sent_at.date() - at.date()).days
+            said = Said(text, tokens, ago, (message.sent_at - at).total_seconds(), nights, len(self._said) - ago, facts)
+            tokens += TOKENS.count(text)
             if self._kept(said):
                 kept.append(text)
         reply = reader(message.text, kept[::-1]) if self._able else "That is a good question, and I wish you a nice day."
-        self._said += [message.text, reply]
+        self.observe(message, reply)
         return reply
 
     def observe(self, message: Message, reply: str) -> None:
-        self._said += [message.text, reply]
+        self._said += [(message.text, message.sent_at), (reply, message.sent_at)]
 
     def reset(self) -> None:
         self._said.clear()

@@ -1,4 +1,4 @@
-"""How far back an agent remembers: planted agents are named right, replies are read as a person reads them, and nothing is guessed."""
+"""The suite reach: its ladder, its questions, how replies are read and graded, and its versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 from statistics import fmean
 
 import pytest
-from tests.scenarios.reach.planted import FORGETTING, Kept, Planted, question, statements
+from tests.scenarios.reach.planted import FORGETTING, Planted, question, statements
 
 import longspan
 from longspan import Message
@@ -19,129 +19,11 @@ from longspan.scenarios.reach.ladder import Sizes, distances
 from longspan.scenarios.reach.scenario import Reach
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.analysis.reach import Recalled
-from longspan.simulator.analysis.reach import reach as fit
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
 from longspan.simulator.contract.rungs import Rung, rungs
-from longspan.simulator.results.reach import ReachOf
 from longspan.simulator.results.result import read_result
-
-WINDOWS = {"window of messages", "window of tokens"}
-
-
-def played(kept: Kept, span: int, out: Path, *, seed: int = 0, able: bool = True) -> ReachOf:
-    (found,) = longspan.run("reach", agent=lambda: Planted(kept, able=able), span=span, seeds=seed, out=out, progress=False).reach
-    return found
-
-
-@pytest.mark.parametrize("span", [2_000, 8_000, 32_000])
-def test_planted_agents_are_told_apart_in_one_run(span: int, tmp_path: Path) -> None:
-    found = {name: played(make(span), span, tmp_path / name) for name, make in FORGETTING.items()}
-    for sure in ("window of messages", "no limit", "nothing"):
-        assert (sure, found[sure].kind) == (sure, sure)
-    assert [name for name, each in found.items() if "less than half" in each.sentence and each.recalled > each.asked / 2] == []
-    window = found["window of tokens"]
-    assert window.kinds["window of messages"] + window.kinds["window of tokens"] > 0.8
-    low, high = (span if end is None else end for end in (window.tokens.low, window.tokens.high))
-    assert low <= span // 5 <= high
-    if span > 2_000:  # which leaves room for filler, by which tokens are told from messages
-        assert found["window of tokens"].kind == "window of tokens"
-    if span > 2_000:
-        assert found["misses some"].kind == "misses some"
-        assert max(found["decay"].kinds["no limit"], found["decay"].kinds["nothing"], found["decay"].kinds["misses some"]) < 0.05
-
-
-def test_the_window_of_twenty_messages_is_named_and_told_from_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    forgets = played(FORGETTING["window of messages"](0), 8_000, tmp_path / "forgets")
-    keeps = played(FORGETTING["no limit"](0), 8_000, tmp_path / "keeps")
-    assert 17 <= (forgets.messages.value or 0) <= 23
-    assert (keeps.tokens.value, keeps.dealt, keeps.recalled) == (None, None, keeps.asked)
-    assert run_command(["score", str(next((tmp_path / "forgets").iterdir()))]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "It looks like a window of messages." in said
-    assert f"about {forgets.messages.value:,.0f} messages" in said
-
-
-def test_what_cannot_do_the_task_says_nothing_about_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = played(FORGETTING["no limit"](0), 2_000, tmp_path, able=False)
-    assert (found.can, found.able, found.at_once) == (False, 0, 5)
-    assert run_command(["score", str(next(tmp_path.iterdir()))]) == 0
-    assert "Cannot do the task even at once (0 of 5 right): this says nothing about memory." in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_memory_that_is_only_searched_has_a_reach_for_each_stage(tmp_path: Path) -> None:
-    (folder,) = longspan.run("reach@2k", agent="memory/bm25?answerer=none&k=3", out=tmp_path, progress=False).folders
-    stages = {each.stage: each for each in read_result(RunFolder(folder)).reach}
-    assert set(stages) == {"found", "stored"}
-    assert (stages["stored"].recalled, stages["stored"].kind, stages["stored"].at_once) == (16, "no limit", 0)
-    assert stages["found"].recalled <= 16
-
-
-def test_a_wanted_reach_is_a_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reach = ["run", "reach", "--out", str(tmp_path / "runs"), "--agent"]
-    assert run_command([*reach, "oracle", "--span", "2k", "--fail-under-reach", "1.7k"]) == 0
-    assert run_command([*reach, "stateless", "--span", "2k", "--fail-under-reach", "100"]) == 1
-    said = capsys.readouterr().err
-    assert "longspan: stateless: wanted a reach of 100 tokens: Recalls " in said
-    assert run_command([*reach, "oracle", "--span", "2k", "--fail-under-reach", "8k"]) == 2
-    assert "a reach of 8,000 tokens needs a span of at least 9,000, got 2,000: use --span 9000" in capsys.readouterr().err
-    assert run_command(["run", "ltm", "--span", "9k", "--out", str(tmp_path / "runs"), "--fail-under-reach", "8k"]) == 2
-    assert "use the suite reach" in capsys.readouterr().err
-    assert run_command([*reach, "oracle", "--isolated", "--fail-under-reach", "1k"]) == 2
-    assert "leave out --isolated" in capsys.readouterr().err
-
-
-def test_check_asserts_a_reach(tmp_path: Path) -> None:
-    assert longspan.check(lambda: Planted(FORGETTING["no limit"](0)), reaches=1_000, out=tmp_path / "keeps").short_of(1_000) is None
-    with pytest.raises(AssertionError, match="wanted a reach of 1,000 tokens: Recalls plain facts up to"):
-        longspan.check(lambda: Planted(FORGETTING["window of messages"](0)), reaches="1k", out=tmp_path / "forgets")
-
-
-def test_check_plans_its_runs_once(tmp_path: Path) -> None:
-    made = []
-
-    def agent() -> Planted:
-        made.append(Planted(FORGETTING["no limit"](0)))
-        return made[-1]
-
-    longspan.run("reach@2k", agent=agent, out=tmp_path / "run", progress=False)
-    least = len(made)
-    longspan.check(agent, reaches=1_500, out=tmp_path / "check")
-    assert len(made) == 2 * least
-    with pytest.raises(InputError, match="a reach of 8,000 tokens needs a span of at least 9,000, got 2,000"):
-        longspan.check(agent, suite="reach@2k", reaches=8_000, out=tmp_path / "refused")
-    assert not (tmp_path / "refused").exists()
-
-
-def test_runs_of_several_seeds_end_with_one_sentence_over_all_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["run", "reach", "--span", "2k", "--seed", "0-2", "--agent", "notebook", "--agent", "stateless", "--out", str(tmp_path)]
-    assert run_command(asked) == 0
-    said = [line for line in capsys.readouterr().out.splitlines() if "ecalls" in line]
-    assert [line.partition(": ")[0] for line in said] == ["notebook at 2k, 3 runs", "stateless at 2k, 3 runs"]
-    results = longspan.load(tmp_path)
-    assert [each.sentence for each in results.reach] == [line.partition(": ")[2] for line in said]
-    single = [longspan.load(path).reach[0] for path in results.folders]
-    assert sum(each.asked for each in results.reach) == sum(each.asked for each in single)
-
-
-def test_a_run_is_shown_below_the_sentence_that_it_ended_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["run", "reach", "--span", "2k", "--agent", "stateless", "--out", str(tmp_path)]) == 0
-    (first,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Recalls ")]
-    assert run_command(["show", str(next(tmp_path.iterdir()))]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == first
-
-
-def test_the_share_recalled_by_distance_is_drawn(tmp_path: Path) -> None:
-    for agent in ("stateless", "notebook"):
-        longspan.run("reach@2k", agent=agent, out=tmp_path / "runs", progress=False)
-    for name in ("a.svg", "b.svg"):
-        assert run_command(["plot", str(tmp_path / "runs"), "--figure", "reach", "--out", str(tmp_path / name)]) == 0
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    longspan.run("ltm@2k", agent="silent", scenarios=["colours"], out=tmp_path / "other", progress=False)
-    assert run_command(["plot", str(tmp_path / "other"), "--figure", "reach", "--out", str(tmp_path / "c.svg")]) == 2
-
 
 # ---- the tests themselves
 
@@ -378,7 +260,7 @@ def test_nobody_has_a_paraphrased_and_another_fact_of_a_type(span: int, tests: i
 
 def test_a_search_for_words_finds_literal_facts_and_no_paraphrased_ones(tmp_path: Path) -> None:
     right: dict[tuple[str, str], float] = {}
-    for name, agent in {"oracle": "oracle", "notebook": "notebook", "reads all": lambda: Planted(FORGETTING["no limit"](0))}.items():
+    for name, agent in {"oracle": "oracle", "notebook": "notebook", "reads all": lambda: Planted(FORGETTING["none"](0))}.items():
         for each in asked_of(agent, tmp_path / name.replace(" ", "-")):
             if not each.at_once and each.strand in ("plain facts", "paraphrased"):
                 right[name, each.strand] = right.get((name, each.strand), 0) + (each.score or 0)
@@ -441,41 +323,3 @@ def test_runs_of_two_versions_are_neither_compared_nor_pooled(
     assert capsys.readouterr().out.count("reach: 1 agents, 1 runs") == 1
     assert run_command(["resume", str(first_version)]) == 2
     assert "the manifest's tests are not those that the run was created with" in capsys.readouterr().err
-
-
-# ---- the fit
-
-
-def step(number: int, reach: float, seed: int = 0) -> list[Recalled]:
-    """Questions whose facts are recalled up to a distance in tokens, but for one in thirty."""
-    random = Random(seed)
-    asked = []
-    for _ in range(number):
-        tokens = 10 * 1.15 ** (45 * random.random())
-        asked.append(Recalled(tokens, 2 * random.randrange(1, 200), 30 * tokens, float(tokens <= reach and random.random() > 0.03), 0.01))
-    return asked
-
-
-@pytest.mark.parametrize("number", [1, 3, 45, 7_000])
-def test_few_and_very_many_questions_are_fitted(number: int) -> None:
-    found = fit(step(number, 900))
-    assert found is not None
-    assert sum(found.kinds.values()) == pytest.approx(1)
-    extent = found.distances["tokens"]
-    assert extent.low <= extent.value <= extent.high
-    if number > 40:
-        assert max(found.kinds, key=found.kinds.__getitem__) == "window of tokens"
-        assert extent.low * 0.9 <= 900 <= extent.high * 1.1
-
-
-def test_a_fit_does_not_depend_on_the_order_of_questions() -> None:
-    asked = step(80, 500)
-    forward, backward = fit(asked), fit(asked[::-1])
-    assert forward is not None
-    assert backward is not None
-    assert forward.distances == backward.distances
-    assert forward.kinds == pytest.approx(backward.kinds)
-
-
-def test_nothing_is_fitted_to_nothing() -> None:
-    assert fit([]) is None
