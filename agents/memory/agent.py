@@ -269,13 +269,17 @@ class AnsweringAgent(BaseAgent):
 
     async def _probe(self, memory: Attributed) -> None:
         """Search for each turn to learn which ones are stored: a turn is stored if the search finds something made from it."""
-        written: list[dict[str, str]] = []
+        written: list[trace.Written] = []
+        vague = False
         for turn in memory.turns:
             found = await memory.search(turn.document, self.options.k, memory.turns[-1].sent_at)
-            if any(turn.turn_id in item.turns for item in found):
-                written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id})
+            sources = [item for item in found if turn.turn_id in item.turns]
+            vague |= any(not item.turns for item in found)
+            if sources:
+                best = min(sources, key=lambda item: item.inferred != "")  # a memory that names the turn proves more
+                written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id, **trace.inferred(best)})
             self._pending.until = turn.turn_id
-        self._pending.written = written
+        self._pending.written = [*(self._pending.written or ()), *written, *([dict(trace.UNKNOWN)] if vague else ())]
 
     async def _keep_marked(self) -> None:
         """Save the memory, if it can be saved and a search may change it."""
@@ -340,8 +344,8 @@ class AnsweringAgent(BaseAgent):
             return
         began = monotonic()
         made = await self.memory.add(turns, turns[-1].sent_at)
-        self._pending.add(turns, made, self.memory.used(), monotonic() - began)
-        self._unsaid = self._pending.written is None
+        self._pending.add(turns, made, self.memory.used(), monotonic() - began, unreported=self._unsaid)
+        self._unsaid |= made is None or any(item.id is None or not item.turns for item in made)
         self._settled = False
 
 

@@ -1,4 +1,4 @@
-"""A memory that need not say which turns its memories come from, or when these were: then their words and their turns do."""
+"""Wraps a memory that need not name the turns that its memories come from, or their dates: they are inferred."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from longspan.agents.base import AgentError
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
-from longspan.agents.memory.sources import Sources
+from longspan.agents.memory.sources import Inferred, Sources
 from longspan.agents.memory.turns import Turn, read_turns, write_turns
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.subject.ledger import Rates
@@ -25,19 +25,19 @@ TURNS: Final = "turns.jsonl"
 """The file of a snapshot with all turns."""
 
 MADE: Final = "made.json"
-"""The file of a snapshot with the turns of each memory that was made, by its id."""
+"""The file of a snapshot with the turns of each memory that was made, by its id, and whether they were inferred."""
 
 INNER: Final = "inner"
 """The folder of a snapshot that the memory itself writes to."""
 
 
-_MADE: Final = TypeAdapter(dict[str, tuple[str, ...]])
+_MADE: Final = TypeAdapter(dict[str, Inferred])
 
 
 @final
 class Attributed(Memory):
-    """Wraps `inner`. Memories without `turns` get the turns of the memory with that id when it was made, or the turns that their words
-    point to. A memory found without a date gets the date of its last turn."""
+    """Wraps `inner`. Memories without `turns` get the turns of the memory with that id when it was made, or the turns inferred from their
+    wording. A memory found without a date gets the date of its last turn."""
 
     takes_target = True
 
@@ -49,7 +49,7 @@ class Attributed(Memory):
 
     def _clear(self) -> None:
         self._sources = Sources()
-        self._made: dict[str, tuple[str, ...]] = {}
+        self._made: dict[str, Inferred] = {}
 
     @property
     def has_snapshots(self) -> bool:
@@ -101,16 +101,31 @@ class Attributed(Memory):
         return None if gone is None else list(map(self._completed, gone))
 
     def _noted(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
-        """Record the turns behind each memory (`one` if the caller knows that it was made from these). Return the memories with their
-        turns.
+        """Record the turns behind each memory. Return the memories with their turns.
+
+        `one`: the only turn that was added. A memory that was made then may still come from earlier turns, which its maker had kept back.
         """
         if made is None:
             return None
-        known = [item if item.turns else replace(item, turns=one or self._sources.of(item.text)) for item in made]
+        known = [self._inferred(item, Inferred(one, "part") if one else None) for item in made]
         for item in known:
-            if item.id is not None:
-                self._made[item.id] = tuple(dict.fromkeys((*self._made.get(item.id, ()), *item.turns)))
+            before = self._made.get(item.id or "")
+            if item.id is not None and (item.turns or before):
+                turns = tuple(dict.fromkeys((*(before.turns if before else ()), *item.turns)))
+                sure = before is None or (not (before.extent or item.inferred) and item.turns)
+                self._made[item.id] = Inferred(turns, item.inferred if sure else "part")
         return known
+
+    def _inferred(self, item: MemoryItem, known: Inferred | None) -> MemoryItem:
+        """Return a memory with its turns: those that it names, those that are `known`, or those that its wording shows. Wording that
+        explains the whole memory counts more than what was inferred from when it was made."""
+        if item.turns:
+            return item
+        if known is not None and not known.extent:
+            return replace(item, turns=known.turns)
+        worded = self._sources.of(item.text)
+        source = worded if known is None or worded.extent == "whole" else known
+        return replace(item, turns=source.turns, inferred="part" if source.extent and item.derived else source.extent)
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         found = await self.inner.search(query, k, at)
@@ -118,8 +133,8 @@ class Attributed(Memory):
 
     def _completed(self, item: MemoryItem) -> MemoryItem:
         """Return a found memory with its turns and its date, as far as they are known."""
-        turns = item.turns or self._made.get(item.id or "") or self._sources.of(item.text)
-        return replace(item, turns=turns, at=item.at or self._sources.last(turns))
+        item = self._inferred(item, self._made.get(item.id or ""))
+        return replace(item, at=item.at or self._sources.last(item.turns))
 
     async def settle(self) -> None:
         await self.inner.settle()

@@ -19,14 +19,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, final
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, final
 
 from longspan.agents.base import AgentOptions, Danger, InputError, Usage
 from longspan.agents.memory.turns import Turn
 from longspan.simulator.contract.agent import saved_size
 from longspan.simulator.subject.ledger import Rates
 
-__all__ = ["Lender", "Memory", "MemoryItem", "Used"]
+__all__ = ["Extent", "Lender", "Memory", "MemoryItem", "Used"]
+
+Extent = Literal["", "whole", "part"]
+"""How much of a memory's text its inferred turns explain: the whole, or a part, so that it may come from other turns as well. Empty if
+nothing was inferred."""
 
 
 @final
@@ -36,7 +40,8 @@ class MemoryItem:
 
     `turns`: the ids of the turns that it comes from, where these are known. `score`: how well it fits the query, the higher the
     better. `at`: when it was said or last changed, in virtual time. `derived`: the text was made from what was said, such as a summary or
-    a fact that a model extracted, and need not have its words.
+    a fact that a model extracted, and need not have its words. `inferred`: the memory named no turns, and longspan inferred `turns` from
+    its wording (see `Extent`).
     """
 
     text: str
@@ -45,6 +50,7 @@ class MemoryItem:
     id: str | None = None
     at: datetime | None = None
     derived: bool = False
+    inferred: Extent = ""
 
 
 class Lender(Protocol):
@@ -92,7 +98,7 @@ class Memory(ABC):
     """What lends it a model and an embedder, if longspan does."""
 
     tells_turns: ClassVar[bool] = True
-    """Whether the memories found always have their `turns`. If not, missing ones are guessed by the words."""
+    """Whether the memories found always have their `turns`. If not, missing ones are inferred from the wording."""
 
     _made_of: tuple[tuple[Any, ...], dict[str, Any]]
 

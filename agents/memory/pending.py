@@ -40,7 +40,7 @@ class Pending(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    written: list[Annotated[dict[str, str], Field(max_length=4)]] | None = None
+    written: list[Annotated[trace.Written, Field(max_length=4)]] | None = None
     until: str | None = None
     turns: Count = 0
     calls: Count = 0
@@ -50,10 +50,15 @@ class Pending(BaseModel):
     add_s: Seconds = 0.0
     settle_s: Seconds = 0.0
 
-    def add(self, turns: Sequence[Turn], made: Sequence[MemoryItem] | None, used: Used, seconds: float) -> None:
-        """Note turns that were added in one call."""
+    def add(
+        self, turns: Sequence[Turn], made: Sequence[MemoryItem] | None, used: Used, seconds: float, *, unreported: bool = False
+    ) -> None:
+        """Note turns that were added in one call. `unreported`: of earlier turns, it is not known which memories were made of them."""
         written = trace.written(turns, made)
-        self.written = None if written is None else [*(self.written or ()), *written]
+        if written is not None:
+            self.written = [*(self.written or ()), *written]
+        if self.written is not None and (written is None or (unreported and all(entry["turn"] for entry in self.written))):
+            self.written.append(dict(trace.UNKNOWN))
         self.until = turns[-1].turn_id
         self.turns += len(turns)
         self.calls += 1

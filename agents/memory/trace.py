@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.memory.turns import Turn
 
-__all__ = ["named", "shortened", "shown", "written"]
+__all__ = ["UNKNOWN", "Written", "inferred", "named", "shortened", "shown", "written"]
+
+Written = dict[str, str | None]
+"""A memory that was written, as a trace lists it."""
+
+UNKNOWN: Final[Mapping[str, str | None]] = {"id": "", "turn": None}
+"""A memory, or several, of which it is not known which turns they come from."""
 
 MAX_TEXT: Final = 300
 """The maximum characters of a memory in a trace. The journal has the full text, in the turn it comes from."""
@@ -25,12 +31,12 @@ def shown(items: Sequence[MemoryItem], *, whole: bool) -> dict[str, Any]:
     return {"read": [_shown(item) for item in items]}
 
 
-def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[dict[str, str]] | None:
-    """Return the memories made from turns; None if their turns are not known.
+def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[Written] | None:
+    """Return the memories made from turns; None if they are not known.
 
     A memory made from several turns is listed for each of them. Its text is listed only if it differs from the turn.
     """
-    if items is None or any(item.id is None or not item.turns for item in items):
+    if items is None:
         return None
     documents = {turn.turn_id: turn.document for turn in turns}
     return [entry for item in items for entry in _written(item, documents)]
@@ -39,7 +45,13 @@ def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[d
 def named(item: MemoryItem) -> dict[str, Any]:
     """Return what names a memory: its id, and the turns that it comes from."""
     identity = {} if item.id is None else {"id": item.id}
-    return {**identity, **({"turns": list(item.turns[:MAX_TURNS])} if item.turns else {})}
+    turns = {"turns": list(item.turns[:MAX_TURNS])} if item.turns else {}
+    return {**identity, **turns, **inferred(item)}
+
+
+def inferred(item: MemoryItem) -> dict[str, str]:
+    """Return whether a memory's turns were inferred, as a trace says so."""
+    return {"inferred": item.inferred} if item.inferred else {}
 
 
 def shortened(text: str) -> str:
@@ -52,7 +64,10 @@ def _shown(item: MemoryItem) -> dict[str, Any]:
     return {**named(item), "text": shortened(item.text), **score}
 
 
-def _written(item: MemoryItem, documents: dict[str, str]) -> Iterator[dict[str, str]]:
+def _written(item: MemoryItem, documents: dict[str, str]) -> Iterator[Written]:
+    if item.id is None or not item.turns:  # searches cannot name it, or nobody knows where it comes from
+        yield {**UNKNOWN, "text": shortened(item.text)} | ({} if item.id is None else {"id": item.id})
+        return
     for number, turn in enumerate(item.turns):
         text = {} if number or documents.get(turn) == item.text else {"text": shortened(item.text)}
-        yield {"id": str(item.id), "turn": turn, **text}
+        yield {"id": item.id, "turn": turn, **text, **inferred(item)}

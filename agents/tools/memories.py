@@ -58,10 +58,15 @@ class Memories:
         return {"id": memory.id, "text": shortened(text)}
 
     def shown_in(self, text: str) -> list[dict[str, Any]]:
-        """Return the memories that a result shows, as a trace shows them."""
+        """Return the memories that a result shows, as a trace shows them: inferred from the words that they share."""
         words = set(plain(text).split())
-        shown = [memory for memory, wanted in self._kept if wanted and len(wanted & words) >= SHARE * len(wanted)]
-        return [{"id": memory.id, "turns": [memory.turn], "text": shortened(memory.text)} for memory in shown[-MAX_SHOWN:]]
+        shown = [(memory, wanted) for memory, wanted in self._kept if wanted and len(wanted & words) >= SHARE * len(wanted)]
+        explained = words & {word for _, wanted in shown for word in wanted}
+        extent = "whole" if len(explained) >= SHARE * len(words) else "part"
+        return [
+            {"id": memory.id, "turns": [memory.turn], "text": shortened(memory.text), "inferred": extent}
+            for memory, _ in shown[-MAX_SHOWN:]
+        ]
 
 
 def shortened(text: str) -> str:

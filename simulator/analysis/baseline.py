@@ -121,7 +121,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
     left_out = [*unusable, *ungraded, *ungraded_before]
     both, k = paired(old, new), _searched_for([*new, *old])
     if k is not None:
-        both = [each for each in both if all(recall_bounds(test, k) for test in (*each.one, *each.other))]
+        both = [each for each in both if all(_has_recall(test, k) for test in (*each.one, *each.other))]
     values = [each.scores if k is None else (_recall(each.one, k), _recall(each.other, k)) for each in both]
     apart = [Difference(each.scenario, each.conversation, was - now) for each, (was, now) in zip(both, values, strict=True)]
     groups: dict[str, list[tuple[float, float]]] = {}
@@ -155,6 +155,12 @@ def _searched_for(runs: Sequence[Graded]) -> int | None:
     if any(run.result.searched is None for run in runs):
         return None
     return min(max(places_of(test.evidence for test in run.result.tests)) for run in runs)
+
+
+def _has_recall(test: TestResult, k: int) -> bool:
+    """Return whether it is known of all evidence of a test whether it was found."""
+    bounds = recall_bounds(test, k)
+    return bounds is not None and bounds[0] == bounds[1]
 
 
 def _recall(tests: Sequence[TestResult], k: int) -> float:

@@ -62,7 +62,7 @@ class QuestionKey(NamedTuple):
 @final
 class Estimate(NamedTuple):
     """The mean of a share over questions, with its interval, None if it cannot be estimated. `low` and `high` differ only where answers
-    are undecided."""
+    are undecided, or where it is unknown whether evidence was stored or found."""
 
     questions: int
     low: float
@@ -70,8 +70,8 @@ class Estimate(NamedTuple):
     interval: Interval | None
 
 
-Share = Callable[[Question], float | None]
-"""A share of one question, None if unknown."""
+Shares = Callable[[Question], tuple[float, float] | None]
+"""The lowest and the highest value that a share of one question may have, None if nothing is known of it."""
 
 Chosen = Callable[[TestResult], bool]
 
@@ -101,9 +101,17 @@ class EvidenceQuestions:
 
     @cached_property
     def is_memory(self) -> bool:
-        """Whether the agent's traces tell what its memory found. An agent that only tells which turns were in its prompt has none."""
+        """Whether the agent's traces report what its memory found. An agent that only reports which turns were in its prompt has none."""
         pairs = [pair for question in self._questions for pair in question.evidence]
-        return any(pair.retrieved is not None for pair in pairs) and any(pair.stored is not None or pair.k for pair in pairs)
+        return any(pair.k for pair in pairs) or (
+            any(pair.retrieved is not None for pair in pairs) and any(pair.stored is not None for pair in pairs)
+        )
+
+    @cached_property
+    def is_inferred(self) -> bool:
+        """Whether it was inferred of any evidence that it was stored or found."""
+        pairs = (pair for question in self._questions for pair in question.evidence)
+        return any(pair.stored_inferred or pair.retrieved_inferred for pair in pairs)
 
     @cached_property
     def is_answered(self) -> bool:
@@ -120,28 +128,31 @@ class EvidenceQuestions:
         return (question for times in self.asked.values() for question in times)
 
     def stored(self, chosen: Chosen = _all) -> Estimate | None:
-        """Return the share of a question's evidence that was stored; None if no trace tells."""
-        return self._once(("stored", None, chosen), lambda: self._estimate(lambda question: stored_share(question.evidence), chosen))
+        """Return the share of a question's evidence that was stored; None if no trace reports it."""
+        return self._once(("stored", None, chosen), lambda: self._reported(lambda question: stored_share(question.evidence), chosen))
 
     def found(self, k: int, chosen: Chosen = _all) -> Estimate | None:
-        """Return the share of a question's evidence among the first `k` memories read; None if no trace tells."""
-        return self._once(("found", k, chosen), lambda: self._estimate(lambda question: found_share(question.evidence, k), chosen))
+        """Return the share of a question's evidence among the first `k` memories read; None if no trace reports it."""
+        return self._once(("found", k, chosen), lambda: self._reported(lambda question: found_share(question.evidence, k), chosen))
 
     def answered(self, chosen: Chosen = _all) -> Estimate | None:
         """Return the score of the answers to the same questions; None if none has a score."""
-        return self._estimate(lambda question: question.score, chosen, undecided=True) if self.is_answered else None
+        if not self.is_answered:
+            return None
+        return self._estimate(lambda question: (0.0, 1.0) if question.score is None else (question.score, question.score), chosen)
 
     def chance(self) -> float:
         """Return what guessing would score in these questions."""
         return fmean(question.test.chance for question in self._questions)
 
-    def shares(self, share: Share, chosen: Chosen = _all) -> dict[QuestionKey, float]:
-        """Return a share by question, where it is known."""
+    def shares(self, share: Shares, chosen: Chosen = _all) -> dict[QuestionKey, tuple[float, float]]:
+        """Return the lowest and the highest value of a share by question, where anything is known of it."""
         found = {}
         for key, times in self.asked.items():
-            known = [value for each in times if chosen(each.test) and (value := share(each)) is not None]
+            known = [bounds for each in times if chosen(each.test) and (bounds := share(each)) is not None]
             if known:
-                found[key] = fmean(known) if len(known) > 1 else known[0]
+                low, high = (fmean(values) if len(values) > 1 else values[0] for values in zip(*known, strict=True))
+                found[key] = low, high
         return found
 
     def _once(self, what: Hashable, make: Callable[[], Estimate | None]) -> Estimate | None:
@@ -154,13 +165,18 @@ class EvidenceQuestions:
     def _estimates(self) -> dict[Hashable, Estimate | None]:
         return {}
 
-    def _estimate(self, share: Share, chosen: Chosen, *, undecided: bool = False) -> Estimate | None:
-        low = self.shares(_or(share, 0.0) if undecided else share, chosen)
-        high = self.shares(_or(share, 1.0), chosen) if undecided else low
-        if not low:
+    def _reported(self, share: Shares, chosen: Chosen) -> Estimate | None:
+        """Return an estimate, None if any value is possible."""
+        estimate = self._estimate(share, chosen)
+        return None if estimate is None or (estimate.low, estimate.high) == (0, 1) else estimate
+
+    def _estimate(self, share: Shares, chosen: Chosen) -> Estimate | None:
+        found = self.shares(share, chosen)
+        if not found:
             return None
-        seen = [Observed(QUESTIONS, self.units.of(key.test), value, high[key]) for key, value in low.items()]
-        return Estimate(len(seen), fmean(low.values()), fmean(high.values()), interval(seen))
+        lows, highs = zip(*found.values(), strict=True)
+        seen = [Observed(QUESTIONS, self.units.of(key.test), *bounds) for key, bounds in found.items()]
+        return Estimate(len(seen), fmean(lows), fmean(highs), interval(seen))
 
 
 def pair_recall(
@@ -174,12 +190,15 @@ def pair_recall(
     pairs: int,
     chosen: Chosen = _all,
 ) -> Pair | None:
-    """Compare the recall of two memories among the first `k` that each found, in the questions that both were asked; None without any.
+    """Compare the recall of two memories among the first `k` that each found, in the questions that both were asked; None without any, or
+    if it is not known of all evidence whether it was found.
 
     `units` are those of both. `pairs` is how many pairs are compared at once."""
     mine, theirs = (each.shares(lambda question: found_share(question.evidence, k), chosen) for each in asked)
     shared = [key for key in mine if key in theirs]
-    apart = [Difference(QUESTIONS, units.of(key.test), mine[key] - theirs[key]) for key in shared]
+    if any(low != high for shares in (mine, theirs) for low, high in shares.values()):
+        return None
+    apart = [Difference(QUESTIONS, units.of(key.test), mine[key][0] - theirs[key][0]) for key in shared]
     recorded = any(key.test.recorded is not None for key in shared)
     if not apart:
         return None
@@ -220,34 +239,30 @@ def by_question(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
     return dict(sorted(questions.items()))
 
 
-def stored_share(question: Sequence[Evidence]) -> float | None:
-    """Return the share of a question's evidence that was stored; None unless the traces tell of all of it."""
-    return None if any(each.stored is None for each in question) else fmean(each.stored is True for each in question)
+def stored_share(question: Sequence[Evidence]) -> tuple[float, float]:
+    """Return the lowest and the highest share of a question's evidence that may have been stored."""
+    return _bounds([each.stored for each in question])
 
 
-def found_share(question: Sequence[Evidence], k: int) -> float | None:
-    """Return the share of a question's evidence that was among the first `k` memories read or was shown anyway; None where no trace
-    tells."""
-    if any(each.retrieved is None for each in question):
+def found_share(question: Sequence[Evidence], k: int) -> tuple[float, float] | None:
+    """Return the lowest and the highest share of a question's evidence that may have been among the first `k` memories read or was shown
+    anyway; None if no trace reports it."""
+    if any(each.retrieved is None and each.k is None for each in question):
         return None
-    return fmean(each.rank is not None and each.rank <= k for each in question)
+    return _bounds([None if each.retrieved is None else each.rank is not None and each.rank <= k for each in question])
 
 
 def recall_bounds(test: TestResult, k: int) -> tuple[float, float] | None:
     """Return the mean recall of a test's questions among the first `k` memories, as its lowest and its highest value; None if unknown."""
     shares = [share for question in by_question(test.evidence).values() if (share := found_share(question, k)) is not None]
-    return (fmean(shares), fmean(shares)) if shares else None
+    return (fmean(low for low, _ in shares), fmean(high for _, high in shares)) if shares else None
+
+
+def _bounds(known: Sequence[bool | None]) -> tuple[float, float]:
+    return fmean(each is True for each in known), fmean(each is not False for each in known)
 
 
 def _questions(test: TestResult) -> Iterator[Question]:
     scores = question_scores(test)
     for turn, evidence in by_question(test.evidence).items():
         yield Question(test, evidence, scores.get(turn, test.score))
-
-
-def _or(share: Share, otherwise: float) -> Share:
-    def known(question: Question) -> float:
-        value = share(question)
-        return otherwise if value is None else value
-
-    return known

@@ -199,8 +199,8 @@ def _row(outcome: Outcome, result: Result, whole: Interval | None, *, named: boo
     found = None if memory is None else memory.found
     stored = next((each for each in memory.stages if each.stage == "stored"), None) if memory is not None else None
     return _Row(
-        stored="" if stored is None else percent(stored.share),
-        recall="" if found is None else f"{percent(found.share)} among first {found.k}",
+        stored="" if stored is None else stored.shown,
+        recall="" if found is None else f"{found.shown} among first {found.k}",
         found="" if found is None else between(found.interval).strip(),
         score="" if searched else as_line(result.headline) if named else score,
         interval=between(whole, whole=result.full).strip(),
@@ -358,7 +358,9 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
         found = [asked.found(searched.k or 0, lambda test, name=name: test.scenario == name) for name in groups]  # type: ignore[misc]
         figures = [
             _Column(
-                f"found among first {searched.k}", [_figure(None if each is None else each.low) for each in found], percent(searched.share)
+                f"found among first {searched.k}",
+                ["–" if each is None else spanned(each.low, each.high) for each in found],
+                searched.shown,
             ),
             _Column(
                 "95% interval",
@@ -422,8 +424,9 @@ def _found(test: TestResult, k: int) -> str:
     if not told:
         return "the agent does not tell what it found" if test.evidence else "it needs nothing that was told"
     found = sum(pair.rank is not None and pair.rank <= k for pair in told)
-    lost = sum(pair.stored is False for pair in told)
-    return f"found {found} of {len(told)} needle{'s' * (len(told) > 1)}{f', {lost} never stored' if lost else ''}"
+    lost, unreported = sum(pair.stored is False for pair in told), len(test.evidence) - len(told)
+    remarks = f"{f', {lost} not stored' if lost else ''}{f', {unreported} unreported' if unreported else ''}"
+    return f"found {found} of {len(test.evidence)} needle{'s' * (len(test.evidence) > 1)}{remarks}"
 
 
 def _lines(rows: Sequence[tuple[str, float | None, str]], width: int) -> list[str]:

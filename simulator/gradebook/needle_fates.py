@@ -28,7 +28,7 @@ class Fate(NamedTuple):
     `rank`: the place of the first such memory among the memories read, from 1; 0 if the turn was among the recent turns that were in the
     prompt anyway; None if it was not retrieved. `forgotten`: before the question, the agent dropped all memories made from it because the
     user had asked for that; None if the agent has forgotten nothing. `k`: how many memories were asked for or, if the trace does not
-    say, how many were read.
+    say, how many were read. `stored_inferred`, `retrieved_inferred`: whether the memories' turns were inferred, not named.
     """
 
     stored: bool | None = None
@@ -37,6 +37,8 @@ class Fate(NamedTuple):
     rank: int | None = None
     forgotten: bool | None = None
     k: int | None = None
+    stored_inferred: bool = False
+    retrieved_inferred: bool = False
 
 
 @final
@@ -44,13 +46,18 @@ class Traces:
     """Collects the traces of a conversation's replies.
 
     These keys of a trace are read; all are optional. "written": the memories made, objects with an "id" and optionally the "turn" (a turn
-    id) that they come from, by default the reply's turn. "until": a turn id; all memories made from turns up to this one have been
-    reported. "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from. "recent": {"since": turn
-    id}, the first of the latest turns, all of them in the prompt. "forgotten": the memories dropped because the user asked for that,
-    objects with an "id" or with "turns". "k": how many memories were asked for.
+    id) that they come from, by default the reply's turn; null if unknown. "until": a turn id; all memories made from turns up to this one
+    have been reported. "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from. "recent":
+    {"since": turn id}, the first of the latest turns, all of them in the prompt. "forgotten": the memories dropped because the user asked
+    for that, objects with an "id" or with "turns". "k": how many memories were asked for.
 
     Whether a needle was stored is unknown until a trace has "written", even an empty one. If the agent was told of a turn without being
     asked, a later "written" or "until" may report its memories; otherwise it stays unknown whether there are any.
+
+    A memory whose turns are unknown may come from any turn before it. So after one was written, no earlier needle counts as not stored; and
+    where one was read, no needle counts as not retrieved. A memory has "inferred" if it named no turns and its turns were inferred from its
+    wording. That can show that a needle was stored, but not that it was not: the memory may have been made of other turns as well. What was
+    read is known to the last word: if the turns explain all of it ("whole"), it has nothing of other turns; otherwise ("part") it may.
 
     A branch's traces continue the traces of its `trunk`. Whatever they report about the trunk's turns holds for all branches.
     """
@@ -62,36 +69,63 @@ class Traces:
         self._first = 0 if trunk is None else len(trunk._number)
         self._gone: set[str] = set(trunk._gone) if trunk is not None else set()
         self._gone_turns: set[int] = set(trunk._gone_turns) if trunk is not None else set()
+        self._is_named: ChainMap[str, bool] = trunk._is_named.new_child() if trunk is not None else ChainMap()  # by a memory's id
+        self._vague: ChainMap[str, None] = trunk._vague.new_child() if trunk is not None else ChainMap()  # ids; they may have more turns
+        self._latest: int = trunk._latest if trunk is not None else -1
+        self._open = -1  # the last turn that memories of unknown turns may come from
         self._told = False
         self._until = -1
         self._untraced: ChainMap[int, None] = trunk._untraced.new_child() if trunk is not None else ChainMap()
 
     def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None, *, asked: bool = True) -> None:
         """Add the trace of turn `number`. `asked` is False if the agent was only told of the turn, and did not reply."""
-        self._number[turn_id] = number
+        self._number[turn_id] = self._latest = number
         if not asked:
             self._untraced[number] = None
         self.add_written(turn_id, trace)
+        if not self._is_named and any(map(self._is_vague, _objects(trace, "read"))):  # so "written" did not report all memories
+            self._leave_open()
 
     def add_written(self, turn_id: str, trace: Mapping[str, Any] | None) -> None:
         """Add the memories that the trace of a turn, or of the night before it, says were written or forgotten."""
-        if isinstance((trace or {}).get("written"), list):
+        reported = isinstance((trace or {}).get("written"), list)
+        if reported:
             for traces in self._line:
                 traces._told = True
         for memory in _objects(trace, "written"):
-            source = self._number.get(str(memory.get("turn", turn_id)))
-            if source is not None and isinstance(memory.get("id"), str):
-                told = self._telling_of(source)
-                told._memories[source] = told._memories.get(source, set()) | {memory["id"]}
+            self._add_memory(memory, self._number.get(str(memory.get("turn", turn_id))))
+        if (
+            not reported and any(traces._told for traces in self._line) and "added" in (trace or {})
+        ):  # more memories were made, and not reported
+            self._leave_open()
         for memory in _objects(trace, "forgotten"):
-            if isinstance(memory.get("id"), str):
-                self._gone.add(memory["id"])
+            if (id := _id(memory)) is not None:
+                self._gone.add(id)
             elif isinstance(memory.get("turns"), list):
                 self._gone_turns.update(self._number[str(turn)] for turn in memory["turns"] if str(turn) in self._number)
         until = self._number.get(str((trace or {}).get("until")))
         if until is not None:
             told = self._telling_of(until)
             told._until = max(told._until, until)
+
+    def _add_memory(self, memory: Mapping[str, Any], source: int | None) -> None:
+        """Add a memory that was made from turn `source`, None if unknown."""
+        inferred, id = memory.get("inferred"), _id(memory)
+        if source is None or inferred:
+            self._leave_open()
+        if id is None:
+            return
+        if source is None or inferred == "part":
+            self._vague[id] = None
+        if source is not None:
+            told = self._telling_of(source)
+            told._memories[source] = told._memories.get(source, set()) | {id}
+            told._is_named[id] = not inferred or told._is_named.get(id, False)
+
+    def _leave_open(self) -> None:
+        """Note that memories of unknown turns were made, which may come from any turn so far."""
+        for traces in self._line:
+            traces._open = traces._latest
 
     @property
     def _line(self) -> Sequence[Traces]:
@@ -114,39 +148,60 @@ class Traces:
         return {needle: self._fate(needle, text, new_words, trace) for needle, text in needles.items()}
 
     def _fate(self, needle: int, needle_text: str, new_words: set[str], trace: Mapping[str, Any] | None) -> Fate:
-        stored = self._stored(needle, trace) if any(traces._told for traces in self._line) else None
         forgotten = self._is_forgotten(needle) if self._gone or self._gone_turns else None
-        if trace is None or not ({"read", "recent"} & trace.keys()):
-            return Fate(stored, forgotten=forgotten)
-        rank = 0 if self._is_recent(needle, trace) else self._rank(needle, trace)
-        retrieved = rank is not None
-        return Fate(stored, retrieved, retrieved and bool(new_words & _words(needle_text)), rank, forgotten, _asked_for(trace))
+        fate = Fate(forgotten=forgotten)
+        if trace is not None and {"read", "recent"} & trace.keys():
+            fate = self._with_search(fate, needle, bool(new_words & _words(needle_text)), trace)
+        return self._with_stored(fate, needle) if any(traces._told for traces in self._line) else fate
+
+    def _with_search(self, fate: Fate, needle: int, echoed: bool, trace: Mapping[str, Any]) -> Fate:
+        """Return the fate with what the prompt showed of the needle."""
+        fate = fate._replace(k=_asked_for(trace))
+        if self._is_recent(needle, trace):
+            return fate._replace(retrieved=True, echoed=echoed, rank=0)
+        read = list(_objects(trace, "read"))
+        found = next(((rank, memory) for rank, memory in enumerate(read, 1) if self._comes_from(memory, needle)), None)
+        if found is not None:
+            return fate._replace(retrieved=True, echoed=echoed, rank=found[0], retrieved_inferred=self._is_inferred(found[1]))
+        if any(map(self._is_vague, read)):
+            return fate
+        return fate._replace(retrieved=False, echoed=False, retrieved_inferred=any(map(self._is_inferred, read)))
+
+    def _with_stored(self, fate: Fate, needle: int) -> Fate:
+        """Return the fate with whether the needle was stored."""
+        if needle in self._memories:
+            return fate._replace(stored=True, stored_inferred=not any(map(self._is_named.get, self._memories[needle])))
+        if fate.rank:  # a memory of it was found
+            return fate._replace(stored=True, stored_inferred=fate.retrieved_inferred)
+        unreported = needle in self._untraced and needle > max(traces._until for traces in self._line)
+        return fate if unreported or needle <= max(traces._open for traces in self._line) else fate._replace(stored=False)
+
+    def _comes_from(self, memory: Mapping[str, Any], needle: int) -> bool:
+        """Return whether a memory that was read was made from a needle."""
+        return _id(memory) in self._memories.get(needle, ()) or needle in self._named(memory)
+
+    def _named(self, memory: Mapping[str, Any]) -> Iterator[int]:
+        """Yield the turns that a memory that was read names."""
+        turns = memory.get("turns")
+        yield from (self._number[str(turn)] for turn in (turns if isinstance(turns, list) else ()) if str(turn) in self._number)
+
+    def _is_vague(self, memory: Mapping[str, Any]) -> bool:
+        """Return whether a memory that was read may come from turns that are not known."""
+        if memory.get("inferred") == "part" or _id(memory) in self._vague:
+            return True
+        return _id(memory) not in self._is_named and next(self._named(memory), None) is None
+
+    def _is_inferred(self, memory: Mapping[str, Any]) -> bool:
+        return bool(memory.get("inferred")) or self._is_named.get(_id(memory) or "", True) is False
 
     def _is_forgotten(self, needle: int) -> bool:
         memories = self._memories.get(needle, set())
         return (bool(memories) and memories <= self._gone) or needle in self._gone_turns
 
-    def _stored(self, needle: int, trace: Mapping[str, Any] | None) -> bool | None:
-        if needle in self._memories:
-            return True
-        if needle not in self._untraced or needle <= max(traces._until for traces in self._line):
-            return False
-        return True if self._rank(needle, trace) is not None else None
-
     def _is_recent(self, needle: int, trace: Mapping[str, Any]) -> bool:
         recent = trace.get("recent")
         since = self._number.get(str(recent.get("since"))) if isinstance(recent, Mapping) else None
         return since is not None and needle >= since
-
-    def _rank(self, needle: int, trace: Mapping[str, Any] | None) -> int | None:
-        """Return the place of the first memory read that was made from a needle, from 1; None if there is none."""
-        for place, memory in enumerate(_objects(trace, "read"), 1):
-            turns = memory.get("turns")
-            if memory.get("id") in self._memories.get(needle, ()):
-                return place
-            if isinstance(turns, list) and any(self._number.get(str(turn)) == needle for turn in turns):
-                return place
-        return None
 
 
 @final
@@ -187,6 +242,12 @@ def _asked_for(trace: Mapping[str, Any]) -> int:
 def _objects(trace: Mapping[str, Any] | None, key: str) -> Iterator[Mapping[str, Any]]:
     entries = (trace or {}).get(key)
     yield from (entry for entry in entries if isinstance(entry, Mapping)) if isinstance(entries, list) else ()
+
+
+def _id(memory: Mapping[str, Any]) -> str | None:
+    """Return the id of a memory in a trace, None if it has none."""
+    id = memory.get("id")
+    return id if isinstance(id, str) and id else None
 
 
 def _words(text: str) -> set[str]:

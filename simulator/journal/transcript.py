@@ -30,9 +30,8 @@ class Evidence:
 
     `tokens` counts the agent's replies at their actual length, `dealt` at the length charged to every agent; None in results of 0.2.
     `seconds` is the virtual time between the two messages, and `nights` the number of midnights; None in results of 0.3.
-    Grading adds `stored`, `retrieved`, `echoed`, `rank`, `forgotten` and `k` if the agent's traces tell (see `Fate`), and the scenario's
-    view of the needle (see `Scenario.needed`): whether a right answer needs it, and, if one of several needles is enough, the number of
-    that `choice`.
+    Grading adds the fields of `Fate`, as far as the agent's traces report them, and the scenario's view of the needle (see
+    `Scenario.needed`): whether a right answer needs it, and, if one of several needles is enough, the number of that `choice`.
     """
 
     needle_turn: int
@@ -45,6 +44,8 @@ class Evidence:
     rank: int | None = None
     forgotten: bool | None = None
     k: int | None = None
+    stored_inferred: bool = False
+    retrieved_inferred: bool = False
     needed: bool = True
     choice: int | None = None
     seconds: float | None = None

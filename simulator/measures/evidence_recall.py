@@ -30,15 +30,21 @@ class EvidenceRecall(Measure):
 def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] | None = None) -> dict[str, float]:
     """Return the mean share of a question's evidence that was stored, and the mean share that was among the first k memories read.
 
-    `tests` holds the evidence of each test. A figure is left out if no trace tells of it. `places` are the values of k, by default
-    `places_of` these tests.
+    `tests` holds the evidence of each test. A figure is left out unless it is known of all evidence that traces report. `places` are the
+    values of k, by default `places_of` these tests.
     """
     known = list(tests)
     questions = [question for test in known for question in by_question(test).values()]
     figures = {"evidence_stored": [stored_share(question) for question in questions]}
-    figures |= {f"evidence_recall@{k}": [found_share(question, k) for question in questions] for k in places or places_of(known)}
-    told = {name: [share for share in shares if share is not None] for name, shares in figures.items()}
-    return {name: round(fmean(shares), 6) for name, shares in told.items() if shares}
+    figures |= {
+        f"evidence_recall@{k}": [share for question in questions if (share := found_share(question, k)) is not None]
+        for k in places or places_of(known)
+    }
+    return {
+        name: round(fmean(low for low, _ in shares), 6)
+        for name, shares in figures.items()
+        if shares and all(low == high for low, high in shares)
+    }
 
 
 def recalls(metrics: Mapping[str, float]) -> dict[int, float]:

@@ -1,6 +1,6 @@
 """Where memories were lost: the outcomes of the needles that questions needed, and of the questions, summed over tests.
 
-How much is known depends on the agent's traces (see `needle_fates`). They may tell of its memory, of its prompt alone, or of nothing.
+How much is known depends on the agent's traces (see `needle_fates`). They may report its memory, its prompt alone, or nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from longspan.simulator.results.result import TestResult
 __all__ = [
     "FURTHEST_FIRST",
     "LOST",
-    "LOST_NOTE",
     "OUTCOMES",
     "Answers",
     "Lost",
@@ -35,12 +34,14 @@ __all__ = [
     "Tells",
     "WhereLost",
     "furthest",
+    "lost_note",
     "lost_of",
     "outcome",
     "outcomes",
 ]
 
 LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
+INFERRED_NOTE: Final = " Inferred: from the wording of memories that name no turns."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
 """The outcome of a needle when a question needed it.
@@ -142,17 +143,19 @@ class Answers(NamedTuple):
 
 @final
 class Lost(NamedTuple):
-    """The outcomes of some tests' needles, as far as the agent `tells`, and of their graded questions."""
+    """The outcomes of some tests' needles, as far as the agent `tells`, and of their graded questions. `inferred` counts the needles whose
+    outcome was inferred."""
 
     tells: Tells
     needles: Needles
     answers: Answers
+    inferred: Needles = Needles()
 
     @classmethod
     def of(cls, tests: Iterable[TestResult], asked: Iterable[Point]) -> Lost:
         """Sum up tests, and their graded questions, of one run or of several."""
         known = list(tests)
-        return cls(_tells(known), Needles.of(how for test in known for _, how in outcomes(test)), Answers.of(asked))
+        return cls(_tells(known), Needles.of(how for test in known for _, how in outcomes(test)), Answers.of(asked), _inferred(known))
 
 
 @final
@@ -160,11 +163,13 @@ class Lost(NamedTuple):
 class MemoryLosses:
     """The outcomes of the needles that questions needed, and of the graded questions: in all, by scenario and by evidence distance.
 
+    `inferred` counts the needles whose outcome rests on turns that were inferred from the wording of memories.
     `shown` are the graded questions that had all their needles in the prompt, and `hidden` those that lacked one; None if there are none.
     """
 
     tells: Tells
     needles: Needles
+    inferred: Needles
     needles_by_scenario: Mapping[str, Needles]
     needles_by_distance: Mapping[str, Needles]
     answers: Answers
@@ -186,6 +191,7 @@ class MemoryLosses:
         return cls(
             tells=_tells(tests),
             needles=Needles.of(each.outcome for each in fates),
+            inferred=_inferred(tests),
             needles_by_scenario={name: Needles.of(each.outcome for each in scenarios[name]) for name in sorted(scenarios)},
             needles_by_distance={name: Needles.of(each.outcome for each in distances[name]) for name in in_order(distances)},
             answers=Answers.of(asked),
@@ -200,10 +206,9 @@ class MemoryLosses:
         """Where the memory was lost, in words; None if no question needed a needle, or if nothing is told and no answer is decided."""
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
-        needles = self.needles
-        needed = f"Of {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'} that questions needed,"
-        untold = f" Of {needles.unknown:,} the agent does not tell." if needles.unknown else ""
-        return f"{needed} {_lost(needles)}{_answered(needles)}{untold}"
+        unreported = f" {self.needles.unknown:,} unreported." if self.needles.unknown else ""
+        inferred = INFERRED_NOTE if any(self.inferred) else ""
+        return f"{_lost(self.needles, self.inferred)}{_found(self.needles, self.inferred)}{unreported}{inferred}"
 
 
 @final
@@ -225,6 +230,21 @@ def furthest(need: Need, fate: Outcome, test: TestResult) -> Evidence:
     """Return the needle of a need that has its outcome, `fate`: of several of which one is enough, the one that came furthest."""
     score = question_scores(test)[need.turn]
     return next(pair for pair in need.pairs if outcome(pair, score) == fate)
+
+
+def _inferred(tests: Iterable[TestResult]) -> Needles:
+    """Count the needles whose outcome was inferred."""
+    return Needles.of(
+        how
+        for test in tests
+        for need, how in outcomes(test)
+        if any(map(_is_inferred, need.pairs)) and _is_inferred(furthest(need, how, test)) and how != "unknown"
+    )
+
+
+def _is_inferred(pair: Evidence) -> bool:
+    """Return whether the furthest stage that is known of a needle was inferred."""
+    return pair.retrieved_inferred or (pair.stored_inferred and not pair.retrieved)
 
 
 def outcome(pair: Evidence, score: float | None) -> Outcome:
@@ -289,34 +309,46 @@ def _of_answers(answers: Answers) -> str:
     return f"The agent tells nothing of its memory. Of {asked}, {told}{undecided}."
 
 
-def _lost(needles: Needles) -> str:
-    lost = needles.told - needles.found
-    if not lost:
-        return "none is known to be lost." if needles.unknown else "all were found again."
-    ways = [
-        (needles.not_stored, "had never been stored"),
-        (needles.not_retrieved, f"{_were(needles.not_retrieved)} stored but not found"),
-        (needles.forgotten, f"{_were(needles.forgotten)} forgotten, as the user had asked"),
-        (needles.not_shown, f"{_were(needles.not_shown)} not in the prompt"),
+def _lost(needles: Needles, inferred: Needles) -> str:
+    """Say how many needles were needed, and how those that were not retrieved were lost."""
+    needed = f"Questions relied on {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'}"
+    several = sum(1 for outcome in LOST if getattr(needles, outcome)) > 1
+    ways: list[tuple[Outcome, str]] = [
+        ("not_stored", "had not been stored"),
+        ("not_retrieved", f"{_were(needles.not_retrieved)} stored{'' if several else ' but not retrieved'}"),
+        ("forgotten", f"{_were(needles.forgotten)} forgotten at the user's request"),
+        ("not_shown", "may not have been stored" if several else f"{_were(needles.not_shown)} not in the prompt"),
     ]
-    parts = [(number, how) for number, how in ways if number]
-    if len(parts) == 1:
-        return f"{lost:,} {parts[0][1]}."
-    return f"{lost:,} were never found again: {listed([f'{number:,} {how}' for number, how in parts])}."
+    parts = [f"{number:,} {how}{_of_inferred(getattr(inferred, name), number)}" for name, how in ways if (number := getattr(needles, name))]
+    if not parts:
+        return f"{needed}."
+    lost = needles.told - needles.found
+    return f"{needed}; {f'{lost:,} were not retrieved: ' if several else ''}{listed(parts)}."
 
 
-def _answered(needles: Needles) -> str:
-    found, right, were = needles.found, needles.found_right, _were(needles.found)
+def _found(needles: Needles, inferred: Needles) -> str:
+    found, right = needles.found, needles.found_right
     if not found:
         return ""
-    undecided = f", and of {needles.found_undecided:,} the answer is undecided" if needles.found_undecided else ""
-    if right == found == 1:
-        return " The one that was found was needed by a question that was answered right."
-    if right == found:
-        return f" All {found:,} that were found were needed by questions that were answered right."
+    every = "All " if found == needles.needed > 1 else ""
+    retrieved = f" {every}{found:,} {_were(found)} retrieved{_of_inferred(inferred.found, found)};"
     if needles.found_undecided == found:
-        return f" The {found:,} that {were} found {were} needed by questions whose answers have no score."
-    return f" Of the {found:,} that {were} found, {right:,} {_were(right)} needed by questions that were answered right{undecided}."
+        return f"{retrieved} {'its answer has' if found == 1 else 'their answers have'} no score."
+    undecided = (
+        f", and {needles.found_undecided:,} to {_answers(needles.found_undecided)} without a score" if needles.found_undecided else ""
+    )
+    if right == found:
+        return f"{retrieved} {'it led to a correct answer' if found == 1 else 'all led to correct answers'}."
+    return f"{retrieved} {f'{right:,}' if right else 'none'} led to {'a correct answer' if right < 2 else 'correct answers'}{undecided}."
+
+
+def _answers(number: int) -> str:
+    return "an answer" if number == 1 else "answers"
+
+
+def _of_inferred(inferred: int, number: int) -> str:
+    """Return the remark after a number of needles that says how many of them were inferred."""
+    return f" ({'' if inferred == number else f'{inferred:,} '}inferred)" if inferred else ""
 
 
 def _were(number: int) -> str:
@@ -336,17 +368,21 @@ class WhereLost(Measure):
     def compared(cls, side: SideBySide) -> Document:
         found = lost_of(side)
         cells = [(side.called.names[agent], str(column), found[agent, column]) for agent, column, _ in side.places]
-        told = [(agent, span, lost.needles._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
-        untold = [(agent, span, lost.answers._asdict()) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked]
+        told = [(agent, span, lost.needles._asdict(), lost.inferred._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
+        untold: list[tuple[str, str, Mapping[str, int], Mapping[str, int]]] = [
+            (agent, span, lost.answers._asdict(), {}) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked
+        ]
         tables = [
-            _outcomes("Where the memory was lost: needles that questions needed", "needed", told, LOST_NOTE),
+            _outcomes("Where the memory was lost: needles that questions needed", "needed", told, lost_note(lost for _, _, lost in cells)),
             _outcomes("Answers of agents that tell nothing of their memory", "graded questions", untold),
         ]
         rows = [
-            place(column, agent=agent) | (lost.needles._asdict() if lost.tells != "nothing" else {}) | lost.answers._asdict()
+            place(column, agent=agent)
+            | (lost.needles._asdict() | {"inferred": sum(lost.inferred)} if lost.tells != "nothing" else {})
+            | lost.answers._asdict()
             for (agent, column), lost in sorted(found.items())
         ]
-        return Document(leading=tables, leading_data=[Data("memory", dict.fromkeys(OUTCOMES, int), rows)])
+        return Document(leading=tables, leading_data=[Data("memory", dict.fromkeys([*OUTCOMES, "inferred"], int), rows)])
 
 
 def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:
@@ -359,7 +395,20 @@ def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:
     return found
 
 
-def _outcomes(title: str, whole: str, found: Sequence[tuple[str, str, Mapping[str, int]]], note: str = "") -> Table:
-    seen = [outcome for outcome in OUTCOMES if any(counts.get(outcome) for _, _, counts in found)]
-    rows = [[agent, span, f"{sum(counts.values()):,}", *(f"{counts[outcome]:,}" for outcome in seen)] for agent, span, counts in found]
+def lost_note(losses: Iterable[Lost]) -> str:
+    """Return the note below a table or a figure of where memories were lost."""
+    return LOST_NOTE + (INFERRED_NOTE if any(any(lost.inferred) for lost in losses) else "")
+
+
+def _outcomes(title: str, whole: str, found: Sequence[tuple[str, str, Mapping[str, int], Mapping[str, int]]], note: str = "") -> Table:
+    seen = [outcome for outcome in OUTCOMES if any(counts.get(outcome) for _, _, counts, _ in found)]
+    rows = [
+        [
+            agent,
+            span,
+            f"{sum(counts.values()):,}",
+            *(f"{counts[outcome]:,}{_of_inferred(inferred.get(outcome, 0), counts[outcome])}" for outcome in seen),
+        ]
+        for agent, span, counts, inferred in found
+    ]
     return Table(title=title, columns=["agent", "span", whole, *(OUTCOMES[outcome] for outcome in seen)], rows=rows, note=note)

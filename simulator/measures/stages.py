@@ -30,6 +30,7 @@ STAGES_NOTE: Final = (
     "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Found: the share of it among the "
     "first {k} memories that a search returned (recall@{k})."
 )
+INFERRED_NOTE: Final = "Inferred from the wording of memories that name no turns:"
 ANSWERED_NOTE: Final = " Answered right: the score of the answers to the same questions."
 
 Chosen = Callable[[TestResult], bool]
@@ -52,6 +53,7 @@ class Stages(Measure):
                 stages=list(_stages(asked, _any)),
                 kinds={name: list(_stages(asked, chosen)) for name, chosen in kinds_of(run.tests).items()},
                 needles={name: count for name, count in losses.needles._asdict().items() if count},
+                inferred={name: count for name, count in losses.inferred._asdict().items() if count},
                 sentence=losses.sentence or "",
             )
         }
@@ -118,7 +120,7 @@ def _stages(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[StageResult]:
 
 
 def _found(stage: StageResult) -> str:
-    return f"{percent(stage.share)}{between(stage.interval)} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
+    return f"{stage.shown}{between(stage.interval)} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
 
 
 # ---- side by side
@@ -144,7 +146,10 @@ def _table(side: SideBySide) -> Table:
     kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
     rows = [[row[number] for number in kept] for row in rows]
     heads = [columns[number] for number in kept]
+    inferring = [f"{side.called.names[agent]}{column.at}" for agent, column, asked in _memories(side) if asked.is_inferred]
     note = STAGES_NOTE.format(k=side.k) + ANSWERED_NOTE * ("answered right" in heads)
+    if inferring:
+        note += f" {INFERRED_NOTE} {listed(inferring)}."
     return Table(title="Memories by stage [95% interval]", columns=heads, rows=rows, note=note)
 
 
@@ -245,8 +250,13 @@ def _pair_rows(side: SideBySide, by_kind: Mapping[str, Sequence[Pair]]) -> Itera
 def _verdicts(side: SideBySide) -> Iterator[str]:
     """Yield a sentence for each column: which memory finds the most of the evidence, and which others it is shown to beat."""
     for column in side.columns:
-        agents = [agent for agent in side.agents if (agent, column) in side.memories]
+        memories = [agent for agent in side.agents if (agent, column) in side.memories]
+        open_ones = [agent for agent in memories if not _is_known(side.memories[agent, column].found(side.k))]
+        agents = [agent for agent in memories if agent not in open_ones]
         pairs = [pair for pair in side.recall_pairs if pair.column == column]
+        if open_ones:
+            names = listed([side.called.names[agent] for agent in open_ones])
+            yield f"The recall of {names}{column.at} is not known exactly, and not compared: memories in their own words name no turns."
         if len(agents) == 2 and pairs:
             yield _of_two(side, pairs[0])
         elif pairs:
@@ -280,6 +290,10 @@ def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: 
     if rest:
         told += f" No difference is shown from {listed([f'{names[each]} ({_share(side, each, column)})' for each in rest])}."
     return told
+
+
+def _is_known(estimate: Estimate | None) -> bool:
+    return estimate is not None and estimate.low == estimate.high
 
 
 def _recall(side: SideBySide, agent: str, column: Column) -> float:

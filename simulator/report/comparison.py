@@ -15,7 +15,7 @@ from longspan.simulator.analysis.matrix import Scored
 from longspan.simulator.analysis.stages import Estimate
 from longspan.simulator.base.document import MORE_RUNS
 from longspan.simulator.measures.comparing import Comparison
-from longspan.simulator.measures.memory_losses import LOST_NOTE, OUTCOMES, Answers, Needles, lost_of
+from longspan.simulator.measures.memory_losses import OUTCOMES, Answers, Needles, lost_note, lost_of
 from longspan.simulator.measures.memory_losses import Lost as CellLost
 from longspan.simulator.report.comparison_tables import more_tables, notes
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
@@ -160,7 +160,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         scores=bool(comparison.side.answering),
         outcomes=OUTCOMES,
         split=split,
-        lost_note=LOST_NOTE,
+        lost_note=lost_note(lost_of(comparison.side).values()),
         verdicts=[each for each in comparison.said.verdicts if family is None or each.label != MORE_RUNS],
         notes=notes(comparison, stated=family is not None),
         grids=_grids(comparison),

@@ -49,10 +49,12 @@ def _of_answers(answers: Answers) -> str:
 def _of_needles(needles: Needles, *, memory: bool) -> str:
     if not needles.told:
         return ""
+    if needles.unknown > needles.told:  # what is known of the few says little of all
+        return f"Unreported for {needles.unknown:,} of {needles.needed:,} needles."
     of = f"of {needles.needed:,} needles"
     missed = needles.not_retrieved + needles.forgotten
     losses = [
-        (needles.not_stored, f"{needles.not_stored:,} {of} were never stored"),
+        (needles.not_stored, f"{needles.not_stored:,} {of} were not stored"),
         (missed, f"{missed:,} {of} were stored and not found"),
         (needles.not_shown, f"{needles.not_shown:,} {of} were not in the prompt"),
         (needles.found_wrong, f"{needles.found_wrong:,} {of} were found, and their questions not answered right"),
@@ -60,6 +62,8 @@ def _of_needles(needles: Needles, *, memory: bool) -> str:
     number, how = max(losses, key=lambda loss: loss[0])
     if not number:
         right = needles.found_right == needles.needed
+        if needles.unknown:
+            return f"Loses nothing that is reported: {needles.found:,} {of} were found, {needles.unknown:,} are unreported."
         return f"Loses nothing: all {needles.needed:,} needles were found{', and their questions answered right' if right else ''}."
     return f"{_lead(needles, memory=memory)}: {how}."
 

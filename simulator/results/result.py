@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.shares import percent, points, spanned
+from longspan.simulator.base.shares import points, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item
 from longspan.simulator.files.checksums import checked
@@ -149,7 +149,8 @@ class Meaning(_Frozen):
 class StageResult(_Frozen):
     """A stage of a memory: the share of the evidence that was `stored`, that was `found` among the first `k` memories, or the score of the
     answers (`answered`). `share` is the mean over `questions` that rest on evidence, and `interval` its 95% interval, None if it cannot
-    be estimated. Undecided answers count as 0 in `share` and as 1 in `share_at_most`, which is None without any.
+    be estimated. Undecided answers, and evidence of which it is unknown whether it was stored or found, count as 0 in `share` and as 1 in
+    `share_at_most`, which is None without any.
     """
 
     stage: Literal["stored", "found", "answered"]
@@ -159,16 +160,23 @@ class StageResult(_Frozen):
     share_at_most: Share | None = None
     interval: tuple[Share, Share] | None
 
+    @property
+    def shown(self) -> str:
+        """The share as text: a range if it is not known exactly."""
+        return spanned(self.share, self.share if self.share_at_most is None else self.share_at_most)
+
 
 @final
 class MemoryResult(_Frozen):
     """What became of the evidence in an agent's memory, as its traces tell. `kinds` has the stages by kind of question. `needles` counts
-    the needles that questions needed, by what became of them, and `sentence` says so.
+    the needles that questions needed, by what became of them, `inferred` those whose outcome was inferred because memories named no turns,
+    and `sentence` says so.
     """
 
     stages: list[StageResult]
     kinds: dict[str, list[StageResult]] = {}
     needles: dict[str, int]
+    inferred: dict[str, int] = {}
     sentence: str
 
     @property
@@ -298,7 +306,7 @@ class Result(_Frozen):
         if self.ungraded:
             return f"no test is graded{self._remarks}"
         if (found := self.searched) is not None:
-            return f"evidence found {percent(found.share)} among the first {found.k}, nobody answered{self._remarks}"
+            return f"evidence found {found.shown} among the first {found.k}, nobody answered{self._remarks}"
         low, high = self.score_bounds
         return f"{self.measure} {spanned(low / self.full, high / self.full)} ({points(low, high)} of {self.max_score}){self._remarks}"
 

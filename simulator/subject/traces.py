@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,12 +16,17 @@ class TracePart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
 
+Inferred = Literal["", "whole", "part"]
+"""Whether a memory's turns were inferred from its wording: they explain its `whole` text, or a `part` of it."""
+
+
 class WrittenMemory(TracePart):
-    """A memory that was written, and its turn if it is not the reply's own."""
+    """A memory that was written, and its turn if it is not the reply's own; null if it is unknown."""
 
     id: str
     text: str = ""
     turn: str | None = None
+    inferred: Inferred = ""
 
 
 class ReadMemory(TracePart):
@@ -30,6 +35,7 @@ class ReadMemory(TracePart):
     id: str | None = None
     text: str = ""
     turns: list[str] | None = None
+    inferred: Inferred = ""
 
 
 class Recent(TracePart):

@@ -96,7 +96,7 @@ def test_a_model_stores_and_looks_up_by_itself(kind: str, command: str, server: 
     assert (told.text, asked.text) == ("Noted.", "I know: The tide turns at nine.")
     (stored,) = traced(told)["written"]
     assert (stored["text"], traced(told)["read"]) == ("The tide turns at nine.", [])
-    assert (traced(asked)["written"], traced(asked)["read"]) == ([], [stored | {"turns": ["t-1"]}])
+    assert (traced(asked)["written"], traced(asked)["read"]) == ([], [stored | {"turns": ["t-1"], "inferred": "whole"}])
     (call,) = traced(asked)["tools"]
     assert call == {"tool": "recall", "arguments": {"query": "When is the tide"}, "result": "The tide turns at nine."}
     assert told.usage is not None

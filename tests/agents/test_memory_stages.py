@@ -17,7 +17,7 @@ from longspan.agents.memory.agent import AnsweringAgent
 from longspan.agents.memory.attributed import Attributed
 from longspan.agents.memory.kinds import MemoryOptions
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
-from longspan.agents.memory.sources import Sources
+from longspan.agents.memory.sources import Inferred, Sources
 from longspan.agents.memory.turns import Turn
 from longspan.scenarios.histories import read
 from longspan.simulator.archive.run_folder import RunFolder
@@ -172,10 +172,10 @@ def test_a_memory_is_traced_back_to_the_turn_that_it_is_likest() -> None:
     ]
     for number, text in enumerate(turns):
         sources.keep(Turn(f"t{number}", text, START, ""))
-    assert sources.of("the harbour master has a red boat") == ("t1",)
-    assert sources.of("[2024] My dog Bertram likes the sea and old rope.") == ("t0",)
-    assert sources.of("Dog Bertram likes rope") == ("t0",)
-    assert sources.of("Yes.") == sources.of("Something about a lighthouse") == sources.of("") == ()
+    assert sources.of("the harbour master has a red boat").turns == ("t1",)
+    assert sources.of("[2024] My dog Bertram likes the sea and old rope.").turns == ("t0",)
+    assert sources.of("Dog Bertram likes rope").turns == ("t0",)
+    assert sources.of("Something about a lighthouse") == sources.of("") == Inferred((), "")
 
 
 def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning_and_end() -> None:

@@ -107,22 +107,23 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
 @pytest.mark.parametrize(
     ("needles", "sentence"),
     [
-        (Needles(11, 59, 0, 11, 50), "Of 131 needles that questions needed, 70 were never found again: 11 had never been stored "
-         "and 59 were stored but not found. Of the 61 that were found, 50 were needed by questions that were answered right."),
-        (Needles(0, 0, 4, 0, 1), "Of 5 needles that questions needed, 4 were not in the prompt. "
-         "The one that was found was needed by a question that was answered right."),
-        (Needles(found_right=2, unknown=3), "Of 5 needles that questions needed, none is known to be lost. All 2 that were found were "
-         "needed by questions that were answered right. Of 3 the agent does not tell."),
-        (Needles(found_wrong=34), "Of 34 needles that questions needed, all were found again. Of the 34 that were found, 0 were needed by "
-         "questions that were answered right."),
-        (Needles(found_right=1, found_undecided=2), "Of 3 needles that questions needed, all were found again. Of the 3 that were found, "
-         "1 was needed by questions that were answered right, and of 2 the answer is undecided."),
-        (Needles(not_retrieved=2, found_undecided=3), "Of 5 needles that questions needed, 2 were stored but not found. The 3 that "
-         "were found were needed by questions whose answers have no score."),
-        (Needles(1), "Of 1 needle that questions needed, 1 had never been stored."),
+        (Needles(11, 59, 0, 11, 50), "Questions relied on 131 needles; 70 were not retrieved: 11 had not been stored and 59 were stored. "
+         "61 were retrieved; 50 led to correct answers."),
+        (Needles(15, 57, 0, 36, 8, 12), "Questions relied on 128 needles; 72 were not retrieved: 15 had not been stored and 57 were "
+         "stored. 44 were retrieved; 8 led to correct answers. 12 unreported."),
+        (Needles(0, 2, 4, 0, 1, 0, 3), "Questions relied on 10 needles; 9 were not retrieved: 2 were stored, 3 were forgotten at the "
+         "user's request and 4 may not have been stored. 1 was retrieved; it led to a correct answer."),
+        (Needles(0, 0, 4, 0, 1), "Questions relied on 5 needles; 4 were not in the prompt. 1 was retrieved; it led to a correct answer."),
+        (Needles(found_right=2, unknown=3), "Questions relied on 5 needles. 2 were retrieved; all led to correct answers. 3 unreported."),
+        (Needles(found_wrong=34), "Questions relied on 34 needles. All 34 were retrieved; none led to a correct answer."),
+        (Needles(found_right=1, found_undecided=2), "Questions relied on 3 needles. All 3 were retrieved; 1 led to a correct answer, and 2 "
+         "to answers without a score."),
+        (Needles(not_retrieved=2, found_undecided=3), "Questions relied on 5 needles; 2 were stored but not retrieved. 3 were retrieved; "
+         "their answers have no score."),
+        (Needles(1), "Questions relied on 1 needle; 1 had not been stored."),
     ],
 )  # fmt: skip
-def test_the_sentence_says_where_most_was_lost(needles: Needles, sentence: str) -> None:
+def test_the_sentence_says_where_needles_were_lost(needles: Needles, sentence: str) -> None:
     losses = MemoryLosses.of([], 0)
     object.__setattr__(losses, "needles", needles)
     object.__setattr__(losses, "tells", "memory")
@@ -130,6 +131,17 @@ def test_the_sentence_says_where_most_was_lost(needles: Needles, sentence: str) 
     pieces = split(needles._asdict())
     assert sum(piece.number for piece in pieces) == needles.needed
     assert pieces[-1].start + pieces[-1].width == pytest.approx(1)
+
+
+def test_the_sentence_says_how_many_outcomes_were_inferred() -> None:
+    losses = MemoryLosses.of([], 0)
+    object.__setattr__(losses, "needles", Needles(not_retrieved=12, found_wrong=3, found_right=2, unknown=7))
+    object.__setattr__(losses, "inferred", Needles(not_retrieved=12, found_right=1))
+    object.__setattr__(losses, "tells", "memory")
+    assert losses.sentence == (
+        "Questions relied on 24 needles; 12 were stored but not retrieved (inferred). 5 were retrieved (1 inferred); 2 led to correct "
+        "answers. 7 unreported. Inferred: from the wording of memories that name no turns."
+    )
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,33 @@ def test_words_of_the_question_are_not_echoed() -> None:
     assert fate_of({"written": [{"id": "m"}]}, question={"read": [{"id": "m"}]}, answer="Your lucky number?").echoed is False
 
 
+def test_a_memory_of_unknown_turns_may_come_from_any_turn_before_it() -> None:
+    unknown = {"written": [{"id": "m1", "turn": None, "text": "in other words"}]}
+    assert fate_of({"written": []}, unknown, question={"read": [{"id": "m1"}]}) == Fate(None, None, None, k=1)
+    assert fate_of({"written": []}, question={"read": [{"text": "in other words"}]}) == Fate(None, None, None, k=1)
+    assert fate_of({"written": [{"id": "m0"}]}, unknown, question={"read": [{"id": "m0"}, {"id": "m1"}]})[:4] == (True, True, True, 1)
+    later = Traces()
+    later.add(0, "t0", unknown)
+    later.add(1, "t1", {"written": []})
+    assert later.fate(1, SAID, ASKED, ANSWER, {"read": []}).stored is False, "it was there before"
+
+
+def test_turns_that_were_inferred_show_what_was_stored_but_not_what_was_not() -> None:
+    inferred = {"written": [{"id": "m1", "turn": "t0", "inferred": "whole"}]}
+    assert fate_of(None, inferred, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1, None, 1, True, True)
+    other = {"written": [{"id": "m2", "turn": "t1", "inferred": "whole"}]}
+    assert fate_of({"written": []}, other, question={"read": [{"id": "m2"}]}) == Fate(None, False, False, k=1, retrieved_inferred=True)
+    part = {"written": [{"id": "m2", "turn": "t1", "inferred": "part"}]}
+    assert fate_of({"written": []}, part, question={"read": [{"id": "m2"}]}) == Fate(None, None, None, k=1)
+    named = {"written": [{"id": "m1", "turn": "t0"}]}
+    assert fate_of(inferred, named, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1, k=1), "what is named is known"
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["t0", "t1", "m1"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "turn", "turns", "since", "x"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "turn", "turns", "inferred", "since", "x"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 traces = st.dictionaries(st.sampled_from(["written", "read", "recent", "calls"]), values, max_size=4)
