@@ -169,7 +169,8 @@ class ToolChat(ChatAgent):
         shown = self.memories.shown_in(text)
         written = self.remember(turn, call.name, noted["arguments"])
         use.written += [written] if written is not None else []
-        use.read += shown or ([{"text": shortened(text)}] if self._toolbox.reads(call.name) else [])
+        found_other = self._toolbox.reads(call.name) and any(map(str.isalnum, text))  # not "[]"
+        use.read += shown or ([{"text": shortened(text)}] if found_other else [])
         return text
 
     # Sizes.

@@ -23,6 +23,7 @@ from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import TestResult
 
 __all__ = [
+    "COUNTS",
     "FURTHEST_FIRST",
     "LOST",
     "OUTCOMES",
@@ -84,6 +85,9 @@ OUTCOMES: Final = {
     "undecided": "undecided",
 }
 """The label of each outcome of a needle or a question, in the order of the bars."""
+
+COUNTS: Final = (*OUTCOMES, "inferred")
+"""The columns of the CSV: how many needles and questions had each outcome, and of how many needles it was inferred."""
 
 Tells = Literal["memory", "prompt", "nothing"]
 """How much an agent's traces reveal: its stored memories (`memory`), the contents of its prompt alone (`prompt`), or neither."""
@@ -382,7 +386,7 @@ class WhereLost(Measure):
             | lost.answers._asdict()
             for (agent, column), lost in sorted(found.items())
         ]
-        return Document(leading=tables, leading_data=[Data("memory", dict.fromkeys([*OUTCOMES, "inferred"], int), rows)])
+        return Document(leading=tables, leading_data=[Data("memory", dict.fromkeys(COUNTS, int), rows)])
 
 
 def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:

@@ -38,7 +38,7 @@ from longspan.simulator.journal import events
 from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.memory_losses import OUTCOMES
+from longspan.simulator.measures.memory_losses import COUNTS
 from longspan.simulator.measures.shown import MEAN, MOST
 from longspan.simulator.measures.stages import COLUMNS as MEMORY_COLUMNS
 from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
@@ -403,7 +403,7 @@ def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str
 @pytest.mark.parametrize(
     ("columns", "heading"),
     [
-        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, "context", MEAN, MOST, *OUTCOMES), "Columns of the CSV"),
+        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, "context", MEAN, MOST, *COUNTS), "Columns of the CSV"),
         ((*MESSAGES, *EXPECTED), "To play elsewhere"),
         (TESTS, "The table of tests"),
         (TURNS, "The table of turns"),

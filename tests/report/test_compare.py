@@ -26,7 +26,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
 from longspan.simulator.measures.group_tables import one_line
-from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, lost_of
+from longspan.simulator.measures.memory_losses import COUNTS, MemoryLosses, lost_of
 from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
 from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, as_csv, as_markdown, escaped_markdown, notes, tables
 from longspan.simulator.results.graded_runs import Column
@@ -208,7 +208,7 @@ def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_
     folders = [played(tmp_path, "colours", "name_list", agent=agent) for agent in ("notebook", "silent")]
     comparison = load_comparison(folders)
     losses = MemoryLosses.of(grade_run(RunFolder(folders[0])).tests, 2_000)
-    assert lost_of(comparison.side)["notebook", AT_2K] == ("memory", losses.needles, losses.answers)
+    assert lost_of(comparison.side)["notebook", AT_2K] == ("memory", losses.needles, losses.answers, losses.inferred)
     assert [table.title for table in tables(comparison)[:2]] == [
         "Scores in percent of full marks [95% interval] · points ± the sum of the scenarios' standard deviations",
         "Memories by stage [95% interval]",
@@ -533,7 +533,7 @@ def test_markdown_shows_every_text_as_it_is(text: str) -> None:
 
 def test_the_csv_has_all_figures_under_one_header_and_no_formula(comparison: Comparison) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
-    assert list(rows[0]) == [*COMMON_COLUMNS, *OUTCOMES]
+    assert list(rows[0]) == [*COMMON_COLUMNS, *COUNTS]
     assert {row["table"] for row in rows} == {"scores", "memory", "pairs", "scenarios", "skills", "distances", "curve"}
     assert len(rows_of(comparison, "scores")) == 3
     assert len(rows_of(comparison, "scenarios")) == 33

@@ -256,7 +256,7 @@ def test_the_terminal_ends_with_where_the_needles_were_lost(
             continue
         assert lines[-1] == memory.sentence
         assert re.match(r"Questions relied on \d+ needles", lines[-1])
-        assert sum(memory.needles.values()) == int(lines[-1].split()[1])
+        assert sum(memory.needles.values()) == int(lines[-1].split()[3])
         if agent.endswith("none"):
             assert not [line for line in lines if "score so far" in line or "0.00–" in line or re.match("scenario +score", line)]
             assert [line for line in lines if line.startswith("evidence found ") and "nobody answered" in line]

@@ -100,11 +100,10 @@ def test_turns_that_were_inferred_show_what_was_stored_but_not_what_was_not() ->
     assert fate_of(inferred, named, question={"read": [{"id": "m1"}]}) == Fate(True, True, True, 1, k=1), "what is named is known"
 
 
+KEYS = ["id", "turn", "turns", "inferred", "since", "x"]
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["t0", "t1", "m1"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "turn", "turns", "inferred", "since", "x"]), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
     max_leaves=8,
 )
 traces = st.dictionaries(st.sampled_from(["written", "read", "recent", "calls"]), values, max_size=4)
