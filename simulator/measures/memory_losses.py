@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
-INFERRED_NOTE: Final = " Inferred: from the wording of memories that name no turns."
+INFERRED_NOTE: Final = " Inferred: from wording or time, as memories name no turns."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
 """The outcome of a needle when a question needed it.
@@ -167,13 +167,15 @@ class Lost(NamedTuple):
 class MemoryLosses:
     """The outcomes of the needles that questions needed, and of the graded questions: in all, by scenario and by evidence distance.
 
-    `inferred` counts the needles whose outcome rests on turns that were inferred from the wording of memories.
+    `inferred` counts the needles whose outcome rests on turns that were inferred from the wording of memories. `stored` are the needles of
+    unknown outcome that are known to have been stored, and how many of these by inference.
     `shown` are the graded questions that had all their needles in the prompt, and `hidden` those that lacked one; None if there are none.
     """
 
     tells: Tells
     needles: Needles
     inferred: Needles
+    stored: tuple[int, int]
     needles_by_scenario: Mapping[str, Needles]
     needles_by_distance: Mapping[str, Needles]
     answers: Answers
@@ -196,6 +198,7 @@ class MemoryLosses:
             tells=_tells(tests),
             needles=Needles.of(each.outcome for each in fates),
             inferred=_inferred(tests),
+            stored=_stored_at_least(tests),
             needles_by_scenario={name: Needles.of(each.outcome for each in scenarios[name]) for name in sorted(scenarios)},
             needles_by_distance={name: Needles.of(each.outcome for each in distances[name]) for name in in_order(distances)},
             answers=Answers.of(asked),
@@ -210,9 +213,8 @@ class MemoryLosses:
         """Where the memory was lost, in words; None if no question needed a needle, or if nothing is told and no answer is decided."""
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
-        unreported = f" {self.needles.unknown:,} unreported." if self.needles.unknown else ""
-        inferred = INFERRED_NOTE if any(self.inferred) else ""
-        return f"{_lost(self.needles, self.inferred)}{_found(self.needles, self.inferred)}{unreported}{inferred}"
+        parts = [_lost(self.needles, self.inferred), _found(self.needles, self.inferred), _unreported(self.needles.unknown, *self.stored)]
+        return "".join(parts) + (INFERRED_NOTE if any(self.inferred) or self.stored[1] else "")
 
 
 @final
@@ -244,6 +246,17 @@ def _inferred(tests: Iterable[TestResult]) -> Needles:
         for need, how in outcomes(test)
         if any(map(_is_inferred, need.pairs)) and _is_inferred(furthest(need, how, test)) and how != "unknown"
     )
+
+
+def _stored_at_least(tests: Iterable[TestResult]) -> tuple[int, int]:
+    """Count the needles of unknown outcome that were stored, and those of them that were stored by inference."""
+    known = [
+        all(pair.stored_inferred for pair in need.pairs if pair.stored)
+        for test in tests
+        for need, how in outcomes(test)
+        if how == "unknown" and any(pair.stored for pair in need.pairs)
+    ]
+    return len(known), sum(known)
 
 
 def _is_inferred(pair: Evidence) -> bool:
@@ -344,6 +357,15 @@ def _found(needles: Needles, inferred: Needles) -> str:
     if right == found:
         return f"{retrieved} {'it led to a correct answer' if found == 1 else 'all led to correct answers'}."
     return f"{retrieved} {f'{right:,}' if right else 'none'} led to {'a correct answer' if right < 2 else 'correct answers'}{undecided}."
+
+
+def _unreported(unknown: int, stored: int, inferred: int) -> str:
+    if not unknown:
+        return ""
+    if not stored:
+        return f" {unknown:,} unreported."
+    which = f"{stored:,}" if stored < unknown else "all" if stored > 1 else "it"
+    return f" {unknown:,} unreported; {which} {_were(stored)} stored{_of_inferred(inferred, stored)}."
 
 
 def _answers(number: int) -> str:

@@ -30,7 +30,7 @@ STAGES_NOTE: Final = (
     "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Found: the share of it among the "
     "first {k} memories that a search returned (recall@{k})."
 )
-INFERRED_NOTE: Final = "Inferred from the wording of memories that name no turns:"
+INFERRED_NOTE: Final = "Inferred from wording or time, as memories name no turns:"
 ANSWERED_NOTE: Final = " Answered right: the score of the answers to the same questions."
 
 Chosen = Callable[[TestResult], bool]

@@ -137,10 +137,11 @@ def test_the_sentence_says_how_many_outcomes_were_inferred() -> None:
     losses = MemoryLosses.of([], 0)
     object.__setattr__(losses, "needles", Needles(not_retrieved=12, found_wrong=3, found_right=2, unknown=7))
     object.__setattr__(losses, "inferred", Needles(not_retrieved=12, found_right=1))
+    object.__setattr__(losses, "stored", (4, 3))
     object.__setattr__(losses, "tells", "memory")
     assert losses.sentence == (
         "Questions relied on 24 needles; 12 were stored but not retrieved (inferred). 5 were retrieved (1 inferred); 2 led to correct "
-        "answers. 7 unreported. Inferred: from the wording of memories that name no turns."
+        "answers. 7 unreported; 4 were stored (3 inferred). Inferred: from wording or time, as memories name no turns."
     )
 
 
