@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 from playwright.sync_api import Page as Tab
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.gradebook.gradebook import grade_run
@@ -18,7 +18,7 @@ from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from tests.browser import PHONE, Open, Visit
+from tests.browser import LAPTOP, PHONE, Open, Visit
 from tests.report.pages import Page as PlainPage
 from tests.report.pages import altered, data_of, journal, question, replying
 
@@ -206,6 +206,82 @@ def test_search_goes_from_hit_to_hit(tab: Tab, mixed: Path) -> None:
     assert tab.locator("mark.current").evaluate("mark => mark.closest('.turn').id") == first
     search.press("Shift+Enter")
     expect(hits).to_have_text(f"hit {count} of {count}")
+
+
+SETTLE = """async (target) => {
+    let [top, still] = [0, 0];
+    while (still < 20) {
+        await new Promise(requestAnimationFrame);
+        const now = Math.round(target.getBoundingClientRect().top);
+        [top, still] = [now, now === top ? still + 1 : 0];
+    }
+    const covering = [...document.querySelectorAll(".top, .tabs, #tools")].map((part) => part.getBoundingClientRect().bottom);
+    return [Math.round(Math.max(...covering)), top, innerHeight];
+}"""
+"""Waits until an element stays where it is. Returns the lower edge of what covers the window's top, the element's top, and the window's
+height."""
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_every_way_to_a_turn_ends_with_the_turn_in_view(visit: Open, long: Path, size: ViewportSize) -> None:
+    """Turn 50 begins a list: the list above it gets its real height only after the first scroll."""
+    address = "#t-main-50"
+    opened = visit(f"{long.as_uri()}{address}", viewport=size).page
+    changed = visit(long, viewport=size).page
+    changed.evaluate("address => { location.hash = address }", address)
+    entered = visit(long, viewport=size).page
+    entered.locator("#all-turns > summary").click()
+    entered.get_by_label("Turn", exact=True).fill("50")
+    entered.get_by_label("Turn", exact=True).press("Enter")
+    for way, tab in {"opened": opened, "changed": changed, "entered": entered}.items():
+        expect(tab.locator(".turn.target")).to_have_id(address[1:])
+        covered, top, height = tab.locator(".turn.target").evaluate(SETTLE)
+        assert covered <= top < height, way
+    search = entered.get_by_label("Search")
+    search.fill("colour")
+    expect(entered.locator("#hits")).to_have_text(re.compile("^hit 1 of "))
+    for _ in range(3):
+        search.press("Shift+Enter")
+        covered, top, height = entered.locator("mark.current").evaluate(SETTLE)
+        assert covered <= top < height, "search"
+
+
+def test_the_head_does_not_cover_a_test_that_is_gone_to_on_a_phone(visit: Open, mixed: Path) -> None:
+    tab = visit(mixed, viewport=PHONE).page
+    tab.locator(".tabs a").nth(1).click()
+    tab.get_by_role("button", name="Next failed").click()
+    covered, top, height = tab.locator("tbody.test:has(summary:focus)").evaluate(SETTLE)
+    assert 0 < covered <= top < height
+
+
+def test_a_reader_who_scrolls_is_not_pulled_back_to_the_turn(visit: Open, long: Path) -> None:
+    tab = visit(f"{long.as_uri()}#t-main-350").page
+    expect(tab.locator(".turn.target")).to_have_id("t-main-350")
+    places = tab.evaluate("""async () => {
+        const frames = async () => { for (let n = 0; n < 5; n++) await new Promise(requestAnimationFrame); };
+        const places = [];
+        for (const input of [new Event("nothing"), new WheelEvent("wheel")]) {
+            Views.keepInView(document.querySelector(".turn.target"));
+            document.body.dispatchEvent(input);
+            scrollTo({ top: 0, behavior: "instant" });
+            document.querySelector(".top").style.paddingBottom = `${100 + places.length}px`;
+            await frames();
+            places.push(scrollY);
+        }
+        return places;
+    }""")
+    assert places[0] > 1000, "the layout changed, so the page went back to the turn"
+    assert places[1] == 0
+
+
+def test_a_lane_stays_in_place_when_its_needle_opens_what_was_said_above_it(visit: Open, mixed: Path) -> None:
+    tab = visit(mixed, viewport={"width": 900, "height": 800}).page
+    lane = tab.locator(".lane").first
+    expect(tab.locator("#story .why")).not_to_be_empty()
+    before = lane.evaluate("lane => lane.getBoundingClientRect().top")
+    lane.locator("use.needle").first.dispatch_event("click")
+    expect(tab.locator("#moment")).to_be_visible()
+    assert lane.evaluate("lane => lane.getBoundingClientRect().top") == pytest.approx(before, abs=1)
 
 
 def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab, mixed: Path) -> None:

@@ -123,7 +123,9 @@ const Conversations = (() => {
     for (let from = 0; from < entries.length; from += BATCH) {
       const batch = entries.slice(from, from + BATCH);
       const list = Turns.make("ol", { "aria-label": `${name} ${batch[0].label} to ${batch.at(-1).label}` });
-      list.style.minHeight = `${batch.reduce((sum, entry) => sum + entry.height, 0)}px`;
+      const estimate = batch.reduce((sum, entry) => sum + entry.height, 0);
+      list.style.minHeight = `${estimate}px`;
+      list.style.containIntrinsicHeight = `auto ${estimate}px`; // its height while it is rendered but skipped, far from the window
       batches.set(list, batch);
       pending.set(list, () => {
         list.append(...batch.map((entry) => entry.render()));
@@ -248,7 +250,7 @@ const Conversations = (() => {
     const marks = [...turn.querySelectorAll("dd mark")];
     for (const mark of document.querySelectorAll("mark.current")) mark.classList.remove("current");
     marks[left]?.classList.add("current");
-    (marks[left] ?? turn).scrollIntoView({ block: "center" });
+    Views.keepInView(marks[left] ?? turn, { block: "center" });
     showHits();
   }
 
@@ -290,7 +292,7 @@ const Conversations = (() => {
     const filler = turn.querySelector("details.filler");
     if (filler) unfold(filler);
     if (focus) turn.focus({ preventScroll: true });
-    turn.scrollIntoView();
+    Views.keepInView(turn);
     return turn;
   }
 

@@ -17,6 +17,12 @@
   let current = null; // the turn that is shown
   let timer = 0;
 
+  /** Remember where an element is in the window. Returns a function that scrolls it back there. */
+  function holdPlace(element) {
+    const { top } = element.getBoundingClientRect();
+    return () => scrollBy({ top: element.getBoundingClientRect().top - top, behavior: "instant" });
+  }
+
   // ---- stories
 
   /** The story is beside the lanes, or below its own where there is no room. */
@@ -27,7 +33,7 @@
 
   /** Open a lane's story. The lane stays where it is in the window, though another's story above it closes. */
   async function choose(lane, reason = "") {
-    const top = lane?.element.getBoundingClientRect().top;
+    const putBack = lane && holdPlace(lane.element);
     chosen?.button.setAttribute("aria-expanded", "false");
     chosen?.element.classList.remove("chosen");
     chosen = lane;
@@ -42,7 +48,7 @@
     const why = Turns.make("p", { class: "why", dir: "auto" }, data.story.sentence);
     const actions = Turns.make("p", { class: "actions" }, Turns.make("a", { href: `#${test}` }, "All of this test"), Story.actions(data, Conversations.all.length > 1 || Conversations.get(data.conversation)?.trunk));
     story.replaceChildren(...(reason ? [Turns.make("p", { class: "soft" }, reason)] : []), head, why, actions);
-    scrollBy({ top: lane.element.getBoundingClientRect().top - top, behavior: "instant" });
+    putBack();
     const played = Conversations.get(data.conversation);
     await played?.open();
     if (chosen === lane && played && data.story.question !== undefined) why.after(Story.parts(played, data.story));
@@ -124,7 +130,11 @@
 
   function show(turn) {
     current = turn;
-    moment.hidden = false;
+    if (moment.hidden) {
+      const putBack = holdPlace(slider); // the first moment may appear above what was clicked
+      moment.hidden = false;
+      putBack();
+    }
     point();
     if (!turn) {
       byId("play-where").textContent = "There are no such turns.";
@@ -299,7 +309,7 @@
     const lane = hash.startsWith("#lane-") ? panels.map((panel) => panel.find(hash.slice(1))).find(Boolean) : null;
     if (!lane) return;
     choose(lane);
-    lane.element.scrollIntoView({ block: "nearest" });
+    Views.keepInView(lane.element, { block: "nearest" });
   }
 
   async function start() {

@@ -68,7 +68,7 @@
     test.hidden = false;
     open(test);
     openerOf(test).querySelector("summary").focus({ preventScroll: true });
-    test.scrollIntoView();
+    Views.keepInView(test);
   }
 
   function follow(hash) {
