@@ -25,9 +25,6 @@ LIBRARY: Final = "faketime/libfaketime.so.1"
 FOLDERS: Final = (*sorted(Path("/usr/lib").glob("*-linux-gnu*")), Path("/usr/lib"), Path("/usr/local/lib"))
 """Where Debian's package libfaketime installs its library, by architecture; then other locations."""
 
-LEFTOVERS: Final = ("faketime_shm_{}", "sem.faketime_sem_{}")
-"""Files that libfaketime leaves behind when a process is killed. A later process with the same id could not start."""
-
 
 @final
 class FakeClock:
@@ -70,12 +67,17 @@ class FakeClock:
     def close(self, pids: Iterable[int]) -> None:
         """Remove the files left by processes with these ids, which have ended."""
         for pid in pids:
-            for name in LEFTOVERS:
+            for path in leftovers(pid):
                 with suppress(OSError):
-                    Path("/dev/shm", name.format(pid)).unlink()  # noqa: S108
+                    path.unlink()
         if self._folder is not None:
             remove(self._folder)
             self._folder = None
+
+
+def leftovers(pid: int) -> list[Path]:
+    """Return the files that libfaketime leaves behind when this process is killed. A later process with the same id could not start."""
+    return [Path("/dev/shm", f"{name}_{pid}") for name in ("faketime_shm", "sem.faketime_sem")]  # noqa: S108
 
 
 def _find() -> Path:
