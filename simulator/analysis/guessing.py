@@ -1,4 +1,4 @@
-"""Whether tests score higher than guessing would: exact tests, with whole tests as units.
+"""Exact tests of whether scores are higher than guessing would earn, over all tests and by scenario.
 
 A guess is right or wrong as a whole here, the most that it can vary. Guesses at different tests are independent, whatever conversations the
 tests share, since each test draws what it asks for by itself. So the number of lucky guesses is a sum of Bernoulli variables (Poisson,
@@ -7,11 +7,14 @@ tests share, since each test draws what it asks for by itself. So the number of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil, floor, fsum, prod
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from math import ceil, floor, fsum
 from typing import Final, Literal, NamedTuple, final
 
-__all__ = ["ALPHA", "Against", "against"]
+from longspan.simulator.analysis.statistics import holm
+
+__all__ = ["ALPHA", "GuessingTest", "compare_scenarios", "compare_with_guessing"]
 
 ALPHA: Final = 0.05
 """The significance level."""
@@ -24,34 +27,46 @@ SLACK: Final = 1e-9
 
 
 @final
-class Against(NamedTuple):
-    """Scores of tests against guessing. `p` is how probable it is that guesses score as high, `p_half` that an agent scores as low which
-    earns half of what guessing leaves over. `fewest` is the latter of an agent that fails every test."""
+class GuessingTest(NamedTuple):
+    """A test of scores against guessing. `p` is the probability that guesses score as high. `p_half` is the probability that an agent
+    scores as low which earns half of what guessing leaves over. `better` names the scenarios whose scores are shown to be better than
+    guessing."""
 
-    tests: int
     p: float
     p_half: float
-    fewest: float
+    better: Sequence[str] = ()
 
     @property
-    def verdict(self) -> Literal["above", "not above", "too few"]:
-        """Whether the scores are above chance; too few if the tests could tell neither that nor the contrary, or do not."""
-        if self.fewest >= ALPHA:
-            return "too few"
-        return "above" if self.p < ALPHA else "not above" if self.p_half < ALPHA else "too few"
+    def verdict(self) -> Literal["better", "not better", "too few"]:
+        """Whether the scores are better than guessing. "too few": the tests show neither that nor the contrary."""
+        return "better" if self.p < ALPHA else "not better" if self.p_half < ALPHA else "too few"
 
 
-def against(scores: Sequence[tuple[float, float]]) -> Against:
+def compare_with_guessing(scores: Sequence[tuple[float, float]]) -> GuessingTest:
     """Test the scores of tests, each with the score of guessing, both in [0, 1]."""
     chances = [chance for _, chance in scores]
     halves = [chance + HALF * (1 - chance) for chance in chances]
     total = fsum(score for score, _ in scores)
-    return Against(
-        tests=len(scores),
-        p=_at_least(chances, floor(total + SLACK)),
-        p_half=1 - _at_least(halves, ceil(total - SLACK) + 1),
-        fewest=prod(1 - half for half in halves),
-    )
+    return GuessingTest(_at_least(chances, floor(total + SLACK)), 1 - _at_least(halves, ceil(total - SLACK) + 1))
+
+
+def compare_scenarios(scores: Mapping[str, Sequence[tuple[float, float]]]) -> GuessingTest:
+    """Test the scores of several scenarios, each with the score of guessing.
+
+    Where chances differ, one sum hides what an agent can do: three right answers that nobody guesses drown in the luck of scenarios that
+    anybody guesses. One p-value by scenario hides the contrary: a little ability everywhere. So there are two tests. One is of the sum over
+    all scenarios, each test with its own chance. The other is of each scenario by itself, corrected by Holm's method (1979). `p` is twice
+    the smaller p-value (Bonferroni), so that guesses pass with a probability of at most 5%. Both are exact and need no simulation; Fisher's
+    sum of logarithms would need one, since three tests have few possible p-values, and would miss a single scenario out of ten.
+
+    Scenarios are named only if `p` is significant. So with a probability of at least 95% nothing that is said is wrong, whether the agent
+    guesses everywhere or in some scenarios (a gatekeeping procedure; Dmitrienko, Offen and Westfall, 2003).
+    """
+    together = compare_with_guessing([*chain(*scores.values())])
+    corrected = holm([compare_with_guessing(tests).p for tests in scores.values()])
+    p = min(1.0, 2 * min(together.p, *corrected)) if len(scores) > 1 else together.p
+    better = [name for name, each in zip(scores, corrected, strict=True) if p < ALPHA and each < ALPHA]
+    return together._replace(p=p, better=better)
 
 
 def _at_least(chances: Sequence[float], number: int) -> float:

@@ -158,7 +158,7 @@ class Results:
 
     @property
     def meaning(self) -> Meaning | None:
-        """Whether the score can speak of memory, of the runs of one agent at one span; None where they say how far back it remembers.
+        """What the score shows, of the runs of one agent at one span; None for runs that measure how far back it remembers.
 
         Raises InputError for several agents or spans.
         """

@@ -19,7 +19,7 @@ from longspan.simulator.measures.ingestion import Ingestion
 from longspan.simulator.measures.inner_calls import InnerCalls
 from longspan.simulator.measures.items import Items
 from longspan.simulator.measures.leaks import Leaks
-from longspan.simulator.measures.meaning import CanSpeak
+from longspan.simulator.measures.meaning import ScoreMeaning
 from longspan.simulator.measures.measure import Measure, SideBySide
 from longspan.simulator.measures.memory_losses import WhereLost
 from longspan.simulator.measures.nights import Nights
@@ -38,7 +38,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["MEASURES", "compared", "listed", "shown"]
 
 MEASURES: Final[Sequence[type[Measure]]] = (
-    CanSpeak,
+    ScoreMeaning,
     Reach,
     Refusals,
     Stuck,

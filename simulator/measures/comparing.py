@@ -31,7 +31,7 @@ from longspan.simulator.measures.against import Against, against, told_against
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
 from longspan.simulator.measures.group_tables import grouped_tests
 from longspan.simulator.measures.leading import leading
-from longspan.simulator.measures.meaning import SPEAKS, Played, meaning_of, silent
+from longspan.simulator.measures.meaning import UNWARNED, Played, describe_warnings, meaning_of
 from longspan.simulator.measures.measure import SideBySide
 from longspan.simulator.measures.pair_tables import too_few
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
@@ -49,7 +49,7 @@ class Comparison:
     `agents` are ranked best first: memories by recall, others by the lower bounds of their scores. `evidence` holds the evidence
     distances of each scenario's questions, for all agents together. `narrow` names the scenarios that occur only at some distances.
     `matrices` hold each agent's score in each test, or its recall if no agent has a score. `data` names the data that the tests are made
-    from. `speaking` are the cells whose scores can speak of memory (see `meaning_of`). `measured` says what the scores measure, with
+    from. `unwarned` are the cells whose scores need no warning (see `meaning_of`). `measured` says what the scores measure, with
     remarks in brackets. `against` are the agents beside the
     baseline, if one was chosen. `said` is the document of all other figures.
     `attempts` are all runs at the same that their folders hold, if they were looked for.
@@ -66,7 +66,7 @@ class Comparison:
     narrow: str | None
     matrices: list[TestMatrix]
     side: SideBySide
-    speaking: set[tuple[str, Column]]
+    unwarned: set[tuple[str, Column]]
     said: Document
     against: list[Against]
     data: list[str]
@@ -94,7 +94,7 @@ class Comparison:
         if not self.side.answering:
             reasons = {test.reason for run in self.side.runs for test in run.result.tests if test.status == "unscored"}
             return f"No test has a score, and so none is shown: {'; '.join(sorted(reasons)):.200}"
-        above = {agent for agent, _ in self.speaking}
+        above = {agent for agent, _ in self.unwarned}
         if not (guessed := [self.side.called.names[agent] for agent in self.side.answering if agent not in above]):
             return ""
         if above:
@@ -183,8 +183,8 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
     side = SideBySide(runs, ranked, columns, cells, memories, baseline if baseline in ranked else None)
     if side.by_recall:
         side = replace(side, agents=_ranked_by_recall(side))
-    agents, speaking = side.agents, _speaking(runs)
-    pairs, said = _pairs(side, speaking), compared(side)
+    agents, unwarned = side.agents, _find_unwarned(runs)
+    pairs, said = _pairs(side, unwarned), compared(side)
     apart = [] if side.baseline is None else against(side)
     if side.baseline is not None:
         said = said._replace(verdicts=[*told_against(side, apart), *said.verdicts])
@@ -206,7 +206,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
             for by_name in [by((each for each in tests if each.run.column == column), lambda each: [each.test.scenario])]
         },
         side=side,
-        speaking=speaking,
+        unwarned=unwarned,
         said=said,
         against=apart,
         matrices=test_matrices(runs, score_bounds if side.answering else partial(recall_bounds, k=side.k)),
@@ -214,7 +214,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
         warnings=[
-            *silent([run for run in runs if run.agent in side.answering], side.called.names),
+            *describe_warnings([run for run in runs if run.agent in side.answering], side.called.names),
             *differences(runs),
             *pooled(runs),
             *repeated(runs),
@@ -248,11 +248,11 @@ def _ranked_by_recall(side: SideBySide) -> list[str]:
     return sorted(side.agents, key=lambda agent: -recall(agent))
 
 
-def _speaking(runs: Sequence[Graded]) -> set[tuple[str, Column]]:
-    """Return the agents and columns whose scores can speak of memory: they are better than guessing, as far as the tests can tell."""
+def _find_unwarned(runs: Sequence[Graded]) -> set[tuple[str, Column]]:
+    """Return the agents and columns whose scores need no warning: they are not like those of guessing, as far as the tests show."""
     groups = by(runs, _place)
     played = {key: [Played(run.manifest, run.result.tests, run.result.control) for run in group] for key, group in groups.items()}
-    return {key for key, group in played.items() if meaning_of(group).verdict in SPEAKS}
+    return {key for key, group in played.items() if meaning_of(group).verdict in UNWARNED}
 
 
 def _place(run: Graded) -> Sequence[tuple[str, Column]]:
@@ -262,7 +262,7 @@ def _place(run: Graded) -> Sequence[tuple[str, Column]]:
 # ---- pairs
 
 
-def _pairs(side: SideBySide, speaking: set[tuple[str, Column]]) -> list[Pair]:
+def _pairs(side: SideBySide, unwarned: set[tuple[str, Column]]) -> list[Pair]:
     """Compare each pair of agents in each column where they share tests. Memories whose answers are not shown to be better than guessing
     are not compared by these."""
     by_cell, answering = by(side.runs, _place), side.answering
@@ -271,7 +271,7 @@ def _pairs(side: SideBySide, speaking: set[tuple[str, Column]]) -> list[Pair]:
         for column in side.columns
         for one, other in combinations([agent for agent in answering if (agent, column) in by_cell], 2)
         if side.baseline is None or side.baseline in (one, other)
-        if not side.by_recall or {(one, column), (other, column)} & speaking
+        if not side.by_recall or {(one, column), (other, column)} & unwarned
     ]
     compared = [each for each in shared if each[-1]]
     return corrected(

@@ -1,18 +1,20 @@
-"""Whether a run's score can speak of memory, in one sentence, and what to do if it cannot."""
+"""What a run's score shows, in one sentence: whether it is better than guessing, what distance costs, and what to run next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import ceil
 from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.simulator.analysis.changes import command_of, reach_of
 from longspan.simulator.analysis.comparable import played
-from longspan.simulator.analysis.guessing import ALPHA, Against, against
+from longspan.simulator.analysis.distance_cost import DistanceCost, PairedTest, measure_distance_cost
+from longspan.simulator.analysis.guessing import GuessingTest, compare_scenarios, compare_with_guessing
 from longspan.simulator.analysis.stages import EvidenceQuestions
-from longspan.simulator.analysis.statistics import permutation_p, total
-from longspan.simulator.analysis.units import Key, keys
+from longspan.simulator.analysis.statistics import total
+from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import InputError
@@ -24,11 +26,11 @@ from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.measures.memory_losses import outcomes
 from longspan.simulator.results.effects import Effect
 from longspan.simulator.results.graded_runs import Column, Graded
-from longspan.simulator.results.result import Meaning, Result, TestResult
+from longspan.simulator.results.result import Meaning, Result, ScoreVerdict, TestResult
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["SPEAKS", "CanSpeak", "Played", "meaning_of", "silent"]
+__all__ = ["DONE", "UNWARNED", "Played", "ScoreMeaning", "describe_warnings", "meaning_of"]
 
 DONE: Final = 0.5
 """The score from which on a test counts as done."""
@@ -36,7 +38,7 @@ DONE: Final = 0.5
 ENOUGH: Final = 12
 """The tests that are advised where there were too few."""
 
-SPEAKS: Final = ("memory", "can do", "ideal")
+UNWARNED: Final[Sequence[ScoreVerdict]] = ("distance costs", "no loss shown", "better", "unknown", "can do", "ideal")
 """The verdicts that need no warning."""
 
 MOST_OPENINGS: Final = 6
@@ -45,21 +47,29 @@ MOST_OPENINGS: Final = 6
 NAMED: Final = 2
 """The same for the notes of a comparison."""
 
-VERDICTS: Final[Mapping[str, str]] = {
-    "memory": "These scores can speak of memory",
-    "can do": "These agents can do the tasks when nothing lies between",
-    "ideal": "These scores say nothing about memory, since the oracle is handed the answers",
-    "guessing": "These scores say nothing about memory yet, since they are not shown to be better than guessing",
-    "cannot do": "These agents cannot do the tasks even when nothing lies between, so that their scores say nothing about memory",
-    "too few": "Too few tests to tell whether these scores speak of memory",
-    "no score": "No test has a score, so that nothing is known of answers",
+VERDICTS: Final[Mapping[ScoreVerdict, str]] = {
+    "distance costs": "Distance costs these agents part of their scores",
+    "no loss shown": "No loss to distance is shown",
+    "better": "Better than guessing, in some scenarios at least",
+    "unknown": "Not compared with guessing, since the questions are open",
+    "can do": "Better than guessing without distance",
+    "ideal": "The oracle is handed the answers, so its scores say nothing about memory",
+    "not shown": "Not shown to be better than guessing",
+    "cannot do": "Not shown to be better than guessing, even without distance",
+    "too few": "Too few tests to tell whether these scores are better than guessing",
+    "no score": "No test has a score, so nothing is known of the answers",
 }
 """What is said of several agents at once, in this order."""
 
 PLAIN_FACTS: Final = "See how far back it remembers facts that any agent can repeat"
 """The advice where the tasks are too hard, or cannot be played without distance."""
 
-UNSURE: Final = "Too few tests to tell"
+WITHOUT_MEMORY: Final = {"advice": "Compare it with the same agent without memory"}
+"""The advice where nobody knows what guessing earns."""
+
+NO_LOSS: Final = "So its score at a distance says nothing about memory."
+
+COST: Final = "Play a control to see whether the loss is due to distance"
 
 
 @final
@@ -72,8 +82,8 @@ class Played(NamedTuple):
 
 
 @final
-class CanSpeak(Measure):
-    """Whether a run's score can speak of memory."""
+class ScoreMeaning(Measure):
+    """What a run's score shows."""
 
     name = "meaning"
 
@@ -89,23 +99,23 @@ class CanSpeak(Measure):
 
     @classmethod
     def listed(cls, runs: Sequence[Graded]) -> Document:
-        found = _openings(runs)
+        found = _read_meanings(runs)
         if len(found) <= MOST_OPENINGS:
             return Document(opening=[_opening(each.meaning, each.name) for each in found])
         return Document(opening=list(_grouped(found, short_names(list(dict.fromkeys(each.agent for each in found))).names)))
 
 
 def _opening(meaning: Meaning, whose: str = "") -> Sentence:
-    """Return what a meaning says as the first sentence of a run. `whose` are the runs, where there are several."""
+    """Return the first sentence about a run. `whose` names the agent where there are several."""
     end = ":" if meaning.command else "."
     text = f"{meaning.sentence} {meaning.advice}{end}" if meaning.advice else meaning.sentence
-    tone: Tone = "plain" if meaning.verdict in SPEAKS else "warning"
+    tone: Tone = "plain" if meaning.verdict in UNWARNED else "warning"
     return Sentence(f"{whose}: {text}" if whose else text, tone=tone, command=meaning.command)
 
 
 @final
-class _Said(NamedTuple):
-    """What the scores of an agent's runs of the same tests can speak of: the suite if there are several, the agent, and the column."""
+class _AgentMeaning(NamedTuple):
+    """What the scores of an agent's runs of the same tests show: the suite if there are several, the agent, and the column."""
 
     suite: str
     agent: str
@@ -117,17 +127,17 @@ class _Said(NamedTuple):
         return f"{self.suite}{self.agent}{self.column.at}"
 
 
-def _grouped(found: Sequence[_Said], names: Mapping[str, str]) -> Iterator[Sentence]:
-    """Yield a sentence for each verdict, with those that it is about, and the command that comes next for the first of them."""
+def _grouped(found: Sequence[_AgentMeaning], names: Mapping[str, str]) -> Iterator[Sentence]:
+    """Yield a sentence for each verdict, with the agents that it is about, and the next command for the first of them."""
     for verdict, what in VERDICTS.items():
         those = [each for each in found if each.meaning.verdict == verdict]
-        first = next((each.meaning for each in those if each.meaning.command and verdict not in SPEAKS), None)
+        first = next((each.meaning for each in those if each.meaning.command), None)
         advice, command = ("", "") if first is None else (f" {first.advice}, such as", first.command)
         if those:
-            yield Sentence(f"{what}: {_listed(those, names)}.{advice}", tone="plain" if verdict in SPEAKS else "warning", command=command)
+            yield Sentence(f"{what}: {_listed(those, names)}.{advice}", tone="plain" if verdict in UNWARNED else "warning", command=command)
 
 
-def _listed(found: Sequence[_Said], names: Mapping[str, str]) -> str:
+def _listed(found: Sequence[_AgentMeaning], names: Mapping[str, str]) -> str:
     """Name agents with the columns where something is said of them, each agent once."""
     by_agent: dict[str, list[str]] = {}
     for each in found:
@@ -135,8 +145,8 @@ def _listed(found: Sequence[_Said], names: Mapping[str, str]) -> str:
     return ", ".join(f"{name} at {listed(columns)}" for name, columns in by_agent.items())
 
 
-def _openings(runs: Iterable[Graded]) -> list[_Said]:
-    """Return what the scores of several runs can speak of: of each agent's runs of the same tests together."""
+def _read_meanings(runs: Iterable[Graded]) -> list[_AgentMeaning]:
+    """Return what the scores of several runs show. An agent's runs of the same tests are judged together."""
     groups: dict[tuple[str, Column, str], list[Played]] = {}
     for run in runs:
         if run.result.reach:
@@ -146,21 +156,22 @@ def _openings(runs: Iterable[Graded]) -> list[_Said]:
     several = len({tests for *_, tests in groups}) > 1
     suites = [f"{group[0].manifest.suite.name}: " if several else "" for group in groups.values()]
     return [
-        _Said(suite, agent, column, meaning_of(group)) for suite, ((agent, column, _), group) in zip(suites, groups.items(), strict=True)
+        _AgentMeaning(suite, agent, column, meaning_of(group))
+        for suite, ((agent, column, _), group) in zip(suites, groups.items(), strict=True)
     ]
 
 
-def silent(runs: Iterable[Graded], names: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each agent's runs whose scores do not speak of memory, or of many a sentence for each reason. `names` are those
+def describe_warnings(runs: Iterable[Graded], names: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each agent whose scores need a warning, or a sentence for each verdict where there are many. `names` are those
     of the agents."""
-    found = [each for each in _openings(runs) if each.meaning.verdict not in SPEAKS]
+    found = [each for each in _read_meanings(runs) if each.meaning.verdict not in UNWARNED]
     if len(found) <= NAMED:
         return [f"{each.suite}{names[each.agent]}{each.column.at}: {each.meaning.sentence}" for each in found]
     return [sentence.text.partition(". ")[0] for sentence in _grouped(found, names)]
 
 
 def meaning_of(runs: Sequence[Played]) -> Meaning:
-    """Say whether the scores of an agent's runs in a column can speak of memory, as far as their tests have a score."""
+    """Return what the scores of an agent's runs in a column show, as far as their tests have a score."""
     scored = list(_scored(runs))
     # Where nothing was told that a question needs, as where it has no answer, there is nothing to remember.
     resting = [each for each in scored if each.test.evidence] or scored
@@ -189,25 +200,33 @@ def _searched(runs: Sequence[Played]) -> str:
 
 def _scored(runs: Sequence[Played]) -> Iterator[_Scored]:
     """Yield the tests that count and have a score. A recorded history that is told several times counts once, by the mean."""
+    units = Units(manifest for manifest, *_ in runs)
     found: dict[Key, list[_Scored]] = {}
     for manifest, tests, control in runs:
         known = keys(manifest)
         without = {} if control is None else {each.test: each.score_without for each in control.tests}
         for test in tests:
             if test.counts and test.score is not None and test.id in known:
-                found.setdefault(known[test.id], []).append(_Scored(test, test.score, without.get(test.id)))
+                key = known[test.id]
+                found.setdefault(key, []).append(_Scored(test, units.of(key), test.score, without.get(test.id)))
     for same in found.values():
         alone = [each.alone for each in same if each.alone is not None]
-        yield _Scored(same[0].test, fmean(each.score for each in same), fmean(alone) if alone else None)
+        yield same[0]._replace(score=fmean(each.score for each in same), alone=fmean(alone) if alone else None)
 
 
 @final
 class _Scored(NamedTuple):
-    """A test with its score, and its score without distance, None if that is not known."""
+    """A test with its independent unit, its score, and its score without distance, None if that is not known."""
 
     test: TestResult
+    unit: str
     score: float
     alone: float | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known of what guessing earns: there is nothing to choose from, and no floor is known."""
+        return self.test.chance == 0 and not any("floor" in item.numbers for item in self.test.items)
 
 
 @final
@@ -222,9 +241,17 @@ class _Run:
         except InputError:  # an imported run's agent has the name in its file
             self.spec = None
 
-    @property
-    def against(self) -> Against:
-        return against([(each.score, each.test.chance) for each in self.scored])
+    @cached_property
+    def known(self) -> list[_Scored]:
+        """The tests where it is known what guessing earns."""
+        return [each for each in self.scored if not each.is_open]
+
+    @cached_property
+    def guessing(self) -> GuessingTest:
+        """The test against guessing, over the tests where it is known what that earns. Open questions are compared with nothing earned
+        where there are no others: their scores may be too low to be better than any guess, and are never called better."""
+        tests = _by_scenario(self.known or self.scored)
+        return compare_scenarios({name: [(each.score, each.test.chance) for each in own] for name, own in tests.items()})
 
     @property
     def failed(self) -> int:
@@ -235,51 +262,70 @@ class _Run:
         return _count(len(self.scored))
 
     @property
+    def p(self) -> str:
+        """The p-value of the test against guessing in brackets; empty if nobody knows what guessing earns."""
+        return f" (p {p_told(self.guessing.p)} over {_count(len(self.known))})" if self.known else ""
+
+    @property
+    def shown(self) -> str:
+        """In how many scenarios the score is shown to be better than guessing; empty if there is only one."""
+        scenarios, better = len({each.test.scenario for each in self.known}), len(self.guessing.better)
+        if scenarios == 1:
+            return ""
+        if not better:
+            return f", though not shown in any of {scenarios} scenarios by itself"
+        return f", shown in {better} of {scenarios} scenarios" if better < scenarios else f", shown in all {scenarios} scenarios"
+
+    @property
     def figures(self) -> str:
         """The score and that of guessing."""
-        scores = _by_scenario(self.scored, lambda each: each.score)
-        chance = total(_by_scenario(self.scored, lambda each: each.test.chance))
-        is_open = any(_open(each.test) for each in self.scored)
-        aside = ", open questions aside" if is_open else ""
-        known = chance or not is_open
+        tests = _by_scenario(self.scored)
+        chance = total({name: [each.test.chance for each in own] for name, own in tests.items()})
+        earned = total({name: [each.score for each in own] for name, own in tests.items()})
+        aside = ", open questions aside" if len(self.known) < len(self.scored) else ""
         earns = (
-            f"where guessing earns {percent(chance / len(scores))}{aside}"
-            if known
+            f"where guessing earns {percent(chance / len(tests))}{aside}"
+            if self.known
             else "in open questions, where what guessing earns is not known"
         )
-        earned = total(scores)
-        return f"{percent(earned / len(scores))} of full marks ({points(earned, earned)} of {len(scores)}) {earns}"
+        return f"{percent(earned / len(tests))} of full marks ({points(earned, earned)} of {len(tests)}) {earns}"
 
     def advised(self, advice: str, **changes: Any) -> dict[str, str]:
         """Return advice to play the run's tests with changed settings, and the command for it; nothing for an imported run."""
         return {} if self.manifest.imported is not None else {"advice": advice, "command": command_of(self.manifest, **changes)}
 
     @property
+    def is_alone(self) -> bool:
+        """Whether every test has a conversation to itself already, so that there is no distance to leave out."""
+        return all(test.alone or test.trunk is not None for _, test in self.manifest.graded)
+
+    @property
+    def cost(self) -> dict[str, str]:
+        """The advice to find out what distance costs; empty where nothing is lost, or where a control was played."""
+        is_known = self.is_alone or self.manifest.control or not any(each.score < 1 for each in self.scored)
+        return {} if is_known else self.advised(COST, control=True)
+
+    @property
     def more(self) -> dict[str, str]:
         """The advice to play more tests."""
         scenarios = len({each.test.scenario for each in self.scored})
         tests = max(2 * self.manifest.suite.tests, ceil(ENOUGH / scenarios))
-        return self.advised("Play more", tests=tests, control=self.manifest.control)
+        return self.advised("Play more tests", tests=tests, control=self.manifest.control)
 
     def next(self, *, alone: bool) -> dict[str, str]:
         """The advice for an agent that scores no better than guessing. `alone`: it is known how it does without distance."""
         bare = self.spec.without_answerer if self.spec is not None else None
         if bare is not None:
             return self.advised("See what the memory finds, without its answerer", agent=str(bare))
-        if alone or all(test.alone or test.trunk is not None for _, test in self.manifest.graded):
+        if alone or self.is_alone:
             return {} if self.manifest.imported is not None else {"advice": PLAIN_FACTS, "command": reach_of(self.manifest)}
         return self.advised("See whether the agent can do the tasks at all", isolated=True, nights=0)
 
 
-def _open(test: TestResult) -> bool:
-    """Return whether nothing is known of what guessing earns: there is nothing to choose from, and no floor is known."""
-    return test.chance == 0 and not any("floor" in item.numbers for item in test.items)
-
-
-def _by_scenario(scored: Sequence[_Scored], value: Callable[[_Scored], float]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for each in scored:
-        found.setdefault(each.test.scenario, []).append(value(each))
+def _by_scenario(scored: Sequence[_Scored]) -> dict[str, list[_Scored]]:
+    found: dict[str, list[_Scored]] = {}
+    for each in sorted(scored, key=lambda each: each.test.scenario):
+        found.setdefault(each.test.scenario, []).append(each)
     return found
 
 
@@ -294,54 +340,73 @@ def _ideal(run: _Run) -> Meaning:
 
 
 def _isolated(run: _Run) -> Meaning:
-    found, tests, failed = run.against, len(run.scored), run.failed
-    if found.verdict == "too few":
-        said = f"{UNSURE} whether the agent can do the tasks: it does {tests - failed:,} of {tests:,} when nothing lies between"
-        return Meaning(verdict="too few", sentence=f"{said} ({run.figures}).", **run.more)
-    if found.verdict == "not above" or failed > tests / 2:
-        which = "they would say nothing" if found.verdict == "not above" else f"only the other {tests - failed:,} would say anything"
-        said = (
-            f"The agent cannot do {failed:,} of the {tests:,} tasks even when nothing lies between: {run.figures}. "
-            f"With distance, {which} about its memory."
-        )
-        return Meaning(verdict="cannot do", sentence=said, **run.next(alone=True))
-    more = f" The other {failed:,} would say nothing about its memory." if failed else ""
-    said = f"The agent can do {tests - failed:,} of the {tests:,} tasks when nothing lies between: {run.figures}.{more}"
-    return Meaning(verdict="can do", sentence=said, **run.advised("Now see what distance costs", isolated=False))
+    if (plain := _undecided(run, "Without distance, ")) is not None:
+        return plain
+    found = run.guessing
+    if found.verdict == "not better":
+        said = f"Not shown to be better than guessing, even without distance{run.p}: {run.figures}."
+        return Meaning(verdict="cannot do", sentence=f"{said} {NO_LOSS}", **run.next(alone=True))
+    said = f"Without distance, better than guessing{run.p}{run.shown}: {run.figures}."
+    advice = run.advised("Now see what distance costs", isolated=False, control=True)
+    return Meaning(verdict="can do", sentence=said, scenarios=list(found.better), **advice)
 
 
 def _with_control(run: _Run) -> Meaning | None:
-    """Return what the tests say beside their control; None if there is none, or too little of it to tell."""
-    pairs = [(each.test.chance, each.score, each.alone) for each in run.scored if each.alone is not None]
-    found = against([(alone, chance) for chance, _, alone in pairs])
-    if found.verdict == "too few":
+    """Return what distance costs; None if there is no control, or too little of it to tell."""
+    pairs = [
+        PairedTest(each.test.scenario, each.unit, each.test.chance, each.score, each.alone) for each in run.scored if each.alone is not None
+    ]
+    if not pairs:
         return None
-    tests, failed = len(pairs), sum(alone < DONE for *_, alone in pairs)
-    means = f"{percent(fmean(score for _, score, _ in pairs))} with distance, {percent(fmean(alone for *_, alone in pairs))} without"
-    if found.verdict == "not above":
-        said = f"The agent cannot do {failed:,} of the {tests:,} tasks even when nothing lies between, so that this score says nothing"
-        return Meaning(verdict="cannot do", sentence=f"{said} about its memory: {means}.", **run.next(alone=True))
-    p = permutation_p([score - alone for _, score, alone in pairs])
-    lost = "" if p < ALPHA else "; no loss to distance is shown"
-    only = (
-        f" Only {tests - failed:,} of the tasks can be done at all: the others fail even when nothing lies between."
-        if failed > tests / 2
-        else ""
-    )
-    said = f"This score can speak of memory: {means} (p {p_told(p)} over {_count(tests)}){lost}.{only}"
-    return Meaning(verdict="memory", sentence=said)
+    cost = measure_distance_cost(pairs)
+    if cost is not None:
+        return _describe_cost(run, cost, len({each.scenario for each in pairs}))
+    if compare_with_guessing([(each.without, each.chance) for each in pairs]).verdict != "not better":
+        return None
+    means = f"{percent(fmean(each.score for each in pairs))} with distance, {percent(fmean(each.without for each in pairs))} without"
+    said = f"Not shown to be better than guessing, even without distance: {means}, over {_count(len(pairs))}."
+    return Meaning(verdict="cannot do", sentence=f"{said} {NO_LOSS}", **run.next(alone=True))
+
+
+def _describe_cost(run: _Run, cost: DistanceCost, scenarios: int) -> Meaning:
+    """Describe what distance costs in the scenarios that the agent can do, of so many `scenarios`."""
+    done, rest = len(cost.single), ""
+    where = "" if scenarios == 1 else " over both scenarios" if scenarios == 2 else f" over all {scenarios} scenarios"
+    if not done and scenarios > 1:
+        rest = " No scenario by itself is shown to be better than guessing."
+    elif done < scenarios:
+        where = f" over the {done} of {scenarios} scenarios that the agent can do"
+        other = "the other" if scenarios - done == 1 else f"the other {scenarios - done}"
+        rest = f" In {other}, it is not shown to be better than guessing, even without distance."
+    loss, p = f"{percent(cost.loss)}{between(cost.interval)} of full marks", f"p {p_told(cost.p)} over {_count(cost.tests)}"
+    means = f"{percent(cost.score)} with distance, {percent(cost.without)} without"
+    if cost.is_shown:
+        said = f"Distance costs {loss}{where} ({p}): {means}.{rest}"
+        return Meaning(verdict="distance costs", sentence=said, scenarios=list(cost.single))
+    said = f"No loss to distance is shown{where} ({p}): {means}, a loss of {loss}.{rest}"
+    return Meaning(verdict="no loss shown", sentence=said, scenarios=list(cost.single), **(run.more if cost.loss > 0 else {}))
 
 
 def _woven(run: _Run) -> Meaning:
-    found = run.against
-    if found.verdict == "too few":
-        return Meaning(
-            verdict="too few", sentence=f"{UNSURE} whether this score speaks of memory: {run.figures}, over {run.tests}.", **run.more
-        )
-    if found.verdict == "above":
-        return Meaning(verdict="memory", sentence=f"This score can speak of memory: {run.figures} (p {p_told(found.p)} over {run.tests}).")
-    said = f"This score says nothing about memory yet: {run.figures} (p {p_told(found.p)} over {run.tests})."
-    return Meaning(verdict="guessing", sentence=f"{said}{_in_the_prompt(run)}", **run.next(alone=False))
+    if (plain := _undecided(run)) is not None:
+        return plain
+    found = run.guessing
+    if found.verdict == "better":
+        said = f"Better than guessing{run.p}{run.shown}: {run.figures}."
+        return Meaning(verdict="better", sentence=said, scenarios=list(found.better), **run.cost)
+    said = f"Not shown to be better than guessing{run.p}: {run.figures}.{_in_the_prompt(run)}"
+    return Meaning(verdict="not shown", sentence=said, **run.next(alone=False))
+
+
+def _undecided(run: _Run, lead: str = "") -> Meaning | None:
+    """Return the meaning of a score that cannot be compared with guessing: nobody knows what that earns, or there are too few tests."""
+    verdict = run.guessing.verdict
+    if verdict == "better" and not run.known:
+        return Meaning(verdict="unknown", sentence=f"{lead}{run.figures}, over {run.tests}.", **(run.cost or WITHOUT_MEMORY))
+    if verdict == "too few":
+        said = f"{lead}too few tests to tell whether it is better than guessing: {run.figures}, over {run.tests}."
+        return Meaning(verdict="too few", sentence=said[0].upper() + said[1:], **run.more)
+    return None
 
 
 def _in_the_prompt(run: _Run) -> str:
@@ -351,7 +416,7 @@ def _in_the_prompt(run: _Run) -> str:
         fates = [outcome for _, outcome in outcomes(each.test)]
         if fates and all(fate.startswith("found") for fate in fates):
             shown.append((each.score, each.test.chance))
-    if not shown or against(shown).verdict != "not above":
+    if not shown or compare_with_guessing(shown).verdict != "not better":
         return ""
     failed = sum(score < DONE for score, _ in shown)
     return f" It fails {failed:,} of the {_count(len(shown))} for which all that they need was in its prompt."

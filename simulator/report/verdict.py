@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles
-from longspan.simulator.results.result import Result, Verdict
+from longspan.simulator.results.result import Result, ScoreVerdict
 
 __all__ = ["standing", "verdict"]
 
@@ -17,18 +17,24 @@ LITTLE: Final = 0.5
 """Below this share, little is found, or little of what is found is answered right."""
 
 
-STANDINGS: Final[Mapping[Verdict, str]] = {
-    "memory": "better than guessing",
-    "guessing": "not shown to be better than guessing",
-    "cannot do": "the tasks fail even without distance",
-    "can do": "the tasks can be done without distance",
+STANDINGS: Final[Mapping[ScoreVerdict, str]] = {
+    "distance costs": "distance costs part of it",
+    "no loss shown": "no loss to distance is shown",
+    "better": "better than guessing",
+    "not shown": "not shown to be better than guessing",
+    "can do": "better than guessing, without distance",
+    "cannot do": "not shown to be better than guessing, even without distance",
     "too few": "too few tests to tell it from guessing",
 }
 
 
 def standing(result: Result) -> str:
     """Return in a few words how a score compares with guessing; empty if nothing is known."""
-    return "" if result.meaning is None else STANDINGS.get(result.meaning.verdict, "")
+    if result.meaning is None:
+        return ""
+    shown, of = len(result.meaning.scenarios), len(result.scenarios)
+    where = f" in {shown} of {of} scenarios" if result.meaning.verdict in ("better", "can do") and 0 < shown < of else ""
+    return f"{STANDINGS.get(result.meaning.verdict, '')}{where}"
 
 
 def verdict(losses: MemoryLosses) -> str:

@@ -32,7 +32,6 @@ __all__ = [
     "Status",
     "StuckResult",
     "TestResult",
-    "Verdict",
     "read_result",
     "recall_of",
     "rounded",
@@ -125,22 +124,27 @@ class ScenarioResult(_Frozen):
     about: str = ""
 
 
-Verdict = Literal["memory", "guessing", "cannot do", "can do", "ideal", "too few", "no score"]
-"""What a run's score can speak of.
+ScoreVerdict = Literal[
+    "distance costs", "no loss shown", "better", "not shown", "unknown", "can do", "cannot do", "ideal", "too few", "no score"
+]
+"""What a run's score shows.
 
-`memory`: it is above chance. `guessing`: it is not. `cannot do`: the tasks fail even where nothing lies between what is told and what is
-asked. `can do`: they do not, and nothing lay between. `ideal`: the agent is handed the answers. `too few`: the tests are too few to tell.
-`no score`: no test has a score.
+With a control, `distance costs`: tests score less at a distance, and `no loss shown`: they are not shown to. Without one, `better`: the
+score is shown to be better than guessing, `not shown`: it is not, and `unknown`: nobody knows what guessing earns. Without distance,
+`can do`: the score is shown to be better than guessing, and `cannot do`: it is not. `ideal`: the agent is handed the answers. `too few`:
+there are too few tests to tell. `no score`: no test has one.
 """
 
 
 @final
 class Meaning(_Frozen):
-    """Whether a run's score can speak of memory: a `verdict` and a `sentence`. `advice` says what to do next, and `command` how: what to
-    type in a shell. Both are empty where there is nothing to be done."""
+    """What a run's score shows: a `verdict` and a `sentence`. `scenarios` are those in which the agent is shown to be better than guessing,
+    with a control over the tests with and without distance together. `advice` says what to do next, and `command` is what to type in a
+    shell for it. Both are empty where there is nothing to do."""
 
-    verdict: Verdict
+    verdict: ScoreVerdict
     sentence: str
+    scenarios: list[str] = []
     advice: str = ""
     command: str = ""
 
@@ -224,7 +228,7 @@ class StuckResult(_Frozen):
 class Result(_Frozen):
     """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
 
-    `meaning`: whether the score can speak of memory; None in results of earlier versions.
+    `meaning`: what the score shows; None in results of earlier versions.
 
     `measure` and `remarks`: the name of `score` wherever it is shown, and remarks on it (see `Scenario.measure`).
 

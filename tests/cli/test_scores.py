@@ -112,7 +112,7 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     longspan("run", "--scenario", "colours", "--tests", "2", "--agent", "notebook", "--seed", "1")
     run = "runs/ltm-2k-notebook-seed1"
     listed = longspan("show", run).splitlines()
-    assert listed[0].startswith("Too few tests to tell whether this score speaks of memory: ")
+    assert listed[0].startswith("Too few tests to tell whether it is better than guessing: ")
     assert [line.split()[0] for line in listed[1:4]] == ["ltm", "colours-1", "colours-2"]
     shown = longspan("show", run, "colours-1")
     assert all(len(line) <= 60 for line in shown.splitlines())
@@ -139,7 +139,8 @@ def test_printed_commands_are_quoted_for_a_shell(folder: str, tmp_path: Path, mo
     on, file = console(200)
     print_outcomes(outcomes, [outcome.folder for outcome in outcomes[:2]], on)
     print_outcome(outcomes[0], on)
-    commands = [shlex.split(line[line.index("longspan ") :]) for line in file.getvalue().splitlines() if "longspan " in line]
+    about_folders = [line for line in file.getvalue().splitlines() if "longspan " in line and str(tmp_path) in line]
+    commands = [shlex.split(line[line.index("longspan ") :]) for line in about_folders]
     folders = [str(outcome.folder) for outcome in outcomes]
     assert commands == [
         ["longspan", "resume", folders[0]],

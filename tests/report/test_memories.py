@@ -152,7 +152,7 @@ def test_no_table_of_scores_is_shown_of_memories_that_only_search(
 def test_guesses_rank_no_memory(guessed: Path) -> None:
     comparison = load_comparison([guessed])
     assert comparison.agents[0] == "memory/bm25?answerer=words"
-    assert not comparison.speaking
+    assert not comparison.unwarned
     assert comparison.pairs == []
     said = "No memory's answers are shown to be better than guessing: recall ranks the memories, and not their scores."
     (scores,) = (table for table in tables(comparison) if table.title.startswith("Scores"))
