@@ -1,11 +1,12 @@
 """Signs that an agent is stuck and has not merely forgotten: it repeats itself or the user, carries other tests' formats, or declines
-whatever it is told."""
+whatever it is told. A reply with a sign counts only where the agent fails: whoever answers correctly may repeat what it likes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.simulator.base.document import Document, Sentence
@@ -15,9 +16,10 @@ from longspan.simulator.grading.abstentions import abstains
 from longspan.simulator.journal.events import Event, Message, Open
 from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.measures.group_tables import one_line
+from longspan.simulator.measures.meaning import DONE
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.results.graded_runs import Graded
-from longspan.simulator.results.result import Result, StuckResult
+from longspan.simulator.results.result import Result, StuckResult, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Stuck", "alike", "refuses"]
@@ -66,11 +68,20 @@ JSON: Final = "JSON"
 
 
 @final
+class ReplyPlace(NamedTuple):
+    """The test and the turn of a reply."""
+
+    test: str
+    turn: int
+
+
+@final
 class Answer(NamedTuple):
-    """An answer, and whether its question has a question mark."""
+    """An answer, whether its question has a question mark, and its place, None for one that was expected."""
 
     text: str
     asked: bool = True
+    place: ReplyPlace | None = None
 
 
 @final
@@ -83,9 +94,10 @@ class Stuck(Measure):
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.expected: list[Answer] = []
-        self.replies = self.told = self.echoed = 0
-        self.declined: list[str] = []
-        self.borrowed: list[set[str]] = []
+        self.replies = self.told = 0
+        self.echoed: list[ReplyPlace] = []
+        self.declined: list[Answer] = []
+        self.borrowed: list[tuple[ReplyPlace, set[str]]] = []
         self._asked: dict[str, set[str]] = {}
 
     def fold(self, event: Event, change: Change) -> None:
@@ -99,18 +111,18 @@ class Stuck(Measure):
         message, reply = turn.message, turn.reply
         if reply is None:
             self._note(message)
-        elif reply.asked and (reply.trace or {}).get("answers") is not False:  # a memory without an answerer says nothing
-            text = reply.text[:READ]
+        elif message.test is not None and reply.asked and (reply.trace or {}).get("answers") is not False:
+            # Small talk has no right answer, and a memory without an answerer says nothing.
+            text, place = reply.text[:READ], ReplyPlace(message.test, message.turn)
             self.replies += 1
-            self.echoed += _echoes(text, message.text)
+            self.echoed += [place] if _echoes(text, message.text) else []
             if message.kind == "question" and not reply.refused:
-                self.answers.append(Answer(text, "?" in message.text))
+                self.answers.append(Answer(text, "?" in message.text, place))
             elif message.kind == "line" and "?" not in message.text:
                 self.told += 1
-                self.declined += [text] if abstains(text) or refuses(text) else []
-            own = message.test or ""
-            if strange := {each for each in _formats(text) if (asked := self._asked.get(each)) and own not in asked}:
-                self.borrowed.append(strange)
+                self.declined += [Answer(text, False, place)] if abstains(text) or refuses(text) else []
+            if strange := {each for each in _formats(text) if (asked := self._asked.get(each)) and message.test not in asked}:
+                self.borrowed.append((place, strange))
 
     def _note(self, message: Message) -> None:
         """Note the formats that a question asks for. The same question may be a piece of filler."""
@@ -124,23 +136,34 @@ class Stuck(Measure):
         answers = [answer for each in own for answer in each.answers]
         groups = alike(answers)
         expected = sum(map(len, alike([answer for each in own for answer in each.expected])))
-        formats = Counter(each for one in own for strange in one.borrowed for each in strange)
+        declined = [answer for each in own for answer in each.declined]
+        borrowed = [each for one in own for each in one.borrowed]
+        formats = Counter(each for _, strange in borrowed for each in strange)
         most = max(groups, key=len, default=[])
+        signs: dict[str, list[ReplyPlace | None]] = {
+            "alike": [answer.place for group in groups for answer in group],
+            "echoed": [place for each in own for place in each.echoed],
+            "borrowed": [place for place, _ in borrowed],
+            "declined": [answer.place for answer in declined],
+            "refusing": [answer.place for answer in answers if refuses(answer.text)],
+        }
+        wrong = _find_wrong(run.tests)
         return {
             "stuck": StuckResult(
                 answers=len(answers),
-                alike=sum(map(len, groups)),
+                alike=len(signs["alike"]),
                 expected_alike=expected,
                 most_alike=len(most),
                 example=_excerpt(most[0].text) if most else "",
                 replies=sum(each.replies for each in own),
-                echoed=sum(each.echoed for each in own),
-                borrowed=sum(len(each.borrowed) for each in own),
+                echoed=len(signs["echoed"]),
+                borrowed=len(borrowed),
                 formats=[name for name, _ in formats.most_common(3)],
                 told=sum(each.told for each in own),
-                declined=len(declined := [text for each in own for text in each.declined]),
-                declining=_excerpt(declined[0]) if declined else "",
-                refusing=sum(refuses(answer.text) for answer in answers),
+                declined=len(declined),
+                declining=_excerpt(declined[0].text) if declined else "",
+                refusing=len(signs["refusing"]),
+                wrong={name: number for name, places in signs.items() if (number := sum(map(wrong, places)))},
             )
         }
 
@@ -176,6 +199,25 @@ def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
     least = max(GROUP, GROUP_SHARE * len(answers))
     asked = [group if len(group) == len(answers) else [each for each in group if each.asked or not _brief(each)] for group in groups]
     return [group for group in asked if len(group) >= least and not abstains(group[0].text)]
+
+
+def _find_wrong(tests: Sequence[TestResult]) -> Callable[[ReplyPlace | None], bool]:
+    """Return a function that says whether the agent fails at a place: what was graded in that turn has less than half marks, or else its
+    test. It fails nowhere in a test without a score."""
+    scores = {test.id: test.score for test in tests}
+    turns: dict[ReplyPlace, list[float]] = {}
+    for test in tests:
+        for item in test.items:
+            if item.turn is not None and item.score is not None:
+                turns.setdefault(ReplyPlace(test.id, item.turn), []).append(item.score)
+
+    def is_wrong(place: ReplyPlace | None) -> bool:
+        if place is None:
+            return False
+        score = fmean(turns[place]) if place in turns else scores.get(place.test)
+        return score is not None and score < DONE
+
+    return is_wrong
 
 
 def _brief(answer: Answer) -> bool:
@@ -222,27 +264,34 @@ def _told(manifest: Manifest, result: Result) -> str:
     if found is None:
         return ""
     said = []
-    if found.alike - found.expected_alike >= max(MANY, ALIKE * found.answers):
+    if _is_stuck(found, "alike", found.alike, ALIKE * found.answers, found.expected_alike):
         if found.most_alike == found.answers:
             said.append(f"All {found.answers:,} answers to questions are the same or nearly so: “{found.example}”")
         else:
             often = f"{found.most_alike:,} times “{found.example}”"
             said.append(f"{found.alike:,} of {found.answers:,} answers to questions are nearly the same as others, {often}")
-    if found.echoed >= max(MANY, STRANGE * found.replies):
+    if _is_stuck(found, "echoed", found.echoed, STRANGE * found.replies):
         said.append(f"{found.echoed:,} of {found.replies:,} replies repeat the message")
-    if found.borrowed >= max(MANY, STRANGE * found.replies):
+    if _is_stuck(found, "borrowed", found.borrowed, STRANGE * found.replies):
         formats = listed([one_line(each) for each in found.formats])
         said.append(f"{found.borrowed:,} of {found.replies:,} replies have a format that only another test asked for ({formats})")
-    if found.declined >= max(MANY, STRANGE * found.told):
+    if _is_stuck(found, "declined", found.declined, STRANGE * found.told):
         how = f"are answered as if they asked for something unknown, such as by “{found.declining}”"
         said.append(f"{found.declined:,} of {found.told:,} messages that only tell something {how}")
-    if found.refusing >= max(MANY, STRANGE * found.answers):
+    if _is_stuck(found, "refusing", found.refusing, STRANGE * found.answers):
         said.append(f"{found.refusing:,} of {found.answers:,} answers refuse to help, though the agent does not report a refusal")
     if not said:
         return ""
     woven = not manifest.isolated and not all(test.alone or test.trunk is not None for _, test in manifest.graded)
     advice = " --isolated plays each test in a conversation of its own, where it may do better." if woven else ""
-    return f"{'. '.join(said)}. Such an agent is stuck, which is not the same as to forget.{advice}"
+    return f"{'. '.join(said)}. Most of these are where it fails: the agent is stuck, which is not the same as to forget.{advice}"
+
+
+def _is_stuck(found: StuckResult, sign: str, number: int, least: float, expected: int = 0) -> bool:
+    """Return whether a sign is frequent where the agent fails, and most of the replies that show it are there. The number `expected` of
+    right answers is subtracted."""
+    wrong = found.wrong.get(sign, 0)
+    return wrong - expected >= max(MANY, least) and wrong > number / 2
 
 
 def _excerpt(answer: str) -> str:

@@ -206,7 +206,8 @@ class StuckResult(_Frozen):
     group, and `example` the beginning of one of its answers. Of its `replies`, `echoed` repeat the message, and `borrowed` have a
     format that only another test asked for, `formats` the most frequent ones. Of the messages that only `told` something,
     `declined` were answered as if something unknown had been asked for, for example by `declining`. `refusing` answers refuse to
-    help, other than by a refusal that the agent reports.
+    help, other than by a refusal that the agent reports. `wrong` counts the replies with a sign, by its name (`alike`, `echoed`,
+    `borrowed`, `declined`, `refusing`), where the agent fails; only these are signs that it is stuck.
     """
 
     answers: int
@@ -222,6 +223,7 @@ class StuckResult(_Frozen):
     declined: int
     declining: str
     refusing: int
+    wrong: dict[str, int] = {}
 
 
 @final

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 import longspan
+from longspan.agents.base import BaseAgent, Reply
+from longspan.agents.reference.notebook import Notebook
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.contract.messages import Message
 from longspan.simulator.measures import shown
 from longspan.simulator.measures.stuck import Answer, alike, refuses
 from longspan.simulator.results.result import Result, StuckResult, read_result
@@ -75,7 +78,61 @@ def test_a_model_that_repeats_the_message_is_said_to_be_stuck(tmp_path: Path) ->
     folder, result = stuck(echoes, tmp_path, suite="memory@2k")
     each = found(result)
     assert each.echoed > each.replies * 0.9, "all but the briefest messages"
-    assert f"{each.echoed} of {each.replies} replies repeat the message. Such an agent is stuck" in told(folder, result)
+    assert f"{each.echoed} of {each.replies} replies repeat the message. Most of these are where it fails: the agent is stuck" in told(
+        folder, result
+    )
+
+
+class Repeats(BaseAgent):
+    """A notebook that repeats each message before its answer. With `stuck`, it only repeats messages from this reply on, and only answers
+    before."""
+
+    def __init__(self, stuck: str = "") -> None:
+        super().__init__()
+        self.notebook = Notebook()
+        self.replies, self.stuck = 0, int(stuck) if stuck else None
+
+    async def reply(self, message: Message) -> Reply:
+        self.replies += 1
+        answer = (await self.notebook.reply(message)).text
+        repeated = f"You wrote: {message.text}"
+        if self.stuck is None:
+            return Reply(f"{repeated}\n\n{answer}")
+        return Reply(answer if self.replies < self.stuck else repeated)
+
+    async def observe(self, message: Message, reply: str) -> None:
+        await self.notebook.observe(message, reply)
+
+    async def reset(self) -> None:
+        await self.notebook.reset()
+
+
+REPEATS = "python:tests.report.test_stuck:Repeats"
+
+
+def test_an_agent_that_repeats_the_message_before_each_right_answer_is_not_stuck(tmp_path: Path) -> None:
+    folder, result = stuck(REPEATS, tmp_path, scenarios=["colours", "jokes"])
+    each = found(result)
+    assert result.score == result.max_score
+    assert each.echoed > each.replies / 2 > 5
+    assert each.wrong == {}
+    assert told(folder, result) == ""
+
+
+def test_an_agent_that_repeats_the_message_before_mostly_right_answers_is_not_stuck(tmp_path: Path) -> None:
+    """The signs say nothing of its few wrong answers, since the right ones have the same."""
+    folder, result = stuck(REPEATS, tmp_path, scenarios=["colours", "jokes"], tests=4)
+    each = found(result)
+    assert each.replies / 10 < each.wrong["echoed"] < each.echoed / 2
+    assert told(folder, result) == ""
+
+
+def test_an_agent_that_is_stuck_in_the_middle_of_a_run_is_said_to_be(tmp_path: Path) -> None:
+    folder, result = stuck(f"{REPEATS}?stuck=20", tmp_path, scenarios=["colours"], tests=8)
+    each = found(result)
+    assert 0.3 < (result.score or 0) < 0.7
+    assert each.wrong["echoed"] > each.echoed / 2
+    assert "replies repeat the message. Most of these are where it fails: the agent is stuck" in told(folder, result)
 
 
 def test_a_reply_that_quotes_a_part_repeats_nothing(tmp_path: Path) -> None:
@@ -94,7 +151,7 @@ def test_a_model_that_repeats_itself_is_said_to_be_stuck(tmp_path: Path, capsys:
         main(["score", str(folder)])
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
-    assert "Such an agent is stuck" in shown
+    assert "the agent is stuck" in shown
     assert "--isolated plays each test in a conversation of its own" in shown
     report = (folder / "report.html").read_text("utf-8")
     assert "<strong>Stuck.</strong>" in report
