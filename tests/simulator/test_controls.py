@@ -544,3 +544,14 @@ def test_luck_without_distance_is_seldom_called_a_loss() -> None:
     assert false / runs < 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
     assert abs(sum(losses) / runs) < 0.015
     assert sum(chosen) / runs > 0.09
+
+
+@pytest.mark.parametrize(("conversations", "p"), [(4, 2 / 2**12), (6, 2 / 2**6), (8, 2 / 2**8)])
+def test_whole_conversations_are_compared_where_enough_of_them_were_played(conversations: int, p: float) -> None:
+    found = measure_distance_cost(
+        [PairedTest("colours", f"{seed}", 0.07, 0.0, 1.0 if number else 0.5) for seed in range(conversations) for number in range(3)]
+    )
+    assert found is not None
+    assert found.loss == pytest.approx(5 / 6)
+    assert found.p == pytest.approx(p)
+    assert found.is_shown
