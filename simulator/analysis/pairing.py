@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple, final
 
+from longspan.simulator.analysis.questions import bound_questions, count_questions
 from longspan.simulator.analysis.statistics import Difference
 from longspan.simulator.analysis.units import Key, Units, by_key
 from longspan.simulator.results.graded_runs import Graded
@@ -40,6 +41,16 @@ class Paired(NamedTuple):
         """The first agent's score minus the second's."""
         one, other = self.scores
         return Difference(self.scenario, self.conversation, one - other)
+
+    @property
+    def questions(self) -> list[tuple[float, float]]:
+        """The mean scores of both agents in each question of the test."""
+        number = count_questions((*self.one, *self.other))
+        one, other = (
+            [fmean(scores) for scores in zip(*([low for low, _ in bound_questions(test, number)] for test in tests), strict=True)]
+            for tests in (self.one, self.other)
+        )
+        return list(zip(one, other, strict=True))
 
 
 def paired(one: Iterable[Graded], other: Iterable[Graded], wanted: Callable[[Key], bool] = lambda key: True) -> list[Paired]:

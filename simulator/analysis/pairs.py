@@ -1,75 +1,206 @@
-"""Two agents on the same tests: by how much one is ahead, and whether chance explains it."""
+"""Two agents on the same tests or questions: by how much they differ, and whether chance explains it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
-from typing import NamedTuple, final
+from statistics import fmean
+from typing import Final, Literal, NamedTuple, final
 
+from longspan.simulator.analysis.pairing import Paired
 from longspan.simulator.analysis.statistics import (
+    ALPHA,
     Difference,
     by_test,
     holm,
     least_conversations,
+    limits,
     more_conversations,
     paired_p,
     permutation_p,
 )
+from longspan.simulator.base.shares import percent
 from longspan.simulator.results.graded_runs import Column
 
-__all__ = ["Pair", "corrected", "pair_of"]
+__all__ = ["Pair", "Shared", "Verdict", "compare_pairs", "share_scores"]
+
+Counted = Literal["tests", "questions"]
+
+Verdict = Literal["better", "worse", "better here", "worse here", "tie", "too few", "not shown"]
+"""What a comparison shows of its first agent, in the words of every medium. `here`: in these conversations, while others may differ."""
+
+LEAST_FORECAST: Final = 5
+"""The fewest conversations from which more are forecast. With fewer, their spread says next to nothing about how many it takes."""
+
+NOISE: Final = 0.1
+"""The p-value from which on nothing is forecast. A forecast is inversely proportional to the square of the difference: for two equal agents
+it would be any number, and they get one in at most a tenth of all comparisons."""
 
 
 @final
 class Pair(NamedTuple):
-    """Two agents on the same tests of a column, the agent with the higher score first. Tests without a score count as 0.
+    """An agent and another on the same tests of a column, as one of several comparisons. Tests without a score count as 0.
 
-    `conversations` is the number of independent conversations that both have had; `recorded` is whether some of them tell recorded
-    histories. `p` is the p-value of a permutation test over conversations, and `corrected` is `p` corrected for all pairs. Where
-    conversations are too few for any difference to be significant, `p_of_tests` is the p-value of a permutation test over tests. It says
-    nothing about other conversations, and is None elsewhere. `more` is how many more conversations would show a significant difference, or
-    None if no number would. `between` is the 95% interval of a difference in [-1, 1], None if there is none.
+    `share` and `of_other` are shares of full marks, or of the evidence found, and `difference` is the first less the second; `interval` is
+    its 95% interval, None if there is none. `points` is the difference as a score. `conversations` is the number of independent
+    conversations; `recorded` is whether some of them tell recorded histories. `tests` is the number of tests or questions that both had,
+    whichever is `counted`.
+
+    `p` is the p-value of a permutation test over conversations. Where these are too `few` for any difference to be significant,
+    `p_of_tests` is the p-value of a permutation test over the single tests or questions. It says nothing about other conversations, and is
+    None elsewhere. `corrected` is `p` corrected for all comparisons, as is `p_of_tests`. `more` is how many more conversations would show a
+    difference that is not shown yet, or None without a forecast.
     """
 
     column: Column
-    better: str
+    agent: str
     other: str
+    share: float
+    of_other: float
     difference: float
+    interval: tuple[float, float] | None
+    points: float
     conversations: int
+    recorded: bool
     tests: int
+    counted: Counted
     unscored: int
+    few: bool
     p: float
     corrected: float
     p_of_tests: float | None
     more: int | None
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.corrected < ALPHA:
+            return "better" if self.difference > 0 else "worse"
+        if self.p_of_tests is not None and self.p_of_tests < ALPHA:
+            return "better here" if self.difference > 0 else "worse here"
+        if percent(self.share) == percent(self.of_other):
+            return "tie"
+        return "too few" if self.few else "not shown"
+
+    @property
+    def turned(self) -> Pair:
+        """The same, seen from the other agent."""
+        interval = None if self.interval is None else (-self.interval[1], -self.interval[0])
+        return self._replace(
+            agent=self.other,
+            other=self.agent,
+            share=self.of_other,
+            of_other=self.share,
+            difference=-self.difference,
+            points=-self.points,
+            interval=interval,
+        )
+
+    @property
+    def best_first(self) -> Pair:
+        """The same, seen from the better agent."""
+        return self if self.difference >= 0 else self.turned
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What two agents both had in a column. Its figures do not depend on what else is compared, and are computed once.
+
+    `apart` is how far the agents are apart in each test or question, whichever is `counted`. `bound` makes the interval of the difference.
+    """
+
+    column: Column
+    agent: str
+    other: str
+    share: float
+    of_other: float
+    apart: Sequence[Difference]
+    counted: Counted
+    bound: Callable[[Sequence[Difference]], tuple[float, float] | None]
+    unscored: int = 0
     recorded: bool = False
-    between: tuple[float, float] | None = None
+
+    @cached_property
+    def conversations(self) -> int:
+        return len({each.conversation for each in self.apart})
+
+    @cached_property
+    def p(self) -> float:
+        return paired_p(self.apart)
+
+    @cached_property
+    def p_of_tests(self) -> float:
+        return permutation_p(by_test(self.apart))
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the difference; None where it would claim what no test of so few conversations can show."""
+        return self.bound(self.apart) if self.conversations >= least_conversations(1) else None
+
+    def forecast(self, pairs: int) -> int | None:
+        """Return how many more conversations would show the difference among so many `pairs`; None if this would be a guess."""
+        if self.conversations < LEAST_FORECAST or self.p >= NOISE or (more := more_conversations(self.apart, pairs)) is None:
+            return None
+        return max(1, more)
 
 
-def pair_of(
-    column: Column, one: str, other: str, apart: Sequence[Difference], *, pairs: int, unscored: int = 0, recorded: bool = False
-) -> Pair:
-    """Compare two agents by how far `apart` they are in each shared test. `pairs` is how many pairs of agents are compared."""
-    parts = by_test(apart)
-    difference, conversations = fsum(parts), len({each.conversation for each in apart})
-    few = conversations < min(len(apart), least_conversations(pairs))
-    p = paired_p(apart)
-    return Pair(
-        column=column,
-        better=one if difference >= 0 else other,
-        other=other if difference >= 0 else one,
-        difference=abs(difference),
-        conversations=conversations,
-        tests=len(apart),
-        unscored=unscored,
-        p=p,
-        corrected=p,
-        p_of_tests=permutation_p(parts) if few else None,
-        more=more_conversations(apart, pairs),
-        recorded=recorded,
+def share_scores(column: Column, agent: str, other: str, both: Sequence[Paired]) -> Shared | None:
+    """Return the tests that two agents have `both` had, by scores; None without any. Tests of plain facts are compared by questions."""
+    asked = [(each, each.questions) for each in both]
+    apart = [Difference(each.scenario, each.conversation, one - two) for each, scores in asked for one, two in scores]
+    by_scenario: dict[str, list[tuple[float, float]]] = {}
+    for each, scores in asked:
+        by_scenario.setdefault(each.scenario, []).extend(scores)
+    if not apart:
+        return None
+    share, of_other = (fmean(fmean(pair[side] for pair in scores) for scores in by_scenario.values()) for side in (0, 1))
+    return Shared(
+        column,
+        agent,
+        other,
+        share,
+        of_other,
+        apart,
+        counted="tests" if len(apart) == len(both) else "questions",
+        bound=lambda differences: limits(differences, ALPHA / 2),
+        unscored=sum(each.unscored for each in both),
+        recorded=any(each.recorded for each in both),
     )
 
 
-def corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return pairs with their p-values corrected for all of them."""
-    return [pair._replace(corrected=p) for pair, p in zip(pairs, holm([pair.p for pair in pairs]), strict=True)]
+def compare_pairs(shared: Sequence[Shared]) -> list[Pair]:
+    """Compare agents on what they share, all at once: p-values are corrected for all of these comparisons."""
+    least = least_conversations(len(shared) or 1)
+    corrected = holm([each.p for each in shared])
+    few = [each for each in shared if each.conversations < min(len(each.apart), least)]
+    of_tests = dict(zip(map(id, few), holm([each.p_of_tests for each in few]), strict=True))
+    return [
+        _pair(each, p, of_tests.get(id(each)), len(shared), few=each.conversations < least)
+        for each, p in zip(shared, corrected, strict=True)
+    ]
+
+
+def _pair(shared: Shared, corrected: float, p_of_tests: float | None, pairs: int, *, few: bool) -> Pair:
+    points = fsum(by_test(shared.apart))
+    return Pair(
+        column=shared.column,
+        agent=shared.agent,
+        other=shared.other,
+        share=shared.share,
+        of_other=shared.of_other,
+        difference=points / len({each.scenario for each in shared.apart}),
+        interval=shared.interval,
+        points=points,
+        conversations=shared.conversations,
+        recorded=shared.recorded,
+        tests=len(shared.apart),
+        counted=shared.counted,
+        unscored=shared.unscored,
+        few=few,
+        p=shared.p,
+        corrected=corrected,
+        p_of_tests=p_of_tests,
+        more=None if corrected < ALPHA else shared.forecast(pairs),
+    )

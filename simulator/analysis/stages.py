@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.analysis.distances import question_scores
-from longspan.simulator.analysis.pairs import Pair, pair_of
-from longspan.simulator.analysis.statistics import Difference, Interval, Observed, effect_interval, interval, least_conversations
+from longspan.simulator.analysis.pairs import Shared
+from longspan.simulator.analysis.statistics import Difference, Interval, Observed, effect_interval, interval
 from longspan.simulator.analysis.units import Key, Units, results_by_key
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.graded_runs import Column
@@ -29,9 +29,9 @@ __all__ = [
     "by_question",
     "found_share",
     "kinds_of",
-    "pair_recall",
     "places_of",
     "recall_bounds",
+    "share_recall",
     "stored_share",
 ]
 
@@ -179,35 +179,36 @@ class EvidenceQuestions:
         return Estimate(len(seen), fmean(lows), fmean(highs), interval(seen))
 
 
-def pair_recall(
+def share_recall(
     column: Column,
-    one: str,
+    agent: str,
     other: str,
     asked: tuple[EvidenceQuestions, EvidenceQuestions],
     k: int,
     *,
     units: Units,
-    pairs: int,
     chosen: Chosen = _all,
-) -> Pair | None:
-    """Compare the recall of two memories among the first `k` that each found, in the questions that both were asked; None without any, or
-    if it is not known of all evidence whether it was found.
+) -> Shared | None:
+    """Return the questions that two memories were both asked, by recall among the first `k` that each found; None without any, or if it
+    is not known of all evidence whether it was found.
 
-    `units` are those of both. `pairs` is how many pairs are compared at once."""
+    `units` are those of both.
+    """
     mine, theirs = (each.shares(lambda question: found_share(question.evidence, k), chosen) for each in asked)
-    shared = [key for key in mine if key in theirs]
-    if any(low != high for shares in (mine, theirs) for low, high in shares.values()):
+    both = [key for key in mine if key in theirs]
+    if not both or any(low != high for shares in (mine, theirs) for low, high in shares.values()):
         return None
-    apart = [Difference(QUESTIONS, units.of(key.test), mine[key][0] - theirs[key][0]) for key in shared]
-    recorded = any(key.test.recorded is not None for key in shared)
-    if not apart:
-        return None
-    pair = pair_of(column, one, other, apart, pairs=pairs, recorded=recorded)
-    if pair.conversations < least_conversations(1):  # an interval would claim what no test of so few can show
-        return pair
-    sign = 1 if pair.better == one else -1
-    between = effect_interval([each._replace(value=sign * each.value) for each in apart])
-    return pair._replace(between=(between.low, between.high))
+    return Shared(
+        column,
+        agent,
+        other,
+        fmean(mine[key][0] for key in both),
+        fmean(theirs[key][0] for key in both),
+        apart=[Difference(QUESTIONS, units.of(key.test), mine[key][0] - theirs[key][0]) for key in both],
+        counted="questions",
+        bound=lambda differences: effect_interval(differences)[:2],
+        recorded=any(key.test.recorded is not None for key in both),
+    )
 
 
 def kinds_of(tests: Iterable[TestResult]) -> dict[str, Chosen]:

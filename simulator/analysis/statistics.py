@@ -71,9 +71,6 @@ SIGNS: Final = 20_000
 SAMPLES: Final = 2_000
 """The number of samples used to find the power of the permutation test, to about one in a hundred."""
 
-STEPS: Final = 20
-"""The number of halvings used to find the ends of `limits`, to a millionth."""
-
 TIE: Final = 1e-6
 """The weight of the statistic that decides between sign patterns with the same difference of totals (see `paired_p`)."""
 
@@ -374,26 +371,33 @@ def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float
     """
     import numpy as np
 
-    parts, sizes = np.array(by_conversation(differences)), Counter(each.scenario for each in differences)
+    parts = np.array(by_conversation(differences))
     shares = np.array(by_conversation([each._replace(value=1.0) for each in differences]))
-    means = parts / shares
-    if len(sizes) == 0 or np.ptp(means) < 1e-9:
+    if len(parts) == 0 or np.ptp(parts / shares) < 1e-9:
         return None
+    # A pattern of signs has a sum as high as the observed one if the mean of the conversations that it flips is at most the margin. So the
+    # margins at which the test stops rejecting are such means, and no search is needed.
+    number = min(2 ** len(parts), SIGNS)
+    as_high = ceil(tail * number - 1e-9) - 1  # patterns besides the observed one that keep the lowest margin from being rejected
+    if as_high < 1:
+        return -1.0, 1.0
+    means = np.sort(np.concatenate(list(_flipped_means(parts, shares))))
+    return float(means[as_high - 1]), float(means[len(means) - as_high])
 
-    def rejects(margin: float, sign: int) -> bool:
-        return permutation_p([float(part) for part in sign * (parts - margin * shares)], one_sided=True) < tail
 
-    def end(sign: int) -> float:
-        """Return the furthest margin from 0 on the side of `-sign` that is not rejected, found by halving."""
-        inside, outside = float(parts.sum() / shares.sum()), -float(sign)
-        if not rejects(outside, sign):
-            return outside
-        for _ in range(STEPS):
-            middle = (inside + outside) / 2
-            inside, outside = (inside, middle) if rejects(middle, sign) else (middle, outside)
-        return inside
+def _flipped_means(parts: Floats, shares: Floats) -> Iterable[Floats]:
+    """Yield the means of the conversations that each pattern of signs flips, for all patterns that flip any, or for SIGNS - 1 of them."""
+    import numpy as np
 
-    return end(1), end(-1)
+    if 2 ** len(parts) <= SIGNS:
+        flipped = (np.arange(1, 2 ** len(parts))[:, None] >> np.arange(len(parts)) & 1).astype(float)
+        yield (flipped @ parts) / (flipped @ shares)
+        return
+    random = np.random.default_rng(0)
+    for rows in _blocks(SIGNS - 1, len(parts)):
+        flipped = random.integers(0, 2, size=(rows, len(parts))).astype(float)
+        flipped[flipped.sum(axis=1) == 0] = 1.0  # flipping nothing and flipping everything are as likely
+        yield (flipped @ parts) / (flipped @ shares)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

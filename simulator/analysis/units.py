@@ -15,6 +15,7 @@ from weakref import finalize
 
 from longspan.simulator.analysis.comparable import played
 from longspan.simulator.analysis.distances import Point, points
+from longspan.simulator.analysis.questions import bound_questions, count_questions
 from longspan.simulator.analysis.statistics import Observed
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import TestResult
@@ -142,12 +143,17 @@ def repeated(runs: Iterable[Graded]) -> list[str]:
 
 def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Observed]:
     """Return the tests of runs that count, with their units. If a test was played several times, the mean counts, because repetitions are
-    not separate tests."""
+    not separate tests. With several units, each question of a test of plain facts counts like a test."""
     played = list(runs)
     units = Units(manifest for manifest, _ in played)
+    by_test = [(key.scenario, units.of(key), results) for key, results in results_by_key(played).items()]
+    # A single unit gets no interval from its questions: they cannot show how much conversations differ.
+    several = len({unit for _, unit, _ in by_test}) > 1
     return [
-        Observed(key.scenario, units.of(key), fmean(test.lowest for test in results), fmean(test.highest for test in results))
-        for key, results in results_by_key(played).items()
+        Observed(scenario, unit, fmean(low for low, _ in same), fmean(high for _, high in same))
+        for scenario, unit, results in by_test
+        for number in [count_questions(results) if several else 1]
+        for same in zip(*(bound_questions(test, number) for test in results), strict=True)
     ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import Final, final
@@ -18,8 +17,7 @@ from longspan.simulator.analysis.distance_curve import DistanceCurve
 from longspan.simulator.analysis.distances import Distances, narrow
 from longspan.simulator.analysis.groups import Group, by_scenario
 from longspan.simulator.analysis.matrix import TestMatrix, score_bounds, test_matrices
-from longspan.simulator.analysis.pairing import paired
-from longspan.simulator.analysis.pairs import Pair, corrected, pair_of
+from longspan.simulator.analysis.pairs import Pair, compare_pairs
 from longspan.simulator.analysis.stages import EvidenceQuestions, recall_bounds
 from longspan.simulator.analysis.units import repeated
 from longspan.simulator.base.agent_names import short_names
@@ -27,7 +25,7 @@ from longspan.simulator.base.document import MORE_RUNS, Document, Sentence
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures import compared
-from longspan.simulator.measures.against import Against, against, told_against
+from longspan.simulator.measures.against import describe_against
 from longspan.simulator.measures.cells import Cell, by, cells_of, counted
 from longspan.simulator.measures.group_tables import grouped_tests
 from longspan.simulator.measures.leading import leading
@@ -68,7 +66,7 @@ class Comparison:
     side: SideBySide
     unwarned: set[tuple[str, Column]]
     said: Document
-    against: list[Against]
+    against: list[Pair]
     data: list[str]
     measured: str
     warnings: list[str]
@@ -185,12 +183,12 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
         side = replace(side, agents=_ranked_by_recall(side))
     agents, unwarned = side.agents, _find_unwarned(runs)
     pairs, said = _pairs(side, unwarned), compared(side)
-    apart = [] if side.baseline is None else against(side)
+    apart = [] if side.baseline is None else side.against(side.baseline)
     if side.baseline is not None:
-        said = said._replace(verdicts=[*told_against(side, apart), *said.verdicts])
+        said = said._replace(verdicts=[*describe_against(side, apart), *said.verdicts])
     elif not side.by_recall:
         said = said._replace(verdicts=[*leading(side, tests, pairs), *said.verdicts])
-    if few := too_few(side.recall_pairs if side.by_recall else pairs):
+    if few := too_few(apart or (side.recall_pairs if side.by_recall else pairs)):
         said = said._replace(verdicts=[*said.verdicts, Sentence(few, MORE_RUNS)])
     return Comparison(
         suite=runs[0].manifest.suite.name,
@@ -259,32 +257,12 @@ def _place(run: Graded) -> Sequence[tuple[str, Column]]:
     return [(run.agent, run.column)]
 
 
-# ---- pairs
-
-
 def _pairs(side: SideBySide, unwarned: set[tuple[str, Column]]) -> list[Pair]:
-    """Compare each pair of agents in each column where they share tests. Memories whose answers are not shown to be better than guessing
-    are not compared by these."""
-    by_cell, answering = by(side.runs, _place), side.answering
-    shared = [
-        (column, one, other, paired(by_cell[one, column], by_cell[other, column]))
-        for column in side.columns
-        for one, other in combinations([agent for agent in answering if (agent, column) in by_cell], 2)
-        if side.baseline is None or side.baseline in (one, other)
-        if not side.by_recall or {(one, column), (other, column)} & unwarned
+    """Compare each pair of agents in each column where they share tests, the better first; none with a baseline, which all are compared
+    with instead. Memories whose answers are not shown to be better than guessing are not compared by these."""
+    if side.baseline is not None:
+        return []
+    chosen = [
+        each for each in side.shared_scores if not side.by_recall or {(each.agent, each.column), (each.other, each.column)} & unwarned
     ]
-    compared = [each for each in shared if each[-1]]
-    return corrected(
-        [
-            pair_of(
-                column,
-                one,
-                other,
-                [each.difference for each in both],
-                pairs=len(compared),
-                unscored=sum(each.unscored for each in both),
-                recorded=any(each.recorded for each in both),
-            )
-            for column, one, other, both in compared
-        ]
-    )
+    return [pair.best_first for pair in compare_pairs(chosen)]

@@ -13,12 +13,10 @@ from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.cells import Cell, Played, by
 from longspan.simulator.measures.experiments import p_told
 from longspan.simulator.measures.measure import SideBySide
-from longspan.simulator.measures.pair_tables import counted_conversations
+from longspan.simulator.measures.pair_tables import counted_conversations, name_conversations
 from longspan.simulator.results.graded_runs import Column
 
 __all__ = ["leading"]
-
-ALPHA: Final = 0.05
 
 IDEAL: Final = "oracle"
 """The agent that is handed the answers: it leads nobody."""
@@ -41,14 +39,18 @@ def leading(side: SideBySide, tests: Sequence[Played], pairs: Sequence[Pair]) ->
 def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pairs: Sequence[Pair], names: Mapping[str, str]) -> str:
     shares = f"{_share(found[first])} against {_share(found[second])}"
     one, other = names[first], names[second]
-    pair = next((pair for pair in pairs if pair.column == column and {pair.better, pair.other} == {first, second}), None)
+    pair = next((pair for pair in pairs if pair.column == column and {pair.agent, pair.other} == {first, second}), None)
     if pair is None:
         return f"{one} leads{column.at}, before {other}: {shares} of full marks. They share no test that would tell whether it is better."
     told = f"p {p_told(pair.corrected)} over {counted_conversations(pair.conversations, recorded=pair.recorded)}"
-    if pair.corrected < ALPHA and pair.better == first:
+    if pair.agent == first and pair.verdict == "better":
         return f"{one} is better than {other}{column.at}: {shares} of full marks ({told})."
-    if found[first].share == found[second].share:
-        return f"{one} and {other} are level{column.at}: {shares} of full marks."
+    if pair.agent == first and pair.verdict == "better here":
+        told = f"p {p_told(pair.p_of_tests)} over {pair.tests:,} {pair.counted}"
+        where = f"{name_conversations([pair])}{column.at}"
+        return f"{one} and {other} differ in {where}: {shares} of full marks ({told}); other conversations may differ."
+    if _share(found[first]) == _share(found[second]):
+        return f"{one} and {other} tie{column.at}: {shares} of full marks."
     return f"{one} leads{column.at}, before {other}, but is not shown to be better: {shares} of full marks ({told})."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -10,8 +10,9 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 from longspan.simulator.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.analysis.distances import Point
-from longspan.simulator.analysis.pairs import Pair, corrected
-from longspan.simulator.analysis.stages import PLACES, EvidenceQuestions, pair_recall
+from longspan.simulator.analysis.pairing import paired
+from longspan.simulator.analysis.pairs import Pair, Shared, compare_pairs, share_scores
+from longspan.simulator.analysis.stages import PLACES, EvidenceQuestions, share_recall
 from longspan.simulator.analysis.units import Units, placed
 from longspan.simulator.base.agent_names import ShortNames, short_names
 from longspan.simulator.base.document import Document
@@ -59,7 +60,7 @@ class SideBySide:
     """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`.
 
     `memories` hold the questions of agents whose traces tell what their memory found. With a `baseline`, an agent, only pairs with it are
-    compared.
+    compared, as in `against`.
     """
 
     runs: Sequence[Graded]
@@ -116,27 +117,55 @@ class SideBySide:
         return Units(run.manifest for run in self.runs)
 
     @cached_property
+    def shared_scores(self) -> list[Shared]:
+        """The tests that each two agents share in each column, by scores. A memory that only searches has none."""
+        return [
+            shared
+            for column, one, other in self._both(self.answering, self.cells)
+            if (shared := share_scores(column, one, other, paired(self.of(one, column), self.of(other, column)))) is not None
+        ]
+
+    @cached_property
+    def shared_recall(self) -> list[Shared]:
+        """The questions that each two memories share in each column, by recall among the first `k`."""
+        return self._share_recall()
+
+    def against(self, baseline: str) -> list[Pair]:
+        """Compare each other agent with a baseline in each column: by recall where all agents are memories, by scores elsewhere.
+
+        This is the only comparison with a baseline: every medium shows these pairs.
+        """
+        shared = self.shared_recall if self.by_recall else self.shared_scores
+        found = compare_pairs([each for each in shared if baseline in (each.agent, each.other)])
+        return [pair if pair.other == baseline else pair.turned for pair in found]
+
+    @cached_property
     def recall_pairs(self) -> list[Pair]:
-        """Each pair of memories in each column where they were asked the same questions, by recall among the first `k`."""
-        return self.pairs_by_recall({"": lambda test: True})[""]
+        """Each pair of memories in each column, by recall among the first `k`, the better first."""
+        return [pair.best_first for pair in compare_pairs(self._wanted(self.shared_recall))]
 
     def pairs_by_recall(self, kinds: Mapping[str, Callable[[TestResult], bool]]) -> dict[str, list[Pair]]:
         """Return the pairs of memories by recall among the first `k`, by kind of question, corrected for all of them together."""
-        both = [
-            (column, one, other)
-            for column in self.columns
-            for one, other in combinations([agent for agent in self.agents if (agent, column) in self.memories], 2)
-            if self.baseline is None or self.baseline in (one, other)
-        ]
-        found = [
-            (name, pair)
-            for name, chosen in kinds.items()
-            for column, one, other in both
+        shared = [(kind, each) for kind, chosen in kinds.items() for each in self._wanted(self._share_recall(chosen))]
+        pairs = compare_pairs([each for _, each in shared])
+        return {name: [pair.best_first for (kind, _), pair in zip(shared, pairs, strict=True) if kind == name] for name in kinds}
+
+    def _share_recall(self, chosen: Callable[[TestResult], bool] = lambda test: True) -> list[Shared]:
+        return [
+            shared
+            for column, one, other in self._both(self.agents, self.memories)
             for asked in [(self.memories[one, column], self.memories[other, column])]
-            if (pair := pair_recall(column, one, other, asked, self.k, units=self.units, pairs=len(kinds) * len(both), chosen=chosen))
+            if (shared := share_recall(column, one, other, asked, self.k, units=self.units, chosen=chosen)) is not None
         ]
-        told = corrected([pair for _, pair in found])
-        return {name: [pair for (kind, _), pair in zip(found, told, strict=True) if kind == name] for name in kinds}
+
+    def _both(self, agents: Sequence[str], there: Container[tuple[str, Column]]) -> Iterator[tuple[Column, str, str]]:
+        """Yield each two of the agents that are there in a column."""
+        for column in self.columns:
+            for one, other in combinations([agent for agent in agents if (agent, column) in there], 2):
+                yield column, one, other
+
+    def _wanted(self, shared: Iterable[Shared]) -> list[Shared]:
+        return [each for each in shared if self.baseline is None or self.baseline in (each.agent, each.other)]
 
     def of(self, agent: str, column: Column) -> list[Graded]:
         """Return an agent's runs in a column."""

@@ -6,75 +6,67 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from longspan.simulator.analysis.pairs import Pair
-from longspan.simulator.analysis.statistics import ADVISED, ALPHA, least_conversations
+from longspan.simulator.analysis.statistics import ADVISED, least_conversations
 from longspan.simulator.base.shares import between, percent
 from longspan.simulator.base.tables import Table
 from longspan.simulator.measures.group_tables import Row, place
-from longspan.simulator.results.graded_runs import Column
 
-__all__ = ["counted_conversations", "p_text", "pair_row", "pair_table", "too_few"]
+__all__ = ["counted_conversations", "describe_verdicts", "name_conversations", "p_text", "pair_row", "pair_table", "too_few"]
 
-P_NOTE: Final = "p is over whole conversations."
+P_NOTE: Final = "p is over whole conversations. Better or worse: p (Holm) is below 0.05."
 
-PAIRS_NOTE: Final = (
-    f"{P_NOTE} Significant: p below 0.05 after Holm's correction. More conversations needed: for a significant difference in four of five "
-    "cases, if the true one is the observed one."
+HERE_NOTE: Final = (
+    "The p of these {counted} swaps them one by one, and is corrected likewise. Better or worse here: it is below 0.05, but other "
+    "conversations may differ."
 )
 
-TESTS_NOTE: Final = "The p of these tests takes them one by one: it is about these tests, not about other conversations, and not corrected."
+MORE_NOTE: Final = "More conversations needed: a rough forecast of how many would show this difference in four of five cases."
 
 
 def pair_table(
-    what: str,
-    pairs: Sequence[Pair],
-    counted: str,
-    names: Mapping[str, str],
-    *,
-    several: bool,
-    of: str = "scores",
-    maxima: Mapping[Column, int] | None = None,
-    stated: bool = False,
+    what: str, pairs: Sequence[Pair], names: Mapping[str, str], *, several: bool, points: bool = False, stated: bool = False
 ) -> Table:
-    """Return a table of pairs `of` scores, or what else they differ in, under the heading `what`. `counted` names what both have had, such
-    as the same tests; `names` are those of the agents. Differences of points are also shares of the `maxima` of the columns.
+    """Return a table of pairs under the heading `what`. `names` are those of the agents. `points`: differences are also shown as scores.
 
-    `several`: there are several spans. Where contrasts were `stated`, it does not say how many more conversations are needed.
+    `several`: there are several spans. Where contrasts were `stated`, it does not forecast how many more conversations are needed.
     """
-    few = any(pair.p_of_tests is not None for pair in pairs)
+    rest, cells, note = describe_verdicts(pairs, stated=stated)
     rows = [
         [
             *([str(pair.column)] if several else []),
-            names[pair.better],
+            names[pair.agent],
             names[pair.other],
-            _apart(pair, maxima),
-            str(pair.conversations),
-            f"{pair.tests}{f' ({pair.unscored} without a score)' if pair.unscored else ''}",
+            percent(pair.difference) + (f" ({pair.points:.2f})" if points else between(pair.interval, sign=True)),
+            *row,
+        ]
+        for pair, row in zip(pairs, cells, strict=True)
+    ]
+    columns = [*(["span"] if several else []), "higher", "lower", "difference", *rest]
+    correction = f", Holm-corrected for all {len(rows)} pairs" if len(rows) > 1 else ""
+    title = f"{what}{'' if several or not pairs else pairs[0].column.at}: paired permutation tests of conversations{correction}"
+    return Table(title=title, columns=columns, rows=rows, note=note)
+
+
+def describe_verdicts(pairs: Sequence[Pair], *, stated: bool = False) -> tuple[list[str], list[list[str]], str]:
+    """Return the columns that say what is shown of each pair, their cells, and a note that explains them."""
+    few = any(pair.p_of_tests is not None for pair in pairs)
+    forecast = not stated and any(pair.more is not None for pair in pairs)
+    counted = "questions" if any(pair.counted == "questions" for pair in pairs) else "tests"
+    columns = ["conversations", f"same {counted}", "p", "p (Holm)", *([f"p of these {counted}"] if few else []), "verdict"]
+    rows = [
+        [
+            f"{pair.conversations:,}",
+            f"{pair.tests:,}{f' ({pair.unscored} without a score)' if pair.unscored else ''}",
             p_text(pair.p),
             p_text(pair.corrected),
             *([p_text(pair.p_of_tests)] if few else []),
-            *([] if stated else [_more(pair, of)]),
+            pair.verdict,
+            *(["" if pair.more is None else f"{pair.more:,}"] if forecast else []),
         ]
         for pair in pairs
     ]
-    span, tests = ["span"] if several else [], ["p of these tests"] if few else []
-    more = [] if stated else ["more conversations needed"]
-    columns = [*span, "higher", "lower", "difference", "conversations", counted, "p", "p (Holm)", *tests, *more]
-    correction = f", Holm-corrected for all {len(rows)} pairs" if len(rows) > 1 else ""
-    title = f"{what}{'' if several or not pairs else pairs[0].column.at}: paired permutation tests of conversations{correction}"
-    note = P_NOTE if stated else PAIRS_NOTE
-    return Table(title=title, columns=columns, rows=rows, note=f"{note} {TESTS_NOTE}" if few else note)
-
-
-def _apart(pair: Pair, maxima: Mapping[Column, int] | None) -> str:
-    if maxima is None:
-        return f"{percent(pair.difference)}{between(pair.between, sign=True)}"
-    return f"{percent(pair.difference / maxima[pair.column])} ({pair.difference:.2f})"
-
-
-def _more(pair: Pair, of: str) -> str:
-    if pair.corrected < ALPHA:
-        return "significant"
-    return f"equal {of}" if pair.more is None else f"{max(1, pair.more):,}"
+    note = " ".join([P_NOTE, *([HERE_NOTE.format(counted=counted)] if few else []), *([MORE_NOTE] if forecast else [])])
+    return [*columns, *(["more conversations needed"] if forecast else [])], rows, note
 
 
 def counted_conversations(number: int, *, recorded: bool = False) -> str:
@@ -83,8 +75,15 @@ def counted_conversations(number: int, *, recorded: bool = False) -> str:
     return f"{number:,} {one if number == 1 else several}"
 
 
+def name_conversations(pairs: Sequence[Pair]) -> str:
+    """Return "this conversation", or "these 2 conversations": the most that any of the pairs has in common."""
+    most = max(pairs, key=lambda pair: pair.conversations)
+    counted = counted_conversations(most.conversations, recorded=most.recorded)
+    return f"this {counted.removeprefix('1 ')}" if most.conversations == 1 else f"these {counted}"
+
+
 def too_few(pairs: Sequence[Pair]) -> str:
-    """Say that agents have too few conversations in common to be told apart, what that means, and what to do; empty if they have enough.
+    """Say that agents have too few conversations in common to show a difference in others, and what to do; empty if they have enough.
     `pairs` are all that are compared, since p-values are corrected for their number."""
     least = least_conversations(len(pairs) or 1)
     few = sorted({pair.conversations for pair in pairs if pair.conversations < least})
@@ -96,15 +95,17 @@ def too_few(pairs: Sequence[Pair]) -> str:
         if len(few) > 1
         else counted_conversations(*few, recorded=recorded)
     )
-    those = f" for {len(pairs):,} pairs of agents" if len(pairs) > 1 else ""
     lacking = least - few[0]
     if recorded:
         more = f"Take data with {lacking:,} more histor{'y' if lacking == 1 else 'ies'}: other seeds only repeat the same"
     else:
         more = f"Play {lacking:,} more seed{'s' * (lacking > 1)} of each"
     advised = f"; {ADVISED} are recommended" if least < ADVISED else ""
-    chance = f"Even an agent that was better in every one of them could owe that to chance; it takes {least:,}{those}"
-    return f"Too few to tell: {have} in common. {chance}. {more}{advised}."
+    needed = f"{least:,}{f' for {len(pairs):,} pairs of agents' if len(pairs) > 1 else ''}"
+    if any(pair.verdict.endswith("here") for pair in pairs):
+        return f"Nothing is shown about other conversations: {have} in common; it takes {needed}. {more}{advised}."
+    chance = "Even an agent that was better in every one of them could owe that to chance"
+    return f"Too few to tell: {have} in common. {chance}; it takes {needed}. {more}{advised}."
 
 
 def p_text(value: float | None) -> str:
@@ -116,13 +117,14 @@ def p_text(value: float | None) -> str:
 
 def pair_row(pair: Pair) -> Row:
     """Return a pair as a row for programs."""
-    return place(pair.column, agent=pair.better, other=pair.other) | {
-        "tests": pair.tests,
-        "unscored": pair.unscored,
-        "difference": pair.difference,
+    return place(pair.column, agent=pair.agent, other=pair.other) | {
+        pair.counted: pair.tests,
+        "unscored": pair.unscored if pair.counted == "tests" else None,
+        "difference": pair.points,
         "conversations": pair.conversations,
         "p": pair.p,
         "p_holm": pair.corrected,
         "p_of_tests": pair.p_of_tests,
+        "verdict": pair.verdict,
         "more_conversations": pair.more,
     }

@@ -7,16 +7,17 @@ from typing import Any, Final, Literal, Self, final
 
 from longspan.simulator.analysis.pairs import Pair
 from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, kinds_of
-from longspan.simulator.analysis.statistics import ALPHA, least_conversations
+from longspan.simulator.analysis.statistics import least_conversations
 from longspan.simulator.base.document import Data, Document, Sentence
 from longspan.simulator.base.shares import between, percent, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.cells import counted
+from longspan.simulator.measures.experiments import p_told
 from longspan.simulator.measures.group_tables import Row, one_line, place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.measures.memory_losses import MemoryLosses
-from longspan.simulator.measures.pair_tables import counted_conversations, p_text, pair_row, pair_table, too_few
+from longspan.simulator.measures.pair_tables import counted_conversations, name_conversations, p_text, pair_row, pair_table
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.result import MemoryResult, Result, StageResult, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
@@ -77,10 +78,8 @@ class Stages(Measure):
         pairs = pair_table(
             f"Evidence found among the first {side.k}",
             side.recall_pairs if side.baseline is None else [],
-            "same questions",
             side.called.names,
             several=len(side.columns) > 1,
-            of="recall",
         )
         tables = [_table(side)]
         if side.by_recall or len({agent for agent, _ in side.memories}) > 1:  # of one memory among other agents, that is enough
@@ -194,10 +193,10 @@ def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, 
 def _against_best(side: SideBySide, column: Column, what: str, pairs: Mapping[str, Sequence[Pair]]) -> Table:
     best, names = next(agent for agent in side.agents if (agent, column) in side.memories), side.called.names
     rows = [
-        [one_line(kind), names[pair.better], names[pair.other], percent(pair.difference), p_text(pair.p), p_text(pair.corrected)]
+        [one_line(kind), names[pair.agent], names[pair.other], percent(pair.difference), p_text(pair.p), p_text(pair.corrected)]
         for kind, found in pairs.items()
         for pair in found
-        if pair.column == column and best in (pair.better, pair.other)
+        if pair.column == column and best in (pair.agent, pair.other)
     ]
     title = f"Evidence found among the first {side.k}, by {what}{column.at}: the best memory against each other, Holm-corrected for all"
     return Table(title=title, columns=[what, "higher", "lower", "difference", "p", "p (Holm)"], rows=rows)
@@ -239,9 +238,8 @@ def _rows(side: SideBySide, kinds: Mapping[str, Chosen]) -> Iterator[Row]:
 def _pair_rows(side: SideBySide, by_kind: Mapping[str, Sequence[Pair]]) -> Iterator[Row]:
     for kind, pairs in {"": side.recall_pairs, **by_kind}.items():
         for pair in pairs:
-            low, high = pair.between or (None, None)
-            named = {"kind": kind or None, "k": side.k, "questions": pair.tests}
-            yield pair_row(pair) | named | {"tests": None, "unscored": None, "interval_low": low, "interval_high": high}
+            low, high = pair.interval or (None, None)
+            yield pair_row(pair) | {"kind": kind or None, "k": side.k, "interval_low": low, "interval_high": high}
 
 
 # ---- in words
@@ -264,27 +262,37 @@ def _verdicts(side: SideBySide) -> Iterator[str]:
 
 
 def _of_two(side: SideBySide, pair: Pair) -> str:
-    one, other = side.called.names[pair.better], side.called.names[pair.other]
-    found = f"{_share(side, pair.better, pair.column)} against {_share(side, pair.other, pair.column)}"
-    p = p_text(pair.corrected)
-    shown = f"{found} of the evidence among the first {side.k}, difference {percent(pair.difference)}{between(pair.between, sign=True)}"
-    shown += f", p {p if p[0] == '<' else f'= {p}'}, {_counted(pair)}"
-    if pair.corrected < ALPHA:
-        return f"{one} finds more than {other}{pair.column.at}: {shown}."
-    return f"No difference in recall is shown between {one} and {other}{pair.column.at}: {shown}{_needed(pair)}."
+    one, other = side.called.names[pair.agent], side.called.names[pair.other]
+    found = f"{_share(side, pair.agent, pair.column)} against {_share(side, pair.other, pair.column)}"
+    shown = f"{found} of the evidence among the first {side.k}, difference {percent(pair.difference)}{between(pair.interval, sign=True)}"
+    asked = f"{pair.tests:,} {'question' if pair.tests == 1 else 'questions'}"
+    counted = f"{asked} in {counted_conversations(pair.conversations, recorded=pair.recorded)}"
+    tested = f"{shown}, p {p_told(pair.corrected)}, {counted}"
+    at = pair.column.at
+    match pair.verdict:
+        case "better":
+            return f"{one} finds more than {other}{at}: {tested}."
+        case "better here":
+            tested = f"{shown}, p {p_told(pair.p_of_tests)} over {asked}"
+            return f"{one} and {other} differ in {name_conversations([pair])}{at}: {tested}; other conversations may differ."
+        case "tie":
+            return f"{one} and {other} tie in recall{at}: {tested}."
+    needed = "" if pair.more is None else f"; about {pair.more:,} more would show this one in four of five cases"
+    return f"No difference in recall is shown between {one} and {other}{at}: {tested}{needed}."
 
 
 def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: Sequence[Pair]) -> str:
     recall = {agent: _recall(side, agent, column) for agent in agents}
-    highest = max(recall.values())
-    leaders = [agent for agent in agents if highest - recall[agent] < 1e-9]
-    shown = {(pair.better, pair.other) for pair in pairs if pair.corrected < ALPHA}
-    others = sorted((agent for agent in agents if agent not in leaders), key=lambda agent: -recall[agent])
+    shown = {(pair.agent, pair.other) for pair in pairs if pair.verdict == "better"}
+    others = sorted(agents, key=lambda agent: -recall[agent])
+    best = others[0]
+    leaders = [agent for agent in agents if percent(recall[agent]) == percent(recall[best]) and (best, agent) not in shown]
+    others = [agent for agent in others if agent not in leaders]
     beaten = [other for other in others if all((leader, other) in shown for leader in leaders)]
     rest = [other for other in others if other not in beaten]
     names = side.called.names
-    most, verb = listed([names[leader] for leader in leaders]), "find" if len(leaders) > 1 else "finds"
-    told = f"{most} {verb} the most{column.at}: {percent(highest)} of the evidence among the first {side.k} memories."
+    most, verb = listed([names[leader] for leader in leaders]), "tie for" if len(leaders) > 1 else "finds"
+    told = f"{most} {verb} the most{column.at}: {percent(recall[best])} of the evidence among the first {side.k} memories."
     if beaten:
         told += f" That is shown to be more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in beaten])}."
     if rest:
@@ -303,14 +311,3 @@ def _recall(side: SideBySide, agent: str, column: Column) -> float:
 
 def _share(side: SideBySide, agent: str, column: Column) -> str:
     return percent(_recall(side, agent, column))
-
-
-def _counted(pair: Pair) -> str:
-    what = "recorded history" if pair.recorded else "conversation"
-    several = "recorded histories" if pair.recorded else "conversations"
-    asked = f"{pair.tests:,} {'question' if pair.tests == 1 else 'questions'}"
-    return f"{asked} in {pair.conversations:,} {what if pair.conversations == 1 else several}"
-
-
-def _needed(pair: Pair) -> str:
-    return "" if pair.more is None or too_few([pair]) else f"; about {max(1, pair.more):,} more would show this one in four of five cases"

@@ -38,7 +38,7 @@ COMMON_COLUMNS: Final = (
     *("score", "low", "high", "std", "interval_low", "interval_high", "interval_by", "maximum", "share", "chance"),
     *("runs", "begun", "finished", "tests", *get_args(Status), "certified", "at_distance", "cost_usd"),
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
-    *("difference", "conversations", "p", "p_holm", "p_of_tests", "more_conversations"),
+    *("difference", "conversations", "questions", "p", "p_holm", "p_of_tests", "verdict", "more_conversations"),
 )
 """The columns of the CSV that belong to no single figure; docs/comparing.md describes them."""
 
@@ -92,11 +92,10 @@ def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
 def _facts(comparison: Comparison, *, stated: bool) -> list[Table]:
     pairs = pair_table(
         "Pairs",
-        comparison.pairs if comparison.side.baseline is None else [],
-        "same tests",
+        comparison.pairs,
         comparison.side.called.names,
         several=len(comparison.columns) > 1,
-        maxima={column: cell.maximum for (_, column), cell in comparison.cells.items()},
+        points=True,
         stated=stated,
     )
     return [pairs, _tests(comparison), *comparison.said.tables]
@@ -253,10 +252,14 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_rows(comparison: Comparison) -> list[Row]:
-    """Return the same figures as dicts, each with the columns that apply."""
+    """Return the same figures as dicts, each with the columns that apply. `more_conversations` is None without a forecast."""
     always = {data.name: data.always for data in (*comparison.said.leading_data, *comparison.said.data)}
     return [
-        {name: value for name, value in row.items() if value is not None or name in always.get(row["table"], ())}
+        {
+            name: value
+            for name, value in row.items()
+            if value is not None or name == "more_conversations" or name in always.get(row["table"], ())
+        }
         for row in _rows(comparison)
     ]
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
 from math import ceil
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.analysis.comparable import other_data
-from longspan.simulator.analysis.contrasts import Contrast, Contrasts, Tested, Verdict, evaluate
+from longspan.simulator.analysis.contrasts import Tested, Verdict
+from longspan.simulator.analysis.pairs import Pair
+from longspan.simulator.base.shares import percent
 from longspan.simulator.measures.comparing import Comparison
 from longspan.simulator.measures.group_tables import one_line
-from longspan.simulator.report.contrasts import percent, where
+from longspan.simulator.measures.pair_tables import p_text
+from longspan.simulator.report.contrasts import percent as tenths
+from longspan.simulator.report.contrasts import where
 
 __all__ = ["Forest", "Line", "against", "drawn"]
 
@@ -36,6 +37,7 @@ class Line(NamedTuple):
     margin: float | None
     difference: str
     interval: str
+    p: str
     verdict: Verdict
     badge: str
 
@@ -50,48 +52,46 @@ class Forest(NamedTuple):
 
 def drawn(tested: Sequence[Tested]) -> Forest:
     """Return the forest plot of contrasts."""
-    return Forest(list(_lines(tested, limit := _limit(tested))), limit)
+    limit = _limit(end for each in tested for end in (each.difference or 0.0, each.contrast.margin, *(each.interval or ())))
+    return Forest(list(_lines(tested, limit)), limit)
 
 
 def against(comparison: Comparison) -> Mapping[str, Forest]:
-    """Return for each agent the differences of all others from it, over all spans; none if there are too many agents, or none to compare.
+    """Return the differences of the other agents from each possible baseline, as `SideBySide.against` makes them.
 
-    They are tested like contrasts, two-sided, and p-values are corrected for all pairs by Holm's method.
+    With too many agents, only a baseline that was named has any.
     """
-    runs, agents = comparison.side.runs, list(comparison.side.answering)
-    if not 1 < len(agents) <= MAX_AGENTS or other_data(runs):
-        return {}
-    family = Contrasts(contrasts=[Contrast(agents=[one, other]) for one, other in combinations(agents, 2)])
-    tested = [each for each in evaluate(family, runs) if each.tests]
-    limit = _limit(tested)
-    found = {}
-    for baseline in agents:
-        own = [each for each in tested if baseline in each.contrast.agents]
-        lines = list(_lines([each if each.contrast.agents[1] == baseline else _turned(each) for each in own], limit))
-        if lines:
-            found[baseline] = Forest(lines, limit)
-    return found
+    side = comparison.side
+    agents = side.agents if side.by_recall else side.answering
+    if len(agents) > MAX_AGENTS:
+        agents = [agent for agent in agents if agent == side.baseline]
+    found = {baseline: side.against(baseline) for baseline in agents}
+    limit = _limit(end for pairs in found.values() for pair in pairs for end in (pair.difference, *(pair.interval or ())))
+    return {baseline: Forest([_line(pair, limit) for pair in pairs], limit) for baseline, pairs in found.items() if pairs}
 
 
-def _turned(each: Tested) -> Tested:
-    """Return a contrast with its agents the other way round."""
-    verdict: Verdict = "lower" if each.verdict == "higher" else "higher" if each.verdict == "lower" else each.verdict
-    one, other = each.contrast.agents
-    return replace(
-        each,
-        contrast=each.contrast.model_copy(update={"agents": [other, one]}),
-        one=each.other,
-        other=each.one,
-        difference=None if each.difference is None else -each.difference,
-        interval=None if each.interval is None else (-each.interval[1], -each.interval[0]),
-        verdict=verdict,
+def _line(pair: Pair, limit: int) -> Line:
+    low, high = pair.interval or (None, None)
+    p = f"p (Holm) {p_text(pair.corrected)}" if pair.p_of_tests is None else f"p of these {pair.counted} {p_text(pair.p_of_tests)}"
+    return Line(
+        agent=one_line(pair.agent),
+        other=one_line(pair.other),
+        where=str(pair.column),
+        at=_place(pair.difference, limit),
+        low=_place(low, limit),
+        high=_place(high, limit),
+        margin=None,
+        difference=percent(pair.difference, sign=True),
+        interval="" if low is None or high is None else f"{percent(low, sign=True)}, {percent(high, sign=True)}",
+        p=p,
+        verdict="higher" if pair.verdict == "better" else "lower" if pair.verdict == "worse" else "not shown",
+        badge=pair.verdict,
     )
 
 
-def _limit(tested: Iterable[Tested]) -> int:
-    """Return the end of an axis that holds all intervals: a round number of percent."""
-    ends = [abs(end) for each in tested for end in (each.difference or 0.0, each.contrast.margin, *(each.interval or ()))]
-    return min(100, max(10, 10 * ceil(10 * max(ends, default=0.0) - 1e-9)))
+def _limit(ends: Iterable[float]) -> int:
+    """Return the end of an axis that holds all of these places: a round number of percent."""
+    return min(100, max(10, 10 * ceil(10 * max(map(abs, ends), default=0.0) - 1e-9)))
 
 
 def _lines(tested: Iterable[Tested], limit: int) -> Iterable[Line]:
@@ -106,8 +106,9 @@ def _lines(tested: Iterable[Tested], limit: int) -> Iterable[Line]:
             low=_place(low, limit),
             high=_place(high, limit),
             margin=_place(each.contrast.margin, limit) if each.contrast.margin else None,
-            difference="" if each.difference is None else percent(each.difference, sign=True),
-            interval="" if low is None or high is None else f"{percent(low, sign=True)} to {percent(high, sign=True)}",
+            difference="" if each.difference is None else tenths(each.difference, sign=True),
+            interval="" if low is None or high is None else f"{tenths(low, sign=True)} to {tenths(high, sign=True)}",
+            p="",
             verdict=each.verdict,
             badge=_badge(each),
         )

@@ -63,8 +63,8 @@ def test_every_agent_can_be_the_baseline(comparison: Comparison) -> None:
     found = against(comparison)
     assert list(found) == ["good <b>", "bad", "short"]
     from_good, from_bad = (found[agent].lines for agent in ("good <b>", "bad"))
-    assert [(line.agent, line.badge) for line in from_good] == [("bad", "lower"), ("short", "too few")]
-    assert (from_bad[0].agent, from_bad[0].difference) == ("good <b>", "+46.5%")
+    assert [(line.agent, line.badge) for line in from_good] == [("bad", "worse"), ("short", "worse here")]
+    assert (from_bad[0].agent, from_bad[0].difference) == ("good <b>", "+46%")
     one, turned = from_good[0], from_bad[0]
     assert (one.low, one.high) == (pytest.approx(1 - (turned.high or 0)), pytest.approx(1 - (turned.low or 0)))
 

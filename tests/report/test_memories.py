@@ -19,7 +19,8 @@ import pytest
 import trio
 
 from longspan.simulator.analysis.baseline import load_fall
-from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, pair_recall
+from longspan.simulator.analysis.pairs import compare_pairs
+from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, share_recall
 from longspan.simulator.analysis.units import Units
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
@@ -98,8 +99,8 @@ def test_the_memory_that_finds_more_is_named_first_and_shown_to_be_better(search
     (pair,) = comparison.side.recall_pairs
     assert pair.corrected < 0.05
     assert pair.conversations == 8
-    assert pair.between is not None
-    assert 0 < pair.between[0] < pair.difference < pair.between[1] <= 1
+    assert pair.interval is not None
+    assert 0 < pair.interval[0] < pair.difference < pair.interval[1] <= 1
     stages, places, pairs, kinds = tables(comparison)[:4]
     assert [row[0] for row in stages.rows] == ["bm25", "recent?tokens=400"]
     assert stages.columns == ["agent", "span", "questions", "stored", "found among first 20"]
@@ -347,7 +348,8 @@ def test_equal_memories_seldom_differ_and_a_better_one_is_found(manifests: list[
     for _ in range(SIMULATED):
         hard = hardness(random, manifests)
         both = remembered(random, manifests, hard, 0.3 + ahead, 0.4), remembered(random, manifests, hard, 0.3, 0.4)
-        pair = pair_recall(AT_2K, "one", "other", both, 20, units=units, pairs=1)
-        assert pair is not None
-        shown.append(pair.corrected < 0.05 and (pair.better == "one" or not ahead))
+        shared = share_recall(AT_2K, "one", "other", both, 20, units=units)
+        assert shared is not None
+        (pair,) = compare_pairs([shared])
+        shown.append(pair.verdict == "better" or (pair.verdict == "worse" and not ahead))
     assert least <= fmean(shown) <= most
