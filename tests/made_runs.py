@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any
 
 from longspan.simulator.analysis.statistics import total
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.contract.rungs import rung
 from longspan.simulator.contract.scenario import Skill
 from longspan.simulator.files.reading import write_json
 from longspan.simulator.journal.transcript import Evidence
@@ -37,7 +39,7 @@ SKILLS: dict[str, list[Skill]] = {
 def made_run(
     out: Path,
     agent: str,
-    score: Callable[[str, int], float | None],
+    score: Callable[[str, int], float | Sequence[float] | None],
     *,
     name: str | None = None,
     span: int = 2_000,
@@ -49,9 +51,11 @@ def made_run(
     left_out: tuple[str, ...] = (),
     parameters: Mapping[str, dict[str, Any]] | None = None,
     recorded: Callable[[int], str | None] = lambda number: None,
+    recall: Callable[[str, int], float] | None = None,
     **manifest: Any,
 ) -> Path:
-    """Create a run's folder `name` in `out`. `score` returns the score of a scenario's test number, None for unscored.
+    """Create a run's folder `name` in `out`. `score` returns the score of a scenario's test number, None for unscored, or the scores of its
+    questions, if it asks for plain facts at many distances. `recall` returns the share of its evidence that a memory found.
 
     `cost`: dollars of the agent; None where it reports none. `left_out`: scenarios that do not fit into the span.
     `parameters` are those of scenarios, `manifest` other fields. `recorded`: what the test of a number is about, if it is recorded.
@@ -59,7 +63,7 @@ def made_run(
     fitting = [scenario for scenario in scenarios if scenario not in left_out]
     ids = {f"{scenario}-{number}": (scenario, number) for scenario in fitting for number in range(1, tests + 1)}
     planned = {
-        id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS[scenario]), chance=0.1, recorded=recorded(number))
+        id: PlannedTest(id=id, scenario=scenario, skills=list(SKILLS.get(scenario, ["recall"])), chance=0.1, recorded=recorded(number))
         for id, (scenario, number) in ids.items()
     }
     made = Manifest.model_validate(
@@ -86,7 +90,8 @@ def made_run(
         | manifest
     )
     random = Random(f"{agent}/{seed}/{span}")
-    outcomes = [_outcome(planned[id], score(*ids[id]), span, id if isolated else "main", random) for id in ids]
+    found = {id: None if recall is None else recall(*ids[id]) for id in ids}
+    outcomes = [_outcome(planned[id], score(*ids[id]), found[id], span, id if isolated else "main", random) for id in ids]
     folder = out / (name or f"run-{len(list(out.glob('run-*')))}")
     folder.mkdir(parents=True)
     write_json(folder / "manifest.json", made)
@@ -103,7 +108,15 @@ def interrupt(folder: Path, graded: int = 0) -> None:
     write_json(folder / "result.json", _result(run.manifest, tests, None))
 
 
-def _outcome(plan: PlannedTest, score: float | None, span: int, conversation: str, random: Random) -> TestResult:
+def _outcome(
+    plan: PlannedTest, given: float | Sequence[float] | None, recall: float | None, span: int, conversation: str, random: Random
+) -> TestResult:
+    asked = given if isinstance(given, Sequence) else ()
+    score = fmean(given) if isinstance(given, Sequence) else given
+    items = [
+        rung(f"fact {turn}", "plain facts", each, at_once=False, chance=0.1, note="made up", turn=turn)
+        for turn, each in enumerate(asked, 2)
+    ]
     return TestResult(
         id=plan.id,
         scenario=plan.scenario,
@@ -116,13 +129,26 @@ def _outcome(plan: PlannedTest, score: float | None, span: int, conversation: st
         exempt=None,
         span_dealt=span,
         span_used=span,
-        evidence=[Evidence(1, 2, distance := random.randrange(span), distance)],
+        evidence=list(_evidence(len(items) or 1, recall, span, random)),
+        items=items,
         reason="made up",
         turns=[2],
         conversation=conversation,
         machine_score=score,
         correction=None,
     )
+
+
+def _evidence(questions: int, recall: float | None, span: int, random: Random) -> Iterator[Evidence]:
+    """Yield a needle for each question, or ten of which a memory found the share `recall`."""
+    for turn in range(2, 2 + questions):
+        distance = random.randrange(span)
+        if recall is None:
+            yield Evidence(1, turn, distance, distance)
+            continue
+        for needle in range(10):
+            found = needle < round(10 * recall)
+            yield Evidence(needle, turn + 10, distance, distance, stored=True, retrieved=found, rank=1 if found else None, k=20)
 
 
 def _result(manifest: Manifest, tests: list[TestResult], cost: float | None) -> Result:

@@ -103,7 +103,7 @@ def too_few(pairs: Sequence[Pair]) -> str:
     advised = f"; {ADVISED} are recommended" if least < ADVISED else ""
     needed = f"{least:,}{f' for {len(pairs):,} pairs of agents' if len(pairs) > 1 else ''}"
     if any(pair.verdict.endswith("here") for pair in pairs):
-        return f"Nothing is shown about other conversations: {have} in common; it takes {needed}. {more}{advised}."
+        return f"Where agents share {have}, nothing is shown about others: that takes {needed}. {more}{advised}."
     chance = "Even an agent that was better in every one of them could owe that to chance"
     return f"Too few to tell: {have} in common. {chance}; it takes {needed}. {more}{advised}."
 

@@ -270,8 +270,7 @@ def test_isolated_tests_are_conversations_of_their_own(tmp_path: Path) -> None:
             2,
             5,
             1,
-            "Nothing is shown about other conversations: 5 conversations in common; it takes 6. "
-            "Play 1 more seed of each; 8 are recommended.",
+            "Where agents share 5 conversations, nothing is shown about others: that takes 6. Play 1 more seed of each; 8 are recommended.",
         ),
         (2, 6, 1, None),
         (
@@ -290,7 +289,7 @@ def test_too_few_conversations_to_show_anything_are_noted_with_how_many_more_wou
         for seed in range(seeds):
             made_run(tmp_path, f"agent{agent}", constant(agent / 2), seed=seed, scenarios=("colours", "jokes"), tests=tests)
     comparison = load_comparison([tmp_path])
-    found = [each.text for each in comparison.said.verdicts if each.text.startswith(("Too few", "Nothing is shown"))]
+    found = [each.text for each in comparison.said.verdicts if each.text.startswith(("Too few", "Where agents share"))]
     table = next(table for table in tables(comparison) if table.title.startswith("Pairs"))
     if expected is None:
         assert found == []

@@ -10,7 +10,7 @@ from longspan.simulator.analysis.contrasts import Contrast, Contrasts, evaluate
 from longspan.simulator.measures.comparing import Comparison, load_comparison
 from longspan.simulator.report.comparison import as_html
 from longspan.simulator.report.contrasts import Family
-from longspan.simulator.report.forest import MAX_AGENTS, against, drawn
+from longspan.simulator.report.forest import against, drawn
 from longspan.simulator.results.graded_runs import load
 from tests.made_runs import made_run
 from tests.report.pages import Page
@@ -67,12 +67,6 @@ def test_every_agent_can_be_the_baseline(comparison: Comparison) -> None:
     assert (from_bad[0].agent, from_bad[0].difference) == ("good <b>", "+46%")
     one, turned = from_good[0], from_bad[0]
     assert (one.low, one.high) == (pytest.approx(1 - (turned.high or 0)), pytest.approx(1 - (turned.low or 0)))
-
-
-def test_of_too_many_agents_there_is_no_baseline(tmp_path: Path) -> None:
-    for number in range(MAX_AGENTS + 1):
-        made_run(tmp_path, f"agent {number}", lambda scenario, number: 0.5, scenarios=("colours",), tests=1)
-    assert against(load_comparison([tmp_path])) == {}
 
 
 def test_the_page_has_both_and_names_are_only_text(folder: Path, comparison: Comparison, tmp_path: Path) -> None:

@@ -214,6 +214,27 @@ def test_an_interval_of_95_percent_holds_the_truth_in_92_to_98_of_100_cases(conv
     assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.98
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("effect", [0, 0.5, 1])
+@pytest.mark.parametrize("conversations", [3, 4, 6, 10])
+@pytest.mark.parametrize(
+    "rates", [np.linspace(0.95, 0.05, 45), np.full(45, 0.6), np.repeat([0.98, 0.02], 22)], ids=["decay", "even", "window"]
+)
+def test_an_interval_over_the_questions_of_whole_conversations_covers_the_truth(rates: Floats, conversations: int, effect: float) -> None:
+    """One test of plain facts in each conversation, whose questions are easier or harder by their distance."""
+    random = np.random.default_rng(12)
+    skill, luck = scipy.special.logit(rates), random.normal(0, 1, (INTERVALS // 4, conversations, 1)) * effect
+    points, weights = np.polynomial.hermite_e.hermegauss(31)
+    truth = (scipy.special.expit(skill[:, None] + effect * points) @ weights / weights.sum()).mean()
+    scores = (random.random((*luck.shape[:2], len(rates))) < scipy.special.expit(skill + luck)).astype(float)
+    where = [str(conversation) for conversation in range(conversations) for _ in rates]
+    low, high, by = intervals(["reach"] * len(where), where, scores.reshape(len(luck), -1))
+    assert by == "conversations"
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.92
+    by_test = intervals(["reach"] * conversations, list(map(str, range(conversations))), scores.mean(axis=-1))
+    assert (high - low).mean() < 0.95 * (by_test[1] - by_test[0]).mean(), "one score a conversation says less"
+
+
 @pytest.mark.parametrize("conversations", [1, 4])
 def test_one_interval_is_one_of_many(conversations: int) -> None:
     _, scores = cases(np.random.default_rng(8), 5, 1, conversations, 0.5, None)
