@@ -24,7 +24,7 @@ from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["COLUMNS", "Stages"]
 
-COLUMNS: Final[Mapping[str, type]] = {"kind": str, "stage": str, "k": int, "questions": int}
+COLUMNS: Final[Mapping[str, type]] = {"kind": str, "stage": str, "k": int}
 """The columns of the CSV that are about memories alone."""
 
 STAGES_NOTE: Final = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import pytest
 from longspan.simulator.analysis.pairs import Shared, compare_pairs
 from longspan.simulator.analysis.questions import bound_questions, count_questions
 from longspan.simulator.analysis.statistics import Difference
-from longspan.simulator.cli.compare import _print
+from longspan.simulator.cli import main
 from longspan.simulator.measures.comparing import Comparison, compare, load_comparison
 from longspan.simulator.measures.pair_tables import p_text
 from longspan.simulator.report import comparison as pages
@@ -94,11 +93,9 @@ def markdown_shows(comparison: Comparison) -> Iterator[Shown]:
         yield Shown(row["agent"], row.get("span", str(comparison.columns[0])), row["p (Holm)"], row["verdict"])
 
 
-def terminal_shows(comparison: Comparison, expected: list[Shown]) -> Iterator[Shown]:
+def terminal_shows(printed: str, expected: list[Shown]) -> Iterator[Shown]:
     """Yield what is expected as far as the terminal shows it: its tables name once what is the same in every row."""
-    file = io.StringIO()
-    _print(comparison, file)
-    _, _, rest = file.getvalue().partition("Differences to ")
+    _, _, rest = printed.partition("Differences to ")
     same, _, table = rest.partition("───") if rest else ("", "", "")
     rows = [GAP.split(line.strip()) for line in table.split("\n")[1 : 1 + len(expected)]]
     for row, shown in zip(rows, expected, strict=True):
@@ -127,7 +124,7 @@ def forest_p(row: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("seed", range(GENERATED))
-def test_all_media_show_the_same_p_values_and_verdicts(seed: int, tmp_path: Path) -> None:
+def test_all_media_show_the_same_p_values_and_verdicts(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     baseline = play_generated(Random(seed), tmp_path / "runs")
     runs, _ = load([tmp_path / "runs"])
     comparison = compare(runs, baseline=baseline)
@@ -143,9 +140,11 @@ def test_all_media_show_the_same_p_values_and_verdicts(seed: int, tmp_path: Path
     shown = [Shown(row["agent"], span_of(row), p_text(row["p_holm"]), row["verdict"]) for row in rows]
     assert bool(shown) == (baseline is not None)
     assert list(markdown_shows(comparison)) == shown
-    assert list(terminal_shows(comparison, shown)) == shown
     if baseline is None:
         return
+    with pytest.raises(SystemExit, match="0"):
+        main(["compare", str(tmp_path / "runs"), "--baseline", baseline])
+    assert list(terminal_shows(capsys.readouterr().out, shown)) == shown
     checked = [each for each in page.one("section", class_="baselines").all("input") if "checked" in each.attributes]
     labels = [label.words for label in page.one("section", class_="baselines").all("label") if label.all("input")[0] in checked]
     assert labels == [baseline]
