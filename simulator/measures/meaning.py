@@ -18,7 +18,7 @@ from longspan.simulator.analysis.units import Key, Units, keys
 from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.shares import between, percent, points
+from longspan.simulator.base.shares import between, percent, points, spanned
 from longspan.simulator.contract.rungs import rungs
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.experiments import effect_of, p_told
@@ -193,7 +193,7 @@ def _searched(runs: Sequence[Played]) -> str:
     k = max(asked.places)
     if not asked.is_memory or (found := asked.found(k)) is None:
         return ""
-    share = f"{percent(found.low)}{between(found.interval)} of the evidence among the first {k} memories"
+    share = f"{spanned(found.low, found.high)}{between(found.interval)} of the evidence among the first {k} memories"
     over = f"over {found.questions:,} question{'s' * (found.questions != 1)}"
     return f"The memory finds {share}, {over}. No test has a score, so that nothing is known of answers."
 
