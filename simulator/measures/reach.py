@@ -20,6 +20,7 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.rungs import Rung, rungs
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.measures.experiments import p_told
 from longspan.simulator.measures.group_tables import Row, place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded
@@ -56,9 +57,6 @@ TYPES_SHOWN: Final = 0.01
 """The p-value below which recall is said to depend on the type of fact."""
 
 THIRDS: Final = 3
-
-CONFUSED: Final = 0.1
-"""The share of the questions from which on confusions, and answers with several values, are worth a sentence."""
 
 
 @final
@@ -303,19 +301,29 @@ def _make_opening(each: ReachResult, whose: str = "") -> Sentence:
 
 
 def _describe_details(each: ReachResult) -> Iterator[str]:
-    """Yield what else is known about a run's answers: other strands, guessing, confusions, types of facts."""
+    """Yield what else is known about a run's answers: other strands, types of facts, wrong answers and guessing."""
     for strand in each.strands if each.can and not each.hedges else ():
-        parts = [(strand.within, "within that distance" if each.drop else "right"), (strand.beyond, "beyond it")]
-        told = listed([f"{count.text} {where}" for count, where in parts if count.asked])
-        yield f"{strand.name.capitalize()}: {told}." if each.drop is None else f"{strand.name.capitalize()}: {told} are right."
+        parts = [(strand.within, "within" if each.drop else "right"), (strand.beyond, "beyond")]
+        yield f"{strand.name.capitalize()}: {', '.join(f'{count.text} {where}' for count, where in parts if count.asked)}."
+    if each.types_p is not None and each.kind != "by type of fact":
+        types = ", ".join(f"{name} {found.count.text}" for name, found in each.by_type.items())
+        shown = "differences are shown" if each.types_p < TYPES_SHOWN else "no differences are shown"
+        yield f"By type: {types}; {shown} (p {p_told(each.types_p)})."
+    if each.outcomes:
+        wrong = sum(each.outcomes.values())
+        parts_ = [f"{each.outcomes[name]} {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)]
+        yield f"Of {wrong} wrong answers, {listed(parts_)}."
     if each.chance:
-        yield f"A guess earns {percent(each.chance)} among all values, {percent(each.heard)} among values already stated."
-    for outcome, what in (("confused", "a value stated for another person"), ("several", "several values at once")):
-        if each.outcomes.get(outcome, 0) >= CONFUSED * each.asked:
-            yield f"{each.outcomes[outcome]} of {each.asked} answers name {what}."
-    if each.types_p is not None and each.types_p < TYPES_SHOWN and each.kind != "by type of fact":
-        types = listed([f"{name} {found.count.text}" for name, found in each.by_type.items()])
-        yield f"Recall depends on the type of fact: {types} (p {'<' if each.types_p <= 0.001 else '='} {max(each.types_p, 0.001):.3f})."
+        yield f"A guess among all values earns {percent(each.chance)}, among values already stated {percent(each.heard)}."
+
+
+OUTCOMES: Final = {
+    "none": "name no value",
+    "confused": "name a value stated for another person",
+    "several": "name several values",
+    "other": "name a value never stated",
+}
+"""What wrong answers settled on, in words."""
 
 
 def _compare_spans(runs: Iterable[Graded]) -> Iterator[Sentence]:
@@ -392,6 +400,7 @@ def _make_row(each: ReachResult) -> Row:
         "fits": each.fits,
         "by_type": {name: found.count.model_dump() | found.share.model_dump() for name, found in each.by_type.items()},
         "types_p": each.types_p,
+        "outcomes": each.outcomes,
         "asked": each.asked,
         "recalled": each.recalled,
         "at_once": each.at_once,
