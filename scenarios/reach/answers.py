@@ -76,7 +76,7 @@ def classify(reply: str, kind: str, stated: Sequence[str], found: Sequence[str],
         return "other" if strangers else "confused"
     if len(found) > 1:
         return "several"
-    reading, known = _read(reply, kind, list(heard))
+    reading, known = _read(reply, kind, sorted(heard))
     return "several" if len(heard & set(reading.named(known))) > 1 else "none"  # such as all that was ever stated, about everybody
 
 

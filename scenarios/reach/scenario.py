@@ -35,7 +35,7 @@ STATEMENTS: Final[dict[Strand, int]] = {"plain facts": 1, "paraphrased": 1, "upd
 
 RESERVED: Final = 10
 """People of each kind that paraphrased questions ask about. They are drawn anew for each kind, and the other strands leave them out, so
-that a question never has two right answers. A long test needs 4, and the rest of the people last for three long tests."""
+that a question never has two right answers. A long test needs 4 of them and 16 others, so two such tests share no facts."""
 
 PAUSES: Final = (timedelta(hours=2), timedelta(hours=9), timedelta(days=1), timedelta(days=3))
 """Virtual time that may pass between two messages that are not said in one go."""
@@ -92,8 +92,9 @@ class Reach(Scenario):
     message that states them. An agent that fails there cannot do the task, so its other answers say nothing about its memory.
 
     Three more strands have ladders of their own. Paraphrased questions share no content word with the statement of their fact, so a search
-    for the same words does not find it. Updates change a fact once, and the new value counts. Lists of three state three things one by
-    one, and all three count. The score is the mean over all questions of all strands that were asked later.
+    for the same words does not find it; a span of less than 4,000 tokens has no room for them. Updates change a fact once, and the new
+    value counts. Lists of three state three things one by one, and all three count. The score is the mean over all questions of all
+    strands that were asked later.
 
     A reply is right if it settles on the value (see settled_words), and of a list, by the share of its three things that it names, less
     a share for each other one.

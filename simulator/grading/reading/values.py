@@ -139,7 +139,7 @@ _RUN: Final = re.compile(rf"\b(?:{_NUMERAL})(?:[ ,-]{{1,2}}(?:and )?(?:{_NUMERAL
 def figured(text: str, values: Iterable[str]) -> str:
     """Return `text` with those numbers of `values` in figures that have marks or spaces between digits ("4 7 1 1", "47-11") or are spelled
     out ("four seven one one", "forty-seven eleven"). Takes time linear in the text."""
-    known = frozenset(values)
+    known = tuple(values)  # not a set, whose order differs between processes
     for value in known:
         text = re.sub(r"(?<!\d)" + r"[ ,.*_-]{0,2}".join(value) + r"(?!\d)", value, text)
 

@@ -28,7 +28,7 @@ from longspan.simulator.results.result import read_result
 # ---- the tests themselves
 
 
-@pytest.mark.parametrize("span", [500, 2_000, 8_000, 500_000])
+@pytest.mark.parametrize("span", [500, 2_000, 4_000, 8_000, 500_000])
 def test_the_ladder_goes_from_the_message_before_up_to_the_span(span: int) -> None:
     for seed in range(10):
         script = Reach(span=span).make(Random(seed))
@@ -246,7 +246,7 @@ def test_each_paraphrase_stands_for_one_person_of_the_list() -> None:
                 assert question(text) == (kind, who)
 
 
-@pytest.mark.parametrize(("span", "tests"), [(2_000, 5), (500_000, 4)])
+@pytest.mark.parametrize(("span", "tests"), [(4_000, 5), (500_000, 2)])
 def test_nobody_has_a_paraphrased_and_another_fact_of_a_type(span: int, tests: int) -> None:
     found: dict[str, set[tuple[str, str]]] = {}
     for _, script in Reach(span=span).series(tests, "7"):
@@ -261,10 +261,10 @@ def test_nobody_has_a_paraphrased_and_another_fact_of_a_type(span: int, tests: i
 def test_a_search_for_words_finds_literal_facts_and_no_paraphrased_ones(tmp_path: Path) -> None:
     right: dict[tuple[str, str], float] = {}
     for name, agent in {"oracle": "oracle", "notebook": "notebook", "reads all": lambda: Planted(FORGETTING["none"](0))}.items():
-        for each in asked_of(agent, tmp_path / name.replace(" ", "-")):
+        for each in asked_of(agent, tmp_path / name.replace(" ", "-"), 4_000):
             if not each.at_once and each.strand in ("plain facts", "paraphrased"):
                 right[name, each.strand] = right.get((name, each.strand), 0) + (each.score or 0)
-    asked = Sizes.of(2_000)
+    asked = Sizes.of(4_000)
     assert (right["oracle", "plain facts"], right["oracle", "paraphrased"]) == (asked.plain, asked.paraphrased)
     assert (right["reads all", "plain facts"], right["reads all", "paraphrased"]) == (asked.plain, asked.paraphrased)
     assert right["notebook", "plain facts"] > asked.plain / 2
