@@ -310,18 +310,17 @@ def _describe_details(each: ReachResult) -> Iterator[str]:
         shown = "differences are shown" if each.types_p < TYPES_SHOWN else "no differences are shown"
         yield f"By type: {types}; {shown} (p {p_told(each.types_p)})."
     if each.outcomes:
-        wrong = sum(each.outcomes.values())
-        parts_ = [f"{each.outcomes[name]} {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)]
-        yield f"Of {wrong} wrong answers, {listed(parts_)}."
+        named = [f"{percent(each.outcomes[name] / each.asked)} name {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)]
+        yield f"Of the answers, {listed(named)}."
     if each.chance:
         yield f"A guess among all values earns {percent(each.chance)}, among values already stated {percent(each.heard)}."
 
 
 OUTCOMES: Final = {
-    "none": "name no value",
-    "confused": "name a value stated for another person",
-    "several": "name several values",
-    "other": "name a value never stated",
+    "none": "no value",
+    "confused": "a value stated for another person",
+    "several": "several values",
+    "other": "a value never stated",
 }
 """What wrong answers settled on, in words."""
 

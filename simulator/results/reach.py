@@ -200,8 +200,14 @@ class ReachResult(_Frozen):
 
     @property
     def named(self) -> str:
-        """The kind of limit in a word or two."""
-        return "hedges" if self.hedges else "cannot do it" if not self.can else self.kind
+        """The kind of limit in a few words."""
+        if self.hedges:
+            return "hedges"
+        if not self.can:
+            return "cannot do it"
+        if not self.fits:
+            return "no kind fits"
+        return "no drop shown" if self.kind == "unclear" and self.drop is None else self.kind
 
     @property
     def sentence(self) -> str:

@@ -189,7 +189,7 @@ def test_guesses_among_values_already_heard_are_reported(tmp_path: Path, capsys:
     assert found.reach is None
     assert run_command(["score", str(results.folders[0])]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "answers name a value stated for another person" in said
+    assert "name a value stated for another person" in said
     assert "among values already stated" in said
 
 
