@@ -8,7 +8,7 @@ python -m benchmarks reach --part gate         how often the gate passes, fails 
                                                added until it decides
 
 What is played is the layout: `oracle` plays SEEDS conversations at each span. Which questions an agent would have answered is drawn.
---draws N draws that often for each figure.
+--draws N draws that often for each figure, which takes an hour for `coverage`; --seeds 4 takes four seeds together only.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ SPANS: Final = (8_000, 32_000, 128_000)
 SEEDS: Final = 40
 """Conversations whose layouts are played at each span, fewer at long ones."""
 DRAWS: Final = 400
-GROUPS: Final = (1, 4, 8)
+GROUPS: Final = (1, 2, 4, 8)
 
 OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "--part": {"choices": ["coverage", "kinds", "spans", "gate"], "required": True},
     "--draws": {"type": int, "default": DRAWS},
+    "--seeds": {"type": int, "nargs": "*", "default": GROUPS},
 }
 
 
@@ -124,9 +125,9 @@ def count_covered(found: Sequence[Estimate | None], true: float) -> Covered:
     )
 
 
-def measure_coverage(span: int, draws: int) -> Iterator[tuple[str, float]]:
+def measure_coverage(span: int, draws: int, groups: Sequence[int]) -> Iterator[tuple[str, float]]:
     layouts = play_layouts(span)
-    for together in GROUPS:
+    for together in groups:
         for limit, near, floor in product(LIMITS, NEAR, FLOORS):
             random = Random(f"{together}/{limit}/{near}/{floor}")
             fits = [fit(draw(random.sample(layouts, together), step(limit, near, floor), random)) for _ in range(draws)]
@@ -192,9 +193,9 @@ SHAPES: Final[dict[str, Recall]] = {
 """Ways to forget. Those from the U-shape on are outside the family."""
 
 
-def measure_kinds(span: int, draws: int) -> Iterator[tuple[str, float]]:
+def measure_kinds(span: int, draws: int, groups: Sequence[int]) -> Iterator[tuple[str, float]]:
     layouts = play_layouts(span)
-    for together in (1, 4):
+    for together in groups:
         for name, recall in SHAPES.items():
             random = Random(f"{together}/{name}")
             fits = [fit(draw(random.sample(layouts, together), recall, random)) for _ in range(draws)]
@@ -216,18 +217,16 @@ PLANTED_LIMITS: Final[dict[str, tuple[Unit, float]]] = {
 }
 
 
-def measure_spans(span: int, draws: int) -> Iterator[tuple[str, float]]:
-    for name, (unit, limit) in PLANTED_LIMITS.items():
-        for floor in (0.0, 0.3):
-            random, agree, contained = Random(f"{name}/{floor}"), 0, 0
-            for _ in range(draws):
-                fits = [fit(draw(random.sample(play_layouts(each), 2), step(limit, 1, floor, unit), random)) for each in SPANS]
-                found = [each.drop.get(unit) for each in fits]
-                known = [each for each in found if each is not None]
-                agree += len(known) == len(SPANS) and max(each.low for each in known) <= min(each.high for each in known)
-                contained += sum(each.low <= limit <= each.high for each in known)
-            yield f"{name}, {floor:.0%} beyond: intervals agree", agree / draws
-            yield f"{name}, {floor:.0%} beyond: intervals contain the limit", contained / draws / len(SPANS)
+def measure_spans(span: int, draws: int, groups: Sequence[int]) -> Iterator[tuple[str, float]]:
+    for together, (name, (unit, limit)), floor in product(groups, PLANTED_LIMITS.items(), (0.0, 0.3)):
+        random, agree, contained = Random(f"{together}/{name}/{floor}"), 0, 0
+        for _ in range(draws):
+            fits = [fit(draw(random.sample(play_layouts(each), together), step(limit, 1, floor, unit), random)) for each in SPANS]
+            known = [extent for each in fits if (extent := each.drop.get(unit)) is not None]
+            agree += len(known) == len(SPANS) and max(each.low for each in known) <= min(each.high for each in known)
+            contained += sum(each.low <= limit <= each.high for each in known)
+        yield f"{together} seeds, {name}, {floor:.0%} beyond: intervals agree", agree / draws
+        yield f"{together} seeds, {name}, {floor:.0%} beyond: intervals contain the limit", contained / draws / len(SPANS)
 
 
 # ---- the gate
@@ -261,10 +260,10 @@ MOST: Final = 10
 """Seeds that are added one by one."""
 
 
-def measure_gate(span: int, draws: int) -> Iterator[tuple[str, float]]:
+def measure_gate(span: int, draws: int, groups: Sequence[int]) -> Iterator[tuple[str, float]]:
     layouts = play_layouts(span)
     for name, (good, recall) in GATED.items():
-        for together in (1, 2, 4, 8):
+        for together in groups:
             random = Random(f"{name}/{together}")
             verdicts = Counter(decide(draw(random.sample(layouts, together), recall, random)) for _ in range(draws))
             yield f"{together} seeds, {name}: wrong", verdicts["failed" if good else "passed"] / draws
@@ -284,5 +283,5 @@ def decide(drawn: Sequence[Sequence[tuple[Asked, float]]]) -> str:
 PARTS: Final = {"coverage": measure_coverage, "kinds": measure_kinds, "spans": measure_spans, "gate": measure_gate}
 
 
-def measure(span: int, part: str, draws: int) -> dict[str, float]:
-    return dict(PARTS[part](span, draws))
+def measure(span: int, part: str, draws: int, seeds: Sequence[int]) -> dict[str, float]:
+    return dict(PARTS[part](span, draws, seeds))
