@@ -49,11 +49,9 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 
 
 class Asked(NamedTuple):
-    """A question as it was played: its place, and what a guess earns. `order` counts the facts stated before, `dealt` is the distance as
-    charged."""
+    """A question as it was played: its place, and what a guess earns. `order` counts the facts stated before."""
 
     question: Question
-    dealt: float
     chance: float
     order: int
 
@@ -73,7 +71,7 @@ def play_layouts(span: int) -> list[list[Asked]]:
     for result in results:
         placed = place_rungs(result.tests)
         stated = sorted(each.needle.needle_turn for each in placed)
-        found.append([Asked(each.as_question(1.0), each.dealt, each.rung.chance, stated.index(each.needle.needle_turn)) for each in placed])
+        found.append([Asked(each.as_question(1.0), each.rung.chance, stated.index(each.needle.needle_turn)) for each in placed])
     return found
 
 
@@ -234,25 +232,21 @@ def measure_spans(span: int, draws: int, groups: Sequence[int]) -> Iterator[tupl
 LIMIT: Final = 2_000
 
 
-def _dealt(limit: float, near: float = 1.0, far: float = 0.0) -> Recall:
-    return lambda asked: near if asked.dealt <= limit else far
-
-
 GATED: Final[dict[str, tuple[bool, Recall]]] = {
-    "window of .75 of the limit": (False, _dealt(0.75 * LIMIT)),
-    "window of .9 of the limit": (False, _dealt(0.9 * LIMIT)),
-    "window of 1.1 of the limit": (True, _dealt(1.1 * LIMIT)),
-    "window of 1.25 of the limit": (True, _dealt(1.25 * LIMIT)),
-    "half recalled at .8 of the limit": (False, lambda asked: 1 / (1 + (asked.dealt / (0.8 * LIMIT)) ** 2)),
-    "half recalled at 1.25 of the limit": (True, lambda asked: 1 / (1 + (asked.dealt / (1.25 * LIMIT)) ** 2)),
-    "half lost with every .8 of the limit": (False, lambda asked: 0.5 ** (asked.dealt / (0.8 * LIMIT))),
+    "window of .75 of the limit": (False, step(0.75 * LIMIT)),
+    "window of .9 of the limit": (False, step(0.9 * LIMIT)),
+    "window of 1.1 of the limit": (True, step(1.1 * LIMIT)),
+    "window of 1.25 of the limit": (True, step(1.25 * LIMIT)),
+    "half recalled at .8 of the limit": (False, lambda asked: 1 / (1 + (asked.question.tokens / (0.8 * LIMIT)) ** 2)),
+    "half recalled at 1.25 of the limit": (True, lambda asked: 1 / (1 + (asked.question.tokens / (1.25 * LIMIT)) ** 2)),
+    "half lost with every .8 of the limit": (False, lambda asked: 0.5 ** (asked.question.tokens / (0.8 * LIMIT))),
     "75% at random": (True, lambda asked: 0.75),
     "40% at random": (False, lambda asked: 0.4),
     "everything": (True, lambda asked: 1.0),
-    "600 tokens, and 30% beyond": (False, _dealt(600, 1, 0.3)),
-    "window of .9, and 30% beyond": (False, _dealt(0.9 * LIMIT, 1, 0.3)),
-    "window of 1.1, and 30% beyond": (True, _dealt(1.1 * LIMIT, 1, 0.3)),
-    "20% between .2 and .6 of the limit": (False, lambda asked: 0.2 if 0.2 < asked.dealt / LIMIT <= 0.6 else 1.0),
+    "600 tokens, and 30% beyond": (False, step(600, 1, 0.3)),
+    "window of .9, and 30% beyond": (False, step(0.9 * LIMIT, 1, 0.3)),
+    "window of 1.1, and 30% beyond": (True, step(1.1 * LIMIT, 1, 0.3)),
+    "20% between .2 and .6 of the limit": (False, lambda asked: 0.2 if 0.2 < asked.question.tokens / LIMIT <= 0.6 else 1.0),
 }
 """Agents, and whether they recall half at every distance up to LIMIT."""
 
@@ -277,7 +271,7 @@ def measure_gate(span: int, draws: int, groups: Sequence[int]) -> Iterator[tuple
 
 
 def decide(drawn: Sequence[Sequence[tuple[Asked, float]]]) -> str:
-    return decide_gate([[PlacedAnswer(each.dealt, score) for each, score in one] for one in drawn], LIMIT, forecast=False).verdict
+    return decide_gate([[PlacedAnswer(each.question.tokens, score) for each, score in one] for one in drawn], LIMIT, forecast=False).verdict
 
 
 PARTS: Final = {"coverage": measure_coverage, "kinds": measure_kinds, "spans": measure_spans, "gate": measure_gate}

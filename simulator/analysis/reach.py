@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, log
+from math import inf, log, pi
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.recall_curves import (
     MARGIN,
+    SLOPE_LEVELS,
     WINDOW_WIDTHS,
     Answers,
     Slopes,
@@ -52,6 +53,12 @@ TAIL: Final = 0.025
 FLAT: Final = 0.2
 """Recall that falls by less than this is called alike at all distances, if no drop is shown."""
 
+LIKELY: Final = 0.8
+"""The probability that recall falls with distance in some unit, from which on a drop in one of them is looked for."""
+
+CLEARLY: Final = 3
+"""A time window is reported in nights if that is so many times as probable as a window in seconds."""
+
 FEW: Final = 8
 """With fewer questions than this, no kind of limit is named."""
 
@@ -62,14 +69,15 @@ NOTHING: Final = 0.1
 """Recall up to which an agent recalls nothing, if guessing does not earn more."""
 
 PRIORS: Final[Mapping[str, float]] = {
-    "one level": 0.36,
-    "level by type": 0.1,
+    "one level": 0.34,
+    "level by type": 0.06,
+    "fall by type": 0.04,
     "messages": 0.12,
     "tokens": 0.14,
     "seconds": 0.06,
     "nights": 0.04,
     "gradual": 0.1,
-    "other": 0.08,
+    "other": 0.1,
 }
 """How probable each kind of curve is beforehand. A name of a unit stands for a step in it."""
 
@@ -158,26 +166,26 @@ def fit_reach(questions: Sequence[Question], guessed: float = 0.0) -> ReachFit |
     share = estimate_share([each.score for each in questions])
     flat: Kind = "none" if share.value >= FULL else "nothing" if share.value <= max(NOTHING, guessed) else "random misses"
     steps = {unit: weights[unit] for unit in units}
-    clocks: tuple[Unit, Unit] = ("seconds", "nights")
-    time = max(clocks, key=lambda unit: steps.get(unit, 0.0))
+    time: Unit = "nights" if steps.get("nights", 0.0) > CLEARLY * steps.get("seconds", 0.0) else "seconds"
     kinds: dict[Kind, float] = {
         "message window": steps.get("messages", 0.0),
         "token window": steps.get("tokens", 0.0),
         "time window": steps.get("seconds", 0.0) + steps.get("nights", 0.0),
         "decay": weights["gradual"],
         flat: weights["one level"],
-        "by type of fact": weights["level by type"],
+        "by type of fact": weights["level by type"] + weights["fall by type"],
         "unclear": weights["other"],
     }
     fits = kinds["unclear"] < HALF
     windows: dict[Unit, float] = {"messages": kinds["message window"], "tokens": kinds["token window"], time: kinds["time window"]}
     unit = max(windows, key=windows.__getitem__)
     falls = (sum(windows.values()) + kinds["decay"]) / (1 - kinds["unclear"]) if fits else 0.0
-    shown = bool(units) and falls >= SURE and units[unit].falls >= SHOWN
+    shown = bool(units) and falls >= LIKELY and units[unit].falls >= SHOWN
     unit = unit if shown and windows[unit] > kinds["decay"] else "tokens"
     own = units.get(unit)
     near, far = (own.near, own.far) if own else (share, share)
-    alike = not shown and fits and own is not None and own.differs < 1 - SURE and len(questions) >= FEW
+    alike = not shown and fits and own is not None and own.differs < FLAT and len(questions) >= FEW
+    claimed = shown and own is not None and own.has_reach
     return ReachFit(
         kinds=kinds,
         kind=_name_kind(kinds, flat, shown=shown, alike=alike),
@@ -189,7 +197,7 @@ def fit_reach(questions: Sequence[Question], guessed: float = 0.0) -> ReachFit |
         below=own.below if own else 0.0,
         alike=alike,
         drop={name: each.drop for name, each in units.items() if each.falls >= SHOWN} if shown else {},
-        reach={name: each.reach for name, each in units.items() if each.has_reach} if shown else {},
+        reach={name: each.reach for name, each in units.items() if each.has_reach} if claimed else {},
     )
 
 
@@ -327,8 +335,8 @@ def _summarize(answers: Answers, steps: Steps, slopes: Slopes, weights: _Weights
         differs=float(weights.pairs[apart].sum() + slope[first - last >= FLAT].sum()),
         below=float(far[1][far[0] < HALF].sum()),
         above=float(near[1][near[0] >= HALF].sum()),
-        near=_estimate(*near),
-        far=_estimate(*far),
+        near=_estimate_recall(*near, slope=len(slope)),
+        far=_estimate_recall(*far, slope=len(slope)),
         drop=drop,
         reach=reach,
     )
@@ -348,6 +356,19 @@ def _find_quantiles(values: Array, weights: Array, *shares: float) -> list[float
 def _estimate(values: Array, weights: Array) -> Estimate:
     """Return the median and the 95% interval of weighted values."""
     return Estimate(*_find_quantiles(values, weights, HALF, TAIL, 1 - TAIL))
+
+
+def _estimate_recall(values: Array, weights: Array, slope: int) -> Estimate:
+    """Return the estimate of recall at a distance. The last `slope` values come from gradual falls, whose levels are so few that each
+    stands for a range: the interval includes all of it."""
+    import numpy as np
+
+    angle = np.arcsin(np.sqrt(values))
+    half = np.where(np.arange(len(values)) < len(values) - slope, 0.0, pi / 4 / SLOPE_LEVELS)
+    low, high = (np.sin(np.clip(angle + side * half, 0, pi / 2)) ** 2 for side in (-1, 1))
+    return Estimate(
+        *_find_quantiles(values, weights, HALF), *_find_quantiles(low, weights, TAIL), *_find_quantiles(high, weights, 1 - TAIL)
+    )
 
 
 def _estimate_distance(steps: tuple[Array, Array, Array], points: tuple[Array, Array]) -> Estimate:
@@ -390,6 +411,8 @@ def _weigh_kinds(questions: Sequence[Question], score: Array, types: Array, unit
         distance = np.array([getattr(each, unit) for each in questions])
         typed = _weigh_steps_by_type(distance, score, types)
         logs[unit] = float(np.logaddexp(fit.step + log(1 - BY_TYPE), typed + log(BY_TYPE)))
+    if len(np.unique(types)) > 1:
+        logs["fall by type"] = _weigh_falls_by_type(np.array([each.tokens for each in questions]), score, types)
     gradual = [fit.gradual for unit, fit in units.items() if unit != "nights"]
     logs["gradual"] = add_logs(np.array(gradual)) - log(len(gradual)) if gradual else -inf
     others = [*_weigh_others(questions, score, units)]
@@ -414,6 +437,19 @@ def _weigh_steps_by_type(distance: Array, score: Array, types: Array) -> float:
         summed = ((steps.before @ pairs) * steps.after).sum(axis=1) / pairs.sum()
         total = total + np.log(summed) + steps.log_prior - np.log(prior)
     return add_logs(total + np.log(prior))
+
+
+def _weigh_falls_by_type(distance: Array, score: Array, types: Array) -> float:
+    """Return the logarithm of the likelihood of curves in which each type has one level, or a step at a distance of its own."""
+    import numpy as np
+
+    total = 0.0
+    for each in np.unique(types):
+        answers = group_answers(distance[types == each], score[types == each])
+        level = add_logs(weigh_levels(float(answers.right.sum()), float(answers.wrong.sum())))
+        step = add_logs(weigh_steps(answers).weigh(get_levels().falls)) if len(answers.at) > 1 else level
+        total += float(np.logaddexp(level, step)) - log(2)
+    return total
 
 
 def _weigh_others(questions: Sequence[Question], score: Array, units: Iterable[Unit]) -> Iterable[float]:

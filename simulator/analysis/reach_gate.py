@@ -54,7 +54,7 @@ Verdict = Literal["passed", "failed", "undecided"]
 
 @final
 class PlacedAnswer(NamedTuple):
-    """A question's distance in tokens as every agent is charged for them, and its score in [0, 1]."""
+    """A question's distance in tokens, and its score in [0, 1]."""
 
     distance: float
     score: float
@@ -62,14 +62,15 @@ class PlacedAnswer(NamedTuple):
 
 @final
 class GateDecision(NamedTuple):
-    """Whether recall is at least `share` at every distance up to `limit`, in tokens. `probability`: how probable that is. `conversations`:
-    the number that was played, and `needed`, if undecided, an estimate of the number that would decide; None if even 32 times as many
-    would not."""
+    """Whether recall is at least `share` at every distance up to `limit`, in tokens. `probability`: how probable that is. `at_limit`: how
+    many questions lie near the limit or beyond it. `conversations`: the number that was played, and `needed`, if undecided, an estimate of
+    the number that would decide; None if even 32 times as many would not."""
 
     verdict: Verdict
     limit: int
     share: float
     probability: float
+    at_limit: int
     conversations: int
     needed: int | None = None
 
@@ -82,11 +83,17 @@ class GateDecision(NamedTuple):
             case "failed":
                 return f"failed: does not recall {wanted} (probability {self.probability:.3f})."
         seeds = f"{self.conversations} seed{'s' * (self.conversations != 1)}"
-        if self.needed is None:
-            more = f"even {TIMES[-1] * self.conversations} seeds may not decide, since recall is close to that"
+        if self.at_limit == 0:
+            more = "no question lies that far back: use a longer span"
+        elif self.needed is None:
+            more = f"even {TIMES[-1] * self.conversations} seeds may not decide, since recall is close to that: use a longer span"
         else:
-            more = f"about {self.needed} seeds would decide"
-        return f"undecided: {seeds} cannot show whether it recalls {wanted} (probability {self.probability:.2f}); {more}."
+            more = f"roughly {self.needed} seeds would decide"
+        if self.probability >= DECIDED:
+            why = f"{self.at_limit} of the {AT_LIMIT} questions needed lie near that distance or beyond"
+        else:
+            why = f"probability {self.probability:.3f}, {DECIDED} passes"
+        return f"undecided: {seeds} cannot show whether it recalls {wanted} ({why}); {more}."
 
 
 def decide_gate(conversations: Sequence[Sequence[PlacedAnswer]], limit: int, share: float = 0.5, *, forecast: bool = True) -> GateDecision:
@@ -97,10 +104,10 @@ def decide_gate(conversations: Sequence[Sequence[PlacedAnswer]], limit: int, sha
     answers = [each for one in conversations for each in one]
     distance, score = np.array([each.distance for each in answers], dtype=float), np.array([each.score for each in answers], dtype=float)
     verdict, probability = _decide(distance, score, limit, share)
-    needed = (
-        _estimate_needed(distance, score, limit, share, len(conversations)) if forecast and verdict == "undecided" and answers else None
-    )
-    return GateDecision(verdict, limit, share, probability, len(conversations), needed)
+    at_limit = int((distance >= NEAR_LIMIT * limit).sum())
+    forecast = forecast and verdict == "undecided" and at_limit > 0
+    needed = _estimate_needed(distance, score, limit, share, len(conversations)) if forecast else None
+    return GateDecision(verdict, limit, share, probability, at_limit, len(conversations), needed)
 
 
 def _decide(distance: Array, score: Array, limit: int, share: float) -> tuple[Verdict, float]:

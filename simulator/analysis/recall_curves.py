@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MARGIN",
+    "SLOPE_LEVELS",
     "WIDTHS",
     "WINDOW_WIDTHS",
     "Answers",

@@ -37,12 +37,11 @@ def check(
     """Play a suite against an agent, and assert how much it remembers. Returns the results.
 
     `suite` may include a span, as in "ltm@2k". `reaches`: the agent must recall half of the plain facts, or the share `at_least`, at every
-    distance up to this many tokens, such as 8_000 or "8k", as every agent is charged for them; all seeds count together. The suite is then
-    `reach` by default, at twice that span, and otherwise `ltm`. Without `reaches`, `at_least` is a share of full marks, in [0, 1], or of
-    the evidence that a memory without an answerer finds. `no_worse_than`: the folder of a baseline's runs, with at least five seeds and
-    preferably eight. The fall is tested as by `longspan compare --fail-if-worse`, and may be up to `margin` of full marks. `seeds`: 0 by
-    default, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. The other parameters are the same as for
-    `longspan.run`.
+    distance up to this many tokens, such as 8_000 or "8k"; all seeds count together. The suite is then `reach` by default, at a span about
+    three times as long, and otherwise `ltm`. Without `reaches`, `at_least` is a share of full marks, in [0, 1], or of the evidence that a
+    memory without an answerer finds. `no_worse_than`: the folder of a baseline's runs, with at least five seeds and preferably eight. The
+    fall is tested as by `longspan compare --fail-if-worse`, and may be up to `margin` of full marks. `seeds`: 0 by default, or the
+    baseline's seeds. `out`: the folder for the runs, by default a temporary one. The other parameters are the same as for `longspan.run`.
 
     Raises AssertionError, with the worst tests, if the agent remembers less, or if the runs cannot show whether it does.
     Raises InputError and AgentError as `longspan.run` does.
@@ -51,6 +50,10 @@ def check(
     if at_least is None and no_worse_than is None and reaches is None:
         raise InputError("longspan.check: say what is to be checked, by reaches=8_000, at_least=0.8 or no_worse_than='baseline'")
     wanted = parse_size(str(reaches)) if reaches is not None else None
+    if at_least is not None and not (isinstance(at_least, int | float) and 0 <= at_least <= 1):
+        raise InputError(f"longspan.check: at_least must be a share from 0 to 1, got {at_least!r:.60}")
+    if wanted is not None and at_least in (0, 1):
+        raise InputError(f"longspan.check: with reaches, at_least must be a share between 0 and 1, such as 0.9, got {at_least}")
     if suite is None:
         suite = "ltm" if wanted is None else f"reach@{span_for(wanted)}"
     baseline = load(no_worse_than) if no_worse_than is not None else None

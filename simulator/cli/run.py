@@ -42,9 +42,12 @@ FailUnderReachOption = Annotated[
 ]
 
 AtLeastOption = Annotated[
-    float,
+    float | None,
     typer.Option("--at-least", help="For --fail-under-reach: the share of plain facts to recall.", min=0.01, max=0.99, metavar="SHARE"),
 ]
+
+HALF = 0.5
+"""The share of plain facts to recall, if no other is given."""
 
 UNDECIDED = 3
 """The exit code of a gate that the runs cannot decide."""
@@ -63,7 +66,7 @@ def run(
     failed: FailedOption = 5,
     fail_under: FailUnderOption = None,
     fail_under_reach: FailUnderReachOption = None,
-    at_least: AtLeastOption = 0.5,
+    at_least: AtLeastOption = None,
     junit: JunitOption = None,
     replies: RepliesOption = None,
     otel: OtelOption = False,
@@ -78,6 +81,7 @@ def run(
 
     import trio
 
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.cli.progress import Progress
     from longspan.simulator.report import Report
@@ -91,6 +95,8 @@ def run(
         from longspan.simulator.report.junit import check_junit
 
         check_junit(junit)
+    if at_least is not None and fail_under_reach is None:
+        raise InputError("--at-least is for the gate: add --fail-under-reach")
     limit = limit_of(max_cost, max_tokens)
     with telling(otel):
         with keeping(replies) as kept, printing_aside(json_):
@@ -110,7 +116,7 @@ def run(
         codes = [
             finish(outcomes, json_, failed),
             _gate(outcomes, fail_under, junit),
-            _gate_reach(outcomes, fail_under_reach, at_least) if fail_under_reach is not None else 0,
+            _gate_reach(outcomes, fail_under_reach, at_least or HALF) if fail_under_reach is not None else 0,
         ]
         return next((code for code in codes if code not in (0, UNDECIDED)), max(codes))
 
@@ -159,8 +165,7 @@ def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
             runs.setdefault((outcome.result.agent, outcome.result.span), []).append(outcome.result)
     decisions = [(agent, decide_reach([result.tests for result in results], limit, share)) for (agent, _), results in runs.items()]
     for agent, decision in decisions:
-        if decision.verdict != "passed":
-            complain(f"longspan: {agent}: {decision.sentence}")
+        complain(f"longspan: {agent}: {decision.sentence}")
     verdicts = {decision.verdict for _, decision in decisions}
     return 1 if "failed" in verdicts else UNDECIDED if "undecided" in verdicts else 0
 

@@ -13,7 +13,7 @@ from longspan.simulator.analysis.distances import needs
 from longspan.simulator.analysis.heterogeneity import measure_heterogeneity
 from longspan.simulator.analysis.reach import Estimate, Question, estimate_share, fit_reach
 from longspan.simulator.analysis.reach_gate import GateDecision, PlacedAnswer, decide_gate
-from longspan.simulator.base.document import Chapter, Data, Document, Section, Sentence
+from longspan.simulator.base.document import Chapter, Data, Document, Section, Sentence, Tone
 from longspan.simulator.base.shares import percent
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
@@ -26,6 +26,7 @@ from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.reach import (
     STAGES,
+    TYPES_SHOWN,
     Count,
     DistancesByUnit,
     Extent,
@@ -35,6 +36,8 @@ from longspan.simulator.results.reach import (
     Third,
     TypeResult,
     Unit,
+    describe_extent,
+    describe_types,
 )
 from longspan.simulator.results.result import Result, TestResult, rounded
 from longspan.simulator.suite.manifest import Manifest
@@ -53,9 +56,6 @@ NOTE: Final = (
     "question, with the agent's replies as they are."
 )
 
-TYPES_SHOWN: Final = 0.01
-"""The p-value below which recall is said to depend on the type of fact."""
-
 THIRDS: Final = 3
 
 
@@ -72,11 +72,6 @@ class PlacedRung(NamedTuple):
     @property
     def tokens(self) -> int:
         return self.needle.tokens
-
-    @property
-    def dealt(self) -> int:
-        """The distance in tokens as every agent is charged for them."""
-        return self.tokens if self.needle.dealt is None else self.needle.dealt
 
     def get_score(self, stage: Stage) -> float | None:
         """Return what the stage scored, None if undecided or unreported."""
@@ -151,15 +146,15 @@ def place_rungs(tests: Iterable[TestResult]) -> list[PlacedRung]:
 
 
 def decide_reach(runs: Iterable[Iterable[TestResult]], limit: int, share: float = 0.5) -> GateDecision:
-    """Decide whether one agent recalls at least a share of plain facts at every distance up to a limit in tokens, as every agent is charged
-    for them, from all of its runs together. Of a memory that is only searched, retrieval counts."""
+    """Decide whether one agent recalls at least a share of plain facts at every distance up to a limit in tokens, with its replies as they
+    are, from all of its runs together. Of a memory that is only searched, retrieval counts."""
     conversations: dict[object, list[PlacedAnswer]] = {}
     for number, tests in enumerate(runs):
         placed = [(test.conversation, each) for test in tests if test.counts for each in _place_rungs(test) if each.rung.strand == PLAIN]
         stage: Stage = next((stage for stage in STAGES if any(each.get_score(stage) is not None for _, each in placed)), "answered")
         for conversation, each in placed:
             if (score := each.get_score(stage)) is not None:
-                conversations.setdefault((number, conversation), []).append(PlacedAnswer(each.dealt, score))
+                conversations.setdefault((number, conversation), []).append(PlacedAnswer(each.tokens, score))
     return decide_gate(list(conversations.values()), limit, share)
 
 
@@ -245,7 +240,7 @@ def _fit_stage(stage: Stage, placed: Sequence[PlacedRung], at_once: Sequence[Run
         at_once=len(asked),
         able=rounded(sum(rung.score or 0 for rung in asked)),
         furthest=max(each.tokens for each, _ in plain),
-        strands=[StrandResult(name=name, within=near, beyond=far) for name, (near, far) in split.items() if name != PLAIN],
+        strands=[StrandResult(name=name, within=near, beyond=far) for name, (near, far) in sorted(split.items()) if name != PLAIN],
     )
 
 
@@ -296,19 +291,17 @@ def _split(scored: Sequence[tuple[PlacedRung, float]], unit: Unit, limit: Estima
 
 
 def _make_opening(each: ReachResult, whose: str = "") -> Sentence:
-    good = each.can and not each.hedges and each.fits
-    return Sentence(f"{whose}: {each.sentence}" if whose else each.sentence, tone="plain" if good else "warning")
+    tone: Tone = "plain" if each.tells and each.fits else "warning"
+    return Sentence(f"{whose}: {each.sentence}" if whose else each.sentence, tone=tone)
 
 
 def _describe_details(each: ReachResult) -> Iterator[str]:
     """Yield what else is known about a run's answers: other strands, types of facts, wrong answers and guessing."""
-    for strand in each.strands if each.can and not each.hedges else ():
+    for strand in each.strands if each.tells else ():
         parts = [(strand.within, "within" if each.drop else "right"), (strand.beyond, "beyond")]
         yield f"{strand.name.capitalize()}: {', '.join(f'{count.text} {where}' for count, where in parts if count.asked)}."
-    if each.types_p is not None and each.kind != "by type of fact":
-        types = ", ".join(f"{name} {found.count.text}" for name, found in each.by_type.items())
-        shown = "differences are shown" if each.types_p < TYPES_SHOWN else "no differences are shown"
-        yield f"By type: {types}; {shown} (p {p_told(each.types_p)})."
+    if each.types_p is not None and each.types_p >= TYPES_SHOWN:
+        yield f"By type: {describe_types(each)}; no differences are shown (p {p_told(each.types_p)})."
     if each.outcomes:
         named = [f"{percent(each.outcomes[name] / each.asked)} name {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)]
         yield f"Of the answers, {listed(named)}."
@@ -350,22 +343,16 @@ def _compare_spans(runs: Iterable[Graded]) -> Iterator[Sentence]:
 # ---- tables
 
 
-COLUMNS: Final = ("reach in tokens", "in messages", "near", "far", "kind of limit", "right", "at once")
+COLUMNS: Final = ("reach", "in tokens", "near", "far", "kind of limit", "right", "at once")
 
 
 def _make_cells(each: ReachResult) -> list[str]:
     asked = Count(asked=each.at_once, right=each.able).text if each.at_once else "–"
     reach = each.reach or DistancesByUnit()
     shares = [f"{percent(share.value or 0)} [{percent(share.low or 0)}, {percent(share.high or 0)}]" for share in (each.near, each.far)]
-    return [_show(reach.tokens), _show(reach.messages), *shares, each.named, Count(asked=each.asked, right=each.recalled).text, asked]
-
-
-def _show(extent: Extent | None) -> str:
-    """Return a distance with its interval, a dash where no reach is shown."""
-    if extent is None:
-        return "–"
-    value, low, high = ("all" if each is None else short(each) for each in (extent.value, extent.low, extent.high))
-    return f"{value} [{low}, {high}]" if (low, high) != (value, value) else value
+    own, tokens = reach.get(each.unit), reach.tokens
+    distances = ["–" if own is None else describe_extent(each.unit, own), "–" if tokens is None else describe_extent("tokens", tokens)]
+    return [*distances, *shares, each.named, Count(asked=each.asked, right=each.recalled).text, asked]
 
 
 ALWAYS: Final = ("near", "far", "drop_tokens", "drop_messages", "drop_seconds", "reach_tokens", "reach_messages", "reach_seconds")

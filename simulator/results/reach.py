@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil
+from math import ceil, sqrt
 from typing import Any, Final, Literal, final
 
 from pydantic import BaseModel, ConfigDict
@@ -19,6 +19,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = [
     "STAGES",
     "SURE",
+    "TYPES_SHOWN",
     "Count",
     "DistancesByUnit",
     "Extent",
@@ -30,6 +31,8 @@ __all__ = [
     "TypeResult",
     "Unit",
     "check_reach",
+    "describe_extent",
+    "describe_types",
     "keep_reach",
     "span_for",
 ]
@@ -44,20 +47,26 @@ Stage = Literal["answered", "found", "stored"]
 
 STAGES: Final[Mapping[Stage, str]] = {"answered": "Recalls", "found": "Finds", "stored": "Stored"}
 
-SURE: Final = 0.8
+SURE: Final = 0.9
 """The probability from which on a kind of limit is named."""
 
 HALF: Final = 0.5
 
+ABLE: Final = 0.2
+"""The share of the questions that need no memory which an agent that can do the task answers."""
+
+NEVER: Final = 0.025
+"""Far recall is below one half with less than this probability where more than half is recalled at every distance."""
+
+TYPES_SHOWN: Final = 0.01
+"""The p-value below which recall is said to depend on the type of fact."""
+
 STEP: Final = 100
 """Spans are rounded up to hundreds of tokens. So many are left for the message that states a fact, and for what its turn is charged."""
 
-BEYOND: Final = 2.5
-"""The default span for a reach is so many times as long, so that several questions lie around that distance and beyond it. In the least
-span that is allowed there is about one in a conversation, which can only decide with many seeds."""
-
-LEAST_SPAN: Final = 4_000
-"""The least default span, since shorter ones ask few questions."""
+BEYOND, MORE = 3, 2_000
+"""The default span for a reach is this many times as long, and this many tokens more, so that several questions lie around that distance
+and beyond it, even if replies are short. In the least span that is allowed there is at most one, which cannot decide."""
 
 _KINDS: Final[Mapping[Kind, str]] = {
     "message window": "a message window",
@@ -190,8 +199,8 @@ class ReachResult(_Frozen):
 
     @property
     def can(self) -> bool:
-        """Whether the agent can do the task: it answers half of the questions that need no memory, or half of those at some distance."""
-        return not self.at_once or self.able >= self.at_once / 2 or any((each.share.value or 0) >= HALF for each in self.thirds)
+        """Whether the agent can do the task: it answers some of the questions that need no memory, or half of those at some distance."""
+        return self.able >= ABLE * self.at_once or any((each.share.value or 0) >= HALF for each in self.thirds)
 
     @property
     def hedges(self) -> bool:
@@ -199,12 +208,21 @@ class ReachResult(_Frozen):
         return self.outcomes.get("several", 0) >= self.asked / 2
 
     @property
+    def guesses(self) -> bool:
+        """Whether the agent often names values stated for others, and is right no more often than by guessing among the values stated."""
+        luck = self.asked * self.heard + 2 * sqrt(self.asked * self.heard * (1 - self.heard))
+        return self.outcomes.get("confused", 0) >= self.asked / 3 and self.recalled <= luck
+
+    @property
+    def tells(self) -> bool:
+        """Whether the answers say anything about how far back the agent remembers."""
+        return self.can and not self.hedges and not self.guesses
+
+    @property
     def named(self) -> str:
         """The kind of limit in a few words."""
-        if self.hedges:
-            return "hedges"
-        if not self.can:
-            return "cannot do it"
+        if not self.tells:
+            return "hedges" if self.hedges else "guesses" if self.guesses else "cannot do it"
         if not self.fits:
             return "no kind fits"
         return "no drop shown" if self.kind == "unclear" and self.drop is None else self.kind
@@ -228,13 +246,13 @@ def keep_reach(value: Any) -> Any:
 
 def span_for(reach: int) -> int:
     """Return a span in tokens that can show in a few seeds whether an agent reaches that far back."""
-    return max(LEAST_SPAN, STEP * ceil(BEYOND * reach / STEP))
+    return STEP * ceil((BEYOND * reach + MORE) / STEP)
 
 
 def check_reach(manifest: Manifest, tests: Mapping[str, Sequence[Test]], reach: int) -> None:
     """Raise InputError if a run of these tests, by conversation, cannot show whether an agent reaches that many tokens back."""
     if not any(test.scenario.ladder for group in tests.values() for test in group):
-        raise InputError(f"suite {manifest.suite.name} does not measure how far back an agent remembers; use the suite reach")
+        raise InputError("these tests do not ask for plain facts at many distances; use the suite reach with its scenario reach")
     if manifest.isolated:
         raise InputError("a reach cannot be measured in isolated tests, where nothing lies between; leave out --isolated")
     if manifest.span < (least := STEP * ceil((reach + STEP) / LAST / STEP)):
@@ -245,70 +263,92 @@ def check_reach(manifest: Manifest, tests: Mapping[str, Sequence[Test]], reach: 
 # ---- in words
 
 
+def describe_extent(unit: Unit, extent: Extent) -> str:
+    """Return a distance with its interval: "17 messages (13 to 24)"."""
+    value, low = extent.value or 0.0, extent.low or 0.0
+    high = "the furthest" if extent.high is None else _describe_distance(unit, extent.high)
+    name = {"tokens": " tokens", "messages": " messages"}.get(unit, "")
+    return f"{_describe_distance(unit, value)}{name} ({_describe_distance(unit, low)} to {high})"
+
+
+def describe_types(each: ReachResult) -> str:
+    """Return what was recalled of each type of fact, most first."""
+    order = sorted(each.by_type.items(), key=lambda item: (-(item[1].share.value or 0), item[0]))
+    return listed([f"{name} {found.count.text}" for name, found in order])
+
+
 def _describe(each: ReachResult) -> str:
-    verb = STAGES[each.stage]
-    all_ = Count(asked=each.asked, right=each.recalled).text
     able = Count(asked=each.at_once, right=each.able).text
-    upto = f"up to {short(each.furthest)} tokens back"
     if each.hedges:
-        several = f"{each.outcomes['several']} of {each.asked} answers"
-        return f"Hedges: {several} name several values, so nothing is known about its reach."
+        return f"Hedges: {each.outcomes['several']} of {each.asked} answers name several values, so nothing is known about its reach."
+    if each.guesses:
+        confused = f"{each.outcomes['confused']} of {each.asked} answers name a value stated for another person"
+        right = f"{each.recalled:.3g} are right, no more than by guessing among the values stated"
+        return f"{confused}, and {right}: nothing is known about its reach."
     if not each.can:
         return f"Cannot answer even when the fact is in the same message ({able} right): nothing is known about its memory."
+    parts = [_describe_recall(each)]
+    if each.types_p is not None and each.types_p < TYPES_SHOWN:
+        parts.append(f"It depends on the type: {describe_types(each)}.")
+    if each.able < each.at_once / 2:
+        parts.append(f"Even in the same message, only {able} are right.")
+    return " ".join(parts)
+
+
+def _describe_recall(each: ReachResult) -> str:
+    verb, upto = STAGES[each.stage], f"up to {short(each.furthest)} tokens back"
+    all_ = Count(asked=each.asked, right=each.recalled).text
     if not each.fits:
-        return f"{verb} {_list_thirds(each)}. No kind of limit fits."
+        return f"{verb} {_list_thirds(each)}: recall does not simply fall with distance, so no limit is given."
     if each.drop is not None:
-        return _describe_drop(each, verb, upto)
-    match each.kind:
-        case "nothing":
-            though = f", but {able} in the same message" if each.at_once else ""
-            return f"{verb} no plain facts from earlier messages ({all_}{though})."
-        case "none":
-            return f"{verb} plain facts at every distance asked, {upto} ({all_}): no limit up to the span."
-        case "by type of fact":
-            return f"{verb} {each.share.in_percent} of plain facts, {upto}. It depends on the type: {_list_types(each)}."
-    unrelated = "Misses are unrelated to distance." if each.alike else "No drop with distance is shown."
-    return f"{verb} {each.share.in_percent} of plain facts, {upto}. {unrelated}"
+        return _describe_drop(each, verb)
+    if each.kind == "nothing":
+        return f"{verb} no plain facts from earlier messages ({all_})."
+    if each.kind == "none":
+        return f"{verb} plain facts at every distance asked, {upto} ({all_}): no limit is found."
+    share = f"{verb} {each.share.in_percent} of plain facts, {upto}."
+    if each.kind == "by type of fact":
+        return share
+    alike = "Near and far facts are recalled alike." if each.alike else "A fall with distance is neither shown nor excluded."
+    return f"{share} {alike}"
 
 
-def _describe_drop(each: ReachResult, verb: str, upto: str) -> str:
+def _describe_drop(each: ReachResult, verb: str) -> str:
     """Describe recall that falls with distance."""
     drop, reach = each.drop and each.drop.get(each.unit), each.reach and each.reach.get(each.unit)
-    looks = "Looks like" if each.kind != "unclear" else "May be"
-    kind = f"{looks} {_name_kinds(each)}."
+    kind = f"{'Looks like' if each.kind != 'unclear' else 'May be'} {_name_kinds(each)}."
     if reach:
         tokens = each.reach.tokens if each.reach and each.unit != "tokens" else None
-        about = f", about {short(tokens.value)} tokens" if tokens and tokens.value else ""
-        counts = f"{each.within.text} within, {each.beyond.text} beyond"
-        return f"{verb} plain facts {_describe_distance(each.unit, reach)}{about}: {counts}. {kind}"
-    falls = f"{verb} {each.near.in_percent} of plain facts nearby and {each.far.in_percent} of the furthest, {upto}"
+        about = f", or {describe_extent('tokens', tokens)}" if tokens and tokens.value else ""
+        back = (
+            "since the last midnight"
+            if each.unit == "nights" and (reach.value or 0) < 1
+            else f"up to {describe_extent(each.unit, reach)} back"
+        )
+        return f"{verb} plain facts {back}{about}: {each.within.text} within, {each.beyond.text} beyond. {kind}"
+    thirds = f"{verb} {_list_thirds(each)}"
     if (each.near.value or 0) < HALF:
-        return f"{falls}: less than half at any distance. {kind}"
-    where = f" Recall falls {_describe_distance(each.unit, drop)}." if drop and each.kind.endswith("window") else ""
-    enough = "more than half at every distance" if each.below < 1 - SURE else "add seeds to see whether far recall is below half"
-    return f"{falls}: {enough}.{where}"
-
-
-def _describe_distance(unit: Unit, extent: Extent) -> str:
-    """Return a distance back with its interval."""
-    value, low, high = extent.value or 0, extent.low or 0, extent.high
-    match unit:
-        case "tokens":
-            return f"up to {short(value)} tokens back ({short(low)} to {'the furthest' if high is None else short(high)})"
-        case "messages":
-            return f"up to {value:.0f} messages back ({ceil(low):.0f} to {'the furthest' if high is None else f'{high:.0f}'})"
-        case "nights":
-            return f"up to {value:.0f} nights back" if value >= 1 else "stated since the last midnight"
-    end = "the furthest" if high is None else _describe_duration(high)
-    return f"up to {_describe_duration(value)} of virtual time back ({_describe_duration(low)} to {end})"
+        return f"{thirds}: less than half at any distance. {kind}"
+    lowest = min(each.thirds, key=lambda third: third.share.value or 0) is each.thirds[-1]
+    where = f" Recall falls at about {describe_extent(each.unit, drop)}." if drop and lowest and each.kind.endswith("window") else ""
+    enough = "more than half at every distance" if each.below < NEVER else "add seeds to see whether far recall is below half"
+    return f"{thirds}: {enough}.{where}"
 
 
 _DURATIONS: Final = ((86_400, "days"), (3600, "hours"), (60, "minutes"))
 
 
-def _describe_duration(seconds: float) -> str:
-    size, name = next(((size, name) for size, name in _DURATIONS if seconds >= 2 * size), (1, "seconds"))
-    return f"{seconds / size:.0f} {name}"
+def _describe_distance(unit: Unit, value: float) -> str:
+    """Return a distance in few characters, without the name of its unit for tokens and messages."""
+    match unit:
+        case "tokens":
+            return short(value)
+        case "messages":
+            return f"{value:.0f}"
+        case "nights":  # what lies between two numbers of nights is recalled up to the lower one
+            return f"{int(value)} night{'s' * (int(value) != 1)}"
+    size, name = next(((size, name) for size, name in _DURATIONS if value >= 2 * size), (1, "seconds"))
+    return f"{value / size:.0f} {name}"
 
 
 def _name_kinds(each: ReachResult) -> str:
@@ -324,9 +364,3 @@ def _list_thirds(each: ReachResult) -> str:
     first, *rest = each.thirds
     start = [f"{first.share.in_percent} of plain facts up to {short(first.furthest)} tokens back"]
     return listed(start + [f"{third.share.in_percent} up to {short(third.furthest)}" for third in rest])
-
-
-def _list_types(each: ReachResult) -> str:
-    """Return what was recalled of each type, most first."""
-    order = sorted(each.by_type.items(), key=lambda item: (-(item[1].share.value or 0), item[0]))
-    return listed([f"{name} {found.count.text}" for name, found in order])
