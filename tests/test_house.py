@@ -203,7 +203,6 @@ OWN_RENDERERS = {
     "report/__init__": {"kinds", "memory_losses"},
     "report/card": {"memory_losses"},
     "report/comparison": {"memory_losses"},
-    "report/figures": {"reach"},
     "report/memory": {"memory_losses"},
     "report/reading": {"memory_losses"},
     "report/side_by_side": {"memory_losses"},

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.tables import Table
 
-__all__ = ["MORE_RUNS", "Chapter", "Data", "Document", "Section", "Sentence", "Tone", "merged"]
+__all__ = ["MORE_RUNS", "Band", "Chapter", "Curve", "CurvePoint", "Data", "Document", "Section", "Sentence", "Tone", "merged"]
 
 Tone = Literal["plain", "warning"]
 
@@ -47,6 +47,49 @@ class Chapter(NamedTuple):
 
 
 @final
+class CurvePoint(NamedTuple):
+    """A group of `questions` at a mean distance: the share that is right, with its 95% interval. `text` describes the group."""
+
+    distance: float
+    share: float
+    low: float
+    high: float
+    questions: int
+    text: str
+
+
+@final
+class Band(NamedTuple):
+    """A distance with its 95% interval and a label. A `high` of None is further than any question."""
+
+    low: float
+    value: float
+    high: float | None
+    label: str
+
+
+@final
+class Curve(NamedTuple):
+    """A share by distance. Media draw it on a logarithmic axis.
+
+    It is that of an `agent`'s runs, which `note` describes, such as "at 8k, 2 runs". `brief` is the result in a few words, and `sentence`
+    in one or two sentences. `start` is a group at no distance at all. `fitted` are the corners of a fitted line, as (distance, share).
+    `levels` are named shares to compare with. `tables` belong beside the curve.
+    """
+
+    agent: str
+    note: str
+    brief: str
+    sentence: str
+    points: Sequence[CurvePoint]
+    start: CurvePoint | None = None
+    fitted: Sequence[tuple[float, float]] = ()
+    band: Band | None = None
+    levels: Mapping[str, float] = {}
+    tables: Sequence[Table] = ()
+
+
+@final
 class Data(NamedTuple):
     """Rows for programs. `columns` gives the names and types of the columns (str, int, float or bool). A row may leave out all but the
     columns in `always`, which are null where they do not apply. A value may be a mapping."""
@@ -61,9 +104,9 @@ class Data(NamedTuple):
 class Document(NamedTuple):
     """Everything that measures say about one run, or about several runs side by side.
 
-    For one run, `opening` comes first in every medium. `notices` stand next to its score in every medium, `lines` below it where a medium
-    has room for a line each, `tables` where it has room for no more, and `chapters` where there is room for pages. `closing` sentences end
-    the output of a terminal.
+    `curves` lead pages and pictures, where there are some. For one run, `opening` comes first in every medium. `notices` stand next to its
+    score in every medium, `lines` below it where a medium has room for a line each, `tables` where it has room for no more, and `chapters`
+    where there is room for pages. `closing` sentences end the output of a terminal.
 
     For runs side by side, `verdicts` name the best, above everything else. The `first` tables come before the scores where they decide the
     ranking, and right below the scores elsewhere. Then come the `leading` tables, and `tables` below the tables of scenarios and pairs.
@@ -81,6 +124,7 @@ class Document(NamedTuple):
     tables: Sequence[Table] = ()
     leading_data: Sequence[Data] = ()
     data: Sequence[Data] = ()
+    curves: Sequence[Curve] = ()
 
 
 def merged(documents: Sequence[Document]) -> Document:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import Item
 
-__all__ = ["Rung", "rung", "rungs", "unanswered"]
+__all__ = ["OUTCOMES", "Rung", "rung", "rungs", "unanswered"]
 
 STRAND: Final = "strand"
 ASKED: Final = "asked"
@@ -17,6 +17,17 @@ CHANCE: Final = "chance"
 HEARD: Final = "heard"
 AT_ONCE: Final = "at once"
 LATER: Final = "later"
+
+OUTCOMES: Final[Mapping[str, str]] = {
+    "right": "the expected value",
+    "old": "the value before an update",
+    "confused": "a value stated for another person",
+    "other": "a value that was never stated",
+    "several": "several values at once",
+    "part": "a part of the list",
+    "none": "no value",
+}
+"""What a reply settled on, in words, by the outcome of a rung."""
 
 
 @final

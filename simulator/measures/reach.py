@@ -13,7 +13,7 @@ from longspan.simulator.analysis.distances import needs
 from longspan.simulator.analysis.heterogeneity import measure_heterogeneity
 from longspan.simulator.analysis.reach import Estimate, Question, estimate_share, fit_reach
 from longspan.simulator.analysis.reach_gate import GateDecision, PlacedAnswer, decide_gate
-from longspan.simulator.base.document import Chapter, Data, Document, Section, Sentence, Tone
+from longspan.simulator.base.document import Chapter, Curve, Data, Document, Section, Sentence, Tone
 from longspan.simulator.base.shares import percent
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.tables import Table
@@ -23,6 +23,7 @@ from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.measures.experiments import p_told
 from longspan.simulator.measures.group_tables import Row, place
 from longspan.simulator.measures.measure import GradedTests, Measure, SideBySide
+from longspan.simulator.measures.reach_curve import make_curve
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.reach import (
     STAGES,
@@ -107,6 +108,7 @@ class Reach(Measure):
             opening=[_make_opening(first)],
             lines=lines,
             chapters=[Chapter("How far back it remembers", " ".join([first.sentence, *(line.text for line in lines)]), [section])],
+            curves=[_draw(manifest.labelled, Column.of(manifest).at.strip(), first, result.tests)],
         )
 
     @classmethod
@@ -119,9 +121,13 @@ class Reach(Measure):
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
-        rows, data = [], []
+        rows, data, curves = [], [], []
         pooled = _group_runs(side.runs)
         for agent, column, _ in side.places:
+            if (agent, column) in pooled:
+                runs, stages = pooled[agent, column]
+                note = f"{column.at.strip()}{f', {len(runs)} runs' if len(runs) > 1 else ''}"
+                curves.append(_draw(agent, note, stages[0], [test for run in runs for test in run.result.tests]))
             for each in pooled[agent, column][1] if (agent, column) in pooled else ():
                 rows.append([side.called.names[agent], str(column), each.stage, *_make_cells(each)])
                 data.append(place(column, agent=agent) | _make_row(each))
@@ -131,6 +137,7 @@ class Reach(Measure):
             verdicts=[*_compare_spans(side.runs)],
             leading=[table] if rows else [],
             data=[Data("reach", FLAT_COLUMNS, data, always=ALWAYS)] if data else [],
+            curves=curves,
         )
 
 
@@ -156,6 +163,14 @@ def decide_reach(runs: Iterable[Iterable[TestResult]], limit: int, share: float 
             if (score := each.get_score(stage)) is not None:
                 conversations.setdefault((number, conversation), []).append(PlacedAnswer(each.tokens, score))
     return decide_gate(list(conversations.values()), limit, share)
+
+
+def _draw(agent: str, note: str, each: ReachResult, tests: Iterable[TestResult]) -> Curve:
+    """Return the curve of a result with the tests that it was worked out from."""
+    counted = [test for test in tests if test.counts]
+    answers = [(placed.tokens, score) for placed in place_rungs(counted) if (score := placed.get_score(each.stage)) is not None]
+    asked = [rung for test in counted for rung in rungs(test.items) if rung.at_once and rung.strand == PLAIN] if each.at_once else []
+    return make_curve(agent, note, each, answers, [rung.score for rung in asked if rung.score is not None])
 
 
 # ---- fitting

@@ -19,6 +19,7 @@ from longspan.simulator.judging.calibration import calibration_notes
 from longspan.simulator.measures.kinds import by_kind, places
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses
 from longspan.simulator.report.chart import chart
+from longspan.simulator.report.curve import lay_out
 from longspan.simulator.report.excerpts import script_list
 from longspan.simulator.report.folded import fold
 from longspan.simulator.report.memory import memory_map, split, stages
@@ -103,6 +104,7 @@ def report_of(
     recalled = _recalled(run, result)
     kinds = by_kind(result.tests)
     drawn = panels(shown, conversations)
+    said = measures.shown(run.manifest, result)
     more = environment().get_template("more.html.j2")
     page = environment().get_template("run.html.j2")
     pieces = page.stream(
@@ -156,7 +158,8 @@ def report_of(
         without=without_score(result),
         figures=further_figures(result),
         questions=len(asked),
-        said=measures.shown(run.manifest, result),
+        said=said,
+        leading=[lay_out(curve) for curve in said.curves],
         calibrations=calibration_notes(run),
         grade_of=grade_of,
         policy=POLICY,

@@ -19,7 +19,8 @@ from longspan.simulator.measures.memory_losses import OUTCOMES, Answers, Needles
 from longspan.simulator.measures.memory_losses import Lost as CellLost
 from longspan.simulator.report.comparison_tables import more_tables, notes
 from longspan.simulator.report.contrasts import Family, corrected_by, sentence, table
-from longspan.simulator.report.figures import FIGURES, FigureName, draw, missing
+from longspan.simulator.report.curve import lay_out_alike
+from longspan.simulator.report.figures import FigureName, draw, missing
 from longspan.simulator.report.forest import against, drawn
 from longspan.simulator.report.inline_svg import inline_svg
 from longspan.simulator.report.memory import split
@@ -33,14 +34,14 @@ STYLES: Final = ("base.css", "pictures.css", "compare.css")
 POLICY: Final = policy((), STYLES)
 """The Content-Security-Policy of all comparison pages."""
 
-CAPTIONS: Final[dict[FigureName, str]] = {
+CAPTIONS: Final[Mapping[FigureName, str]] = {
     "bars": "Scores by span, in percent of full marks, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests "
     "without a score could add.",
     "spans": "Score by span, in percent of full marks, with 95% intervals.",
-    "reach": "The share of plain facts recalled by distance, over all spans; bands are 95% intervals of the reach.",
     "distance": "Expected score of a question by evidence distance, over all spans, with 95% intervals; lower to the right is forgetting.",
     "cost": "Score, in percent of full marks, by the cost of a run in dollars at list prices; up and to the left is better.",
 }
+"""The figures of a page besides the curves that lead it."""
 SHARES: Final = " Full marks differ between spans."
 
 Groups = Sequence[tuple[str, Mapping[str, Needles | Answers]]]
@@ -117,8 +118,8 @@ def links_from(folder: Path, title: str = "", files: Mapping[str, str] = NO_FILE
 def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | None = None) -> str:
     """Return the page, with contrasts if there are some. Text from agents and files is escaped; in figures it is drawn as outlines."""
     left_out = missing(comparison)
-    pictures = [name for name in FIGURES if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
-    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name not in ('distance', 'reach') else ''}" for name in pictures}
+    pictures = [name for name in CAPTIONS if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
+    captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in pictures}
     figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in pictures}
     shown, rows = [], 0
     for matrix in comparison.matrices:
@@ -166,6 +167,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         grids=_grids(comparison),
         tables=more_tables(comparison, stated=family is not None),
         figures=figures,
+        leading=lay_out_alike(comparison.said.curves),
         captions=captions,
         policy=POLICY,
         styles=STYLES,

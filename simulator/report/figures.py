@@ -6,16 +6,15 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from math import log2
-from statistics import fmean
+from math import ceil, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from longspan.simulator.base.sizes import short
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.measures.comparing import Comparison
-from longspan.simulator.measures.reach import place_rungs
-from longspan.simulator.report.styles import MARKERS, Style, labels, styles
+from longspan.simulator.report.curve import CurveLayout, lay_out_alike
+from longspan.simulator.report.styles import COLOURS, MARKERS, Style, label, labels, styles
 from longspan.simulator.results.graded_runs import Column
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ __all__ = [
     "Format",
     "agent_lines",
     "draw",
+    "draw_curve",
     "draw_legend",
     "draw_level",
     "level_marks",
@@ -53,8 +53,8 @@ INK: Final = "#1d2126"
 WIDE: Final = 10
 """An axis of distances that goes beyond the smallest span times this is logarithmic."""
 
-REACH_POINTS: Final = 9
-"""About how many points a curve of what is recalled has."""
+ACROSS: Final = 2
+"""The most pictures of agents in a row."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 """Metadata to leave out, because they would make two files with the same figure differ."""
@@ -80,7 +80,7 @@ def missing(comparison: Comparison) -> dict[FigureName, str]:
         return dict.fromkeys(FIGURES, "no test has a score")
     if not comparison.curves:
         found["distance"] = "too few questions have an evidence distance"
-    if not any(run.result.reach for run in comparison.side.runs):
+    if not comparison.said.curves:
         found["reach"] = "no run asks for facts at many distances, as the suite reach does"
     answering = comparison.side.answering
     if not any(cell.cost_usd for (agent, _), cell in comparison.cells.items() if agent in answering):
@@ -217,31 +217,46 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
 
 
 def _reach(comparison: Comparison, figure: Figure) -> None:
-    """Draw the share of plain facts that each agent recalls by distance, a point for so many questions each, and its reach as a band."""
-    runs = {agent: [run.result for run in comparison.side.runs if run.agent == agent] for agent in comparison.side.answering}
-    placed = {agent: place_rungs(test for result in results for test in result.tests) for agent, results in runs.items()}
-    found = {
-        agent: [(float(each.tokens), each.rung.score) for each in asked if each.rung.score is not None] for agent, asked in placed.items()
-    }
-    agents, looks = [agent for agent, asked in found.items() if asked], styles(comparison.agents)
-    figure.set_size_inches(7.5, 4.2)
-    axes = _axes(figure, comparison)
-    axes.set_ylim(0, 1.04)
-    axes.set_ylabel("share of plain facts recalled")
-    axes.set_xscale("log")
-    for agent in agents:
-        asked, size = found[agent], max(1, round(len(found[agent]) / REACH_POINTS))
-        groups = [asked[at : at + size] for at in range(0, len(asked), size)]
-        at, share = ([fmean(each[part] for each in group) for group in groups] for part in (0, 1))
-        axes.plot([max(1.0, place) for place in at], share, linewidth=1.5, **line_look(looks[agent]) | {"markersize": 4})
-        for reach in (result.reach[0].reach for result in runs[agent] if result.reach):
-            if reach is not None and (extent := reach.tokens) is not None and extent.low and extent.high:
-                axes.axvspan(extent.low, extent.high, color=looks[agent].colour, alpha=0.15, linewidth=0)
-    axes.xaxis.set_major_formatter(lambda value, _: short(value))
-    axes.set_xlabel("tokens between what was told and the question (logarithmic)")
-    guessed = [run.result.reach[0].chance for run in comparison.side.runs if run.result.reach]
-    draw_level(axes, 0, 1, fmean(guessed), (4, 2), axes.get_yaxis_transform())
-    draw_legend(figure, axes, agent_lines(agents, looks), level_marks()[:1])
+    """Draw the share that each agent recalls by distance, a picture for each agent and span on the same axis."""
+    layouts = lay_out_alike(comparison.said.curves)
+    across = min(ACROSS, len(layouts))
+    down = ceil(len(layouts) / across)
+    figure.set_size_inches(1 + 4.2 * across, 0.4 + 3.2 * down)
+    figure.subplots_adjust(hspace=0.55, wspace=0.2)
+    for number, layout in enumerate(layouts, 1):
+        axes = figure.add_subplot(down, across, number)
+        axes.set_title(f"{label(layout.curve.agent)} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
+        draw_curve(axes, layout)
+
+
+def draw_curve(axes: Axes, layout: CurveLayout, colours: tuple[str, str] = (INK, COLOURS[0])) -> None:
+    """Draw a share by distance as pages do, in the colours of its points and of its fit."""
+    ink, fit = colours
+    curve, size = layout.curve, 8
+    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), yticks=(0, 0.5, 1), xlabel="tokens back (logarithmic)")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    once = [] if layout.start is None else [(layout.start.x, "at once")]
+    at, names = zip(*once, *((tick.at, tick.label) for tick in layout.ticks), strict=True)
+    axes.set_xticks(at, names)
+    axes.tick_params(labelsize=size, length=0)
+    axes.grid(color=ink, alpha=0.15, linewidth=0.6)
+    if layout.band is not None and curve.band is not None:
+        low, value, high = layout.band
+        axes.axvspan(low, high, color=fit, alpha=0.16, linewidth=0)
+        axes.axvline(value, color=fit, dashes=(4, 3), linewidth=1)
+        place: dict[str, Any] = {"x": low - 0.01, "y": 0.22, "ha": "right"} if layout.before else {"x": high + 0.01, "y": 0.94, "va": "top"}
+        axes.text(s=curve.band.label, fontsize=size, weight="bold", color=ink, **place)
+    for level, dashes in zip(curve.levels.values(), ((6, 4), (1.5, 3)), strict=False):
+        axes.axhline(level, color=ink, alpha=0.6, dashes=dashes, linewidth=0.8)
+    if layout.fitted:
+        axes.plot(*zip(*layout.fitted, strict=True), color=fit, linewidth=1.8)
+    for each in layout.all_points:
+        x, point = each.x, each.point
+        axes.plot([x, x], [point.low, point.high], color=ink, linewidth=1.1)
+        axes.plot([x], [point.share], color=ink, marker="o", markersize=4.5, clip_on=False)
+        if each.counted:
+            axes.annotate(f"{point.questions}", (x, 1.02), (0, 3), textcoords="offset points", ha="center", fontsize=size, color=ink)
+    axes.annotate("n", (0, 1.02), (-5, 3), textcoords="offset points", ha="right", fontsize=size, color=ink)
 
 
 def _cost(comparison: Comparison, figure: Figure) -> None:

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.terminal import visible
 
-__all__ = ["MARKERS", "Style", "label", "labels", "styles"]
+__all__ = ["COLOURS", "MARKERS", "Style", "label", "labels", "styles"]
 
 Fill = Literal["full", "none", "left", "bottom"]
 

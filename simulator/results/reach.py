@@ -228,6 +228,11 @@ class ReachResult(_Frozen):
         return "no drop shown" if self.kind == "unclear" and self.drop is None else self.kind
 
     @property
+    def brief(self) -> str:
+        """The result in a few words."""
+        return _summarize(self)
+
+    @property
     def sentence(self) -> str:
         """The result in one or two sentences."""
         return _describe(self)
@@ -275,6 +280,21 @@ def describe_types(each: ReachResult) -> str:
     """Return what was recalled of each type of fact, most first."""
     order = sorted(each.by_type.items(), key=lambda item: (-(item[1].share.value or 0), item[0]))
     return listed([f"{name} {found.count.text}" for name, found in order])
+
+
+def _summarize(each: ReachResult) -> str:
+    if not each.tells or not each.fits:
+        return each.named
+    if each.reach is not None and (reach := each.reach.get(each.unit)):
+        return f"up to {describe_extent(each.unit, reach)} back"
+    if each.drop is not None:
+        return f"{percent(each.near.value or 0)} nearby, {percent(each.far.value or 0)} far away"
+    match each.kind:
+        case "nothing":
+            return "nothing from earlier messages"
+        case "none":
+            return f"no limit up to {short(each.furthest)} tokens"
+    return f"{percent(each.share.value or 0)} {'at all distances' if each.alike else 'overall'}"
 
 
 def _describe(each: ReachResult) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, final
 
+from longspan.simulator import measures
 from longspan.simulator.analysis.matrix import natural
 from longspan.simulator.archive.run_folder import MANIFEST, MAX_BYTES, RESULT, RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError
 from longspan.simulator.files.folders import check_file, read_file
 from longspan.simulator.files.locks import is_locked
 from longspan.simulator.files.packed import open_journal
+from longspan.simulator.report.curve import CurveLayout, lay_out
 from longspan.simulator.results.graded_runs import Graded, load
 from longspan.simulator.results.result import read_result
 from longspan.simulator.suite.manifest import Manifest
@@ -51,6 +53,7 @@ class ListedRun:
     changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: the score of guessing. `measured`: the quantity that the
     score measures. `ended`: how many of its tests have ended, if it has no results. `why`: the reason why the run is damaged. `ungraded`:
     it was interrupted before a test was graded. `recall`: the recall of a memory that was only searched, so that no test has a score.
+    `curves`: the curves that its report leads with.
     """
 
     name: str
@@ -66,6 +69,7 @@ class ListedRun:
     why: str = ""
     ungraded: bool = False
     recall: str = ""
+    curves: list[CurveLayout] = field(default_factory=list)
 
     @property
     def share(self) -> float | None:
@@ -174,7 +178,17 @@ class RunList:
         state: State = "interrupted" if result.interrupted else "finished"
         figures = result.score, result.score_bounds, result.max_score, result.chance
         recall = result.headline if result.searched is not None else ""
-        return ListedRun(name, state, changed, run.manifest, *figures, measured=result.measured, ungraded=result.ungraded, recall=recall)
+        return ListedRun(
+            name,
+            state,
+            changed,
+            run.manifest,
+            *figures,
+            measured=result.measured,
+            ungraded=result.ungraded,
+            recall=recall,
+            curves=[lay_out(curve) for curve in measures.shown(run.manifest, result).curves],
+        )
 
     def _ended_tests(self, run: RunFolder) -> int:
         """Return how many graded tests have ended according to the journals so far. Only new lines are read."""
