@@ -8,10 +8,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 from xml.sax.saxutils import escape
 
+from longspan.simulator import measures
 from longspan.simulator.analysis.statistics import Interval
 from longspan.simulator.base.terminal import visible
 from longspan.simulator.measures.memory_losses import OUTCOMES, MemoryLosses, Outcome
-from longspan.simulator.report.figures import INK, Format, render
+from longspan.simulator.report.curve import CurveLayout, lay_out
+from longspan.simulator.report.figures import INK, Format, draw_curve, render
 from longspan.simulator.report.reading import Reading, TestView
 from longspan.simulator.report.styles import label
 from longspan.simulator.report.summary import score_interval
@@ -37,6 +39,9 @@ LANES: Final = 470
 """The maximum height of all lanes together. A single lane has at most `LANE`."""
 
 LANE: Final = 13
+
+CURVE: Final = 200
+"""The height of a curve."""
 
 MAX_VECTOR_MARKS: Final = 3_000
 """If there are more needles and questions, they are drawn as a bitmap."""
@@ -93,18 +98,22 @@ NEEDLES: Final[dict[Outcome, dict[str, Any]]] = {
 @dataclass(frozen=True)
 class Card:
     """The contents of a card. `lanes` are listed by scenario. `ticks` belong to the one conversation that the lanes share, if they share
-    one."""
+    one. A card with a `curve` has no lanes."""
 
     run: Graded
     interval: Interval | None
     sentence: str
     lanes: Mapping[str, Sequence[Lane]]
     ticks: Sequence[Tick]
+    curve: CurveLayout | None = None
 
     @classmethod
     def of(cls, run: Graded) -> Card:
         """Read a run's journals. Raises JournalError if one is damaged."""
-        result, conversations = run.result, Reading.of(run.folder).conversations
+        result = run.result
+        if curves := measures.shown(run.manifest, result).curves:
+            return cls(run, score_interval(run.manifest, result.tests), curves[0].sentence, {}, [], lay_out(curves[0]))
+        conversations = Reading.of(run.folder).conversations
         drawn = panels([TestView.of(test, conversations) for test in result.tests], conversations)
         lanes = [lane for panel in drawn for lane in panel.lanes]
         return cls(
@@ -142,7 +151,7 @@ def draw_card(run: Graded, format: Format) -> bytes:
     The same run gives the same bytes. Raises JournalError if a journal is damaged.
     """
     card = Card.of(run)
-    drawn = render(lambda figure: _fill(figure, card), format)
+    drawn = render(lambda figure: _fill(figure, card) if card.curve is None else _fill_curve(figure, card, card.curve), format)
     return _adaptive(drawn, card) if format == "svg" else drawn
 
 
@@ -152,10 +161,45 @@ def _adaptive(svg: bytes, card: Card) -> bytes:
         f'[style*="{paint}: {light}"]{{{paint}:{dark}!important}}' for light, dark in DARK.items() for paint in ("fill", "stroke")
     )
     agent = visible(" ".join(card.run.result.agent.split()))
-    headline = visible(card.run.result.headline.removeprefix("score "))
-    title = escape(f"{agent}: {headline} in {card.title}; {card.commitment}")
+    headline = f"{visible(card.run.result.headline.removeprefix('score '))} in {card.title}"
+    title = escape(f"{agent}: {headline if card.curve is None else card.sentence}; {card.commitment}")
     head, body = svg.decode().split("<metadata>", 1)
     return f"{head}<title>{title}</title><style>@media (prefers-color-scheme: dark){{{rules}}}</style><metadata>{body}".encode()
+
+
+def _fill_curve(figure: Figure, card: Card, layout: CurveLayout) -> None:
+    """Draw the result in words, and the curve in place of score and lanes."""
+    lines, said = label(card.run.result.agent).splitlines(), wrap(card.sentence, 56)
+    top = 84 + 26 * len(lines) + 24 * len(said)
+    height = top + CURVE + 100
+    axes = _begin(figure, height)
+    _name(axes, card, lines)
+    for number, line in enumerate(said):
+        _write(axes, MARGIN, 66 + 26 * len(lines) + 24 * number, line, 17, weight="bold")
+    plot = figure.add_axes((64 / WIDTH, 1 - (top + CURVE) / height, (WIDTH - MARGIN - 64) / WIDTH, CURVE / height), facecolor="none")
+    draw_curve(plot, layout, (INK, GOT))
+    guesses = [
+        f"{line}: {name} ({level:.0%})" for line, (name, level) in zip(("dashed", "dotted"), layout.curve.levels.items(), strict=False)
+    ]
+    _write(axes, MARGIN, top + CURVE + 58, "; ".join(["n: questions", *guesses]), 10.5, SOFT, va="center")
+    _write(axes, MARGIN, top + CURVE + 78, card.commitment, 10.5, SOFT, va="center", family="monospace")
+
+
+def _begin(figure: Figure, height: float) -> Axes:
+    """Return axes over the whole of a figure, which measure from the top."""
+    figure.set_size_inches(WIDTH / 72, height / 72)
+    figure.set_facecolor(PAPER)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+    return axes
+
+
+def _name(axes: Axes, card: Card, lines: Sequence[str]) -> None:
+    _write(axes, MARGIN, 28, f"longspan · {card.title}", 13, SOFT)
+    for number, line in enumerate(lines):
+        _write(axes, MARGIN, 58 + 26 * number, line, 22, weight="bold")
 
 
 def _fill(figure: Figure, card: Card) -> None:
@@ -163,13 +207,7 @@ def _fill(figure: Figure, card: Card) -> None:
     said = wrap(card.sentence, 84) if card.sentence else []
     lanes_at = 168 + 26 * len(lines) + 19 * len(said)
     places, groups, bottom = _places(card, lanes_at)
-    height = bottom + 58 + 18 * _legend_lines(card)
-    figure.set_size_inches(WIDTH / 72, height / 72)
-    figure.set_facecolor(PAPER)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_xlim(0, WIDTH)
-    axes.set_ylim(height, 0)
-    axes.set_axis_off()
+    axes = _begin(figure, bottom + 58 + 18 * _legend_lines(card))
     _head(axes, card, lines, said)
     _draw_lanes(axes, places)
     if groups:
@@ -185,9 +223,7 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     result = card.run.result
     full = result.full
     low, high = result.score_bounds
-    _write(axes, MARGIN, 28, f"longspan · {card.title}", 13, SOFT)
-    for number, line in enumerate(lines):
-        _write(axes, MARGIN, 58 + 26 * number, line, 22, weight="bold")
+    _name(axes, card, lines)
     at = 84 + 26 * len(lines)
     _write(axes, MARGIN, at + 13, card.score, 40, weight="bold")
     named = f", {visible(result.measured)}" if result.measured != "score" else ""

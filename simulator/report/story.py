@@ -8,6 +8,7 @@ from textwrap import shorten
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.terminal import visible
+from longspan.simulator.contract.rungs import OUTCOMES, rungs
 from longspan.simulator.filler.draws import listed
 from longspan.simulator.measures.memory_losses import LOST, Outcome, outcomes
 from longspan.simulator.report.reading import TestView, TurnView
@@ -36,6 +37,9 @@ WORDS: Final = re.compile(r"\w+")
 NAMES: Final = re.compile(r"\d+|(?<=[^\W\d_] )[^\W\d_a-z]\w+")
 """Matches numbers, and words that begin with a capital letter inside a sentence."""
 
+SETTLED: Final = ("old", "confused", "other", "several")
+"""The outcomes of wrong answers that need a word."""
+
 LOSSES: Final[dict[Outcome, str]] = {
     "not_stored": "never stored",
     "not_retrieved": "stored, but not found",
@@ -57,9 +61,24 @@ class Story(NamedTuple):
 
     @classmethod
     def of(cls, test: TestView) -> Story:
+        number = _deciding(test, [(need.turn, fate) for need, fate in outcomes(test.result)])
+        return cls._about(test, number, test.result.score)
+
+    @classmethod
+    def of_fact(cls, test: TestView, number: int) -> Story:
+        """Return what became of a question for facts, given by its turn: whether it was answered right, and what the answer settles on."""
+        items = [item for item in test.result.items if item.turn == number]
+        rung = rungs(items)[-1]
+        story, note = cls._about(test, number, rung.score), items[-1].note
+        verdict = "Undecided" if rung.score is None else "Right" if rung.score == 1 else "In part" if rung.score else "Wrong"
+        settled = f" That is {OUTCOMES[rung.outcome]}." if rung.outcome in SETTLED else ""
+        told = any(pair.question_turn == number and pair.retrieved is not None for pair in test.result.evidence)
+        return story._replace(sentence=f"{verdict}{f': {note}' if note else ''}.{settled}{f' {story.sentence}' if told else ''}")
+
+    @classmethod
+    def _about(cls, test: TestView, number: int | None, score: float | None) -> Story:
         conversation = test.conversation
         fates = outcomes(test.result)
-        number = _deciding(test, [(need.turn, fate) for need, fate in fates])
         question = conversation.turn(number) if conversation is not None and number is not None else None
         if conversation is None or question is None:
             return cls("It was not played." if conversation is None else "It has no question yet.", None, [], [], "")
@@ -74,7 +93,7 @@ class Story(NamedTuple):
             question,
             expected,
         )
-        return cls(_sentence(turns, own, recalled, test.result.score), question.number, needed, recalled[:MAX_NAMED], expected)
+        return cls(_sentence(turns, own, recalled, score), question.number, needed, recalled[:MAX_NAMED], expected)
 
     def data(self) -> dict[str, Any]:
         """Return the story as JSON, for the page's script."""

@@ -1,13 +1,16 @@
-"""The timeline of a run: a lane for each test, with its needles, its questions, and what became of each needle on the way to them."""
+"""The timeline of a run: a lane for each test, or for each fact that it asks for, with needles, questions, and the fates of needles."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, Literal, NamedTuple, final
 
-from longspan.simulator.analysis.distances import question_scores
+from longspan.simulator.analysis.distances import asked, question_scores
+from longspan.simulator.base.sizes import short
 from longspan.simulator.base.terminal import visible
+from longspan.simulator.contract.rungs import rungs
 from longspan.simulator.journal import events
 from longspan.simulator.measures.memory_losses import FURTHEST_FIRST, LOST, Outcome, furthest, outcomes
 from longspan.simulator.report.reading import ConversationView, Stretch, TestView, TurnView, stretches
@@ -73,8 +76,19 @@ class Tick(NamedTuple):
 
 
 @final
+class Fact(NamedTuple):
+    """A fact that a test asks for. `distance`: how far back it was stated, in words; `group`: the heading of its lane."""
+
+    turn: int
+    name: str
+    group: str
+    distance: str
+    score: float | None
+
+
+@final
 class Lane(NamedTuple):
-    """One test, without its farewell, in a conversation of `tokens` tokens. A branch's tokens include its trunk's.
+    """One test, or one `fact` of it, without its farewell, in a conversation of `tokens` tokens. A branch's tokens include its trunk's.
 
     `marks`: its turns, and the needles that it needs from a history. `arcs`: one for each needle that a question needs; of several needles
     of which one is enough, the one that came furthest. `instead`: what was retrieved for questions that lack a needle. `watched`: the turns
@@ -90,10 +104,22 @@ class Lane(NamedTuple):
     watched: list[Band]
     filler: list[Band]
     jumps: list[int]
+    fact: Fact | None = None
 
     def data(self) -> dict[str, Any]:
         """Return the lane as JSON, for the page's script."""
-        result = self.test.result
+        result, fact = self.test.result, self.fact
+        own: dict[str, Any] = {}
+        if fact is not None:
+            own = {
+                "id": visible(f"{result.id}-{fact.turn}"),
+                "test": visible(result.id),
+                "name": visible(fact.name),
+                "group": visible(fact.group),
+                "value": fact.distance,
+                "score": fact.score,
+                "status": None if fact.score is not None else "undecided",
+            }
         values = {
             "id": visible(result.id),
             "group": visible(result.tags[0] if result.tags else result.scenario),
@@ -108,8 +134,8 @@ class Lane(NamedTuple):
             "watched": self.watched,
             "filler": self.filler,
             "jumps": self.jumps,
-            "story": Story.of(self.test).data(),
-        }
+            "story": (Story.of(self.test) if fact is None else Story.of_fact(self.test, fact.turn)).data(),
+        } | own
         return {key: value for key, value in values.items() if value is not None and value != []}
 
 
@@ -134,19 +160,21 @@ class Panel(NamedTuple):
             "filler": self.filler,
             "told": self.told,
             "jumps": self.jumps,
+            "facts": any(lane.fact is not None for lane in self.lanes),
             "lanes": [lane.data() for lane in self.lanes],
         }
 
 
 def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
-    """Return a panel for each conversation with several tests, its own or its branches', and one panel for all others. Lanes are in the
-    order of their grades, worst first."""
+    """Return a panel for each conversation with several tests, its own or its branches', or with facts, and one panel for all others. Lanes
+    of tests are in the order of their grades, worst first; those of facts in the order of their distances."""
     together: dict[str, list[TestView]] = {}
     for test in tests:
         if (conversation := conversations.get(test.result.conversation or "")) is not None:
             together.setdefault((conversation.trunk or conversation).id, []).append(test)
-    shared = [_shared(conversations[id], group, conversations) for id, group in together.items() if len(group) > 1]
-    single = [group[0] for group in together.values() if len(group) == 1]
+    several = {id: len(group) > 1 or bool(rungs(group[0].result.items)) for id, group in together.items()}
+    shared = [_shared(conversations[id], group, conversations) for id, group in together.items() if several[id]]
+    single = [group[0] for id, group in together.items() if not several[id]]
     return shared + ([_single(single, conversations)] if single else [])
 
 
@@ -177,8 +205,32 @@ def _shared(conversation: ConversationView, tests: Sequence[TestView], conversat
         filler=_filler(conversation),
         told=[_covered(conversation, stretch) for stretch in stretches(told)],
         jumps=_jumps(conversation),
-        lanes=_sorted(lane_of(test, each, total) for test, each in zip(tests, played, strict=True)),
+        lanes=[lane for lane in _sorted(map(lane_of, tests, played, repeat(total))) for lane in _split(lane) or [lane]],
     )
+
+
+def _split(lane: Lane) -> list[Lane]:
+    """Return the lanes of the facts that a test asks for, nearest first; none for other tests."""
+    result = lane.test.result
+    names = {item.turn: item.name for item in result.items}
+    distances = {question.turn: question.tokens for question in asked(result)}
+    lanes = []
+    for rung in sorted(rungs(result.items), key=lambda rung: distances.get(rung.turn, 0)):
+        needles = {pair.needle_turn for pair in result.evidence if pair.question_turn == rung.turn}
+        group = f"{rung.strand}, at once" if rung.at_once else rung.strand
+        distance = short(distances[rung.turn]) if rung.turn in distances and not rung.at_once else "0"
+        fact = Fact(rung.turn, names.get(rung.turn, ""), group, distance, rung.score)
+        lanes.append(
+            lane._replace(
+                grade=grade_of(rung.score, rung.chance),
+                marks=[mark for mark in lane.marks if mark.turn == rung.turn or mark.turn in needles],
+                arcs=[arc for arc in lane.arcs if arc.question == rung.turn],
+                instead=[arc for arc in lane.instead if arc.question == rung.turn],
+                watched=[],
+                fact=fact,
+            )
+        )
+    return sorted(lanes, key=lambda each: each.fact is not None and each.fact.group.endswith(", at once"))
 
 
 def _single(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:

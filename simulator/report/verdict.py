@@ -1,4 +1,4 @@
-"""What a run shows, in one sentence: what its agent's memory does well, and where most of it is lost."""
+"""What a run shows, in one sentence: the stage at which an agent's memory loses most."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Nee
 from longspan.simulator.results.result import Result, ScoreVerdict
 
 __all__ = ["standing", "verdict"]
-
-MOST: Final = 0.9
-"""From this share on, needles are said to be kept or found."""
-
-LITTLE: Final = 0.5
-"""Below this share, little is found, or little of what is found is answered right."""
-
 
 STANDINGS: Final[Mapping[ScoreVerdict, str]] = {
     "distance costs": "distance costs part of it",
@@ -41,7 +34,7 @@ def verdict(losses: MemoryLosses) -> str:
     """Return the sentence; empty if nothing is known of needles or answers."""
     if losses.tells == "nothing":
         return _of_answers(losses.answers)
-    return _of_needles(losses.needles, memory=losses.tells == "memory")
+    return _of_needles(losses.needles)
 
 
 def _of_answers(answers: Answers) -> str:
@@ -52,7 +45,7 @@ def _of_answers(answers: Answers) -> str:
     return f"Tells nothing of its memory: {asked}{f', {answers.partly:,} in part' if answers.partly else ''}."
 
 
-def _of_needles(needles: Needles, *, memory: bool) -> str:
+def _of_needles(needles: Needles) -> str:
     if not needles.told:
         return ""
     if needles.unknown > needles.told:  # what is known of the few says little of all
@@ -60,33 +53,15 @@ def _of_needles(needles: Needles, *, memory: bool) -> str:
     of = f"of {needles.needed:,} needles"
     missed = needles.not_retrieved + needles.forgotten
     losses = [
-        (needles.not_stored, f"{needles.not_stored:,} {of} were not stored"),
-        (missed, f"{missed:,} {of} were stored and not found"),
-        (needles.not_shown, f"{needles.not_shown:,} {of} were not in the prompt"),
-        (needles.found_wrong, f"{needles.found_wrong:,} {of} were found, and their questions not answered right"),
+        (needles.not_stored, "Storage", "were not stored"),
+        (missed, "Retrieval", "were stored and not found"),
+        (needles.not_shown, "The prompt", "were not in the prompt"),
+        (needles.found_wrong, "Answering", "were found, and their questions not answered right"),
     ]
-    number, how = max(losses, key=lambda loss: loss[0])
+    number, stage, how = max(losses, key=lambda loss: loss[0])
     if not number:
         right = needles.found_right == needles.needed
         if needles.unknown:
             return f"Loses nothing that is reported: {needles.found:,} {of} were found, {needles.unknown:,} are unreported."
         return f"Loses nothing: all {needles.needed:,} needles were found{', and their questions answered right' if right else ''}."
-    return f"{_lead(needles, memory=memory)}: {how}."
-
-
-def _lead(needles: Needles, *, memory: bool) -> str:
-    """Say how the memory does at each stage that is known."""
-    kept = 1 - needles.not_stored / needles.told
-    found = needles.found / (needles.told - needles.not_stored or 1)
-    right = needles.found_right / (needles.found - needles.found_undecided or 1)
-    if not memory:
-        if found < LITTLE:
-            return "Sees little of what it needs"
-        return "Sees what it needs, uses little of it" if right < LITTLE else "Sees and uses most of what it needs"
-    keeps = "Forgets little" if kept >= MOST else "Keeps most" if kept >= LITTLE else "Keeps little"
-    if kept < LITTLE:
-        return keeps
-    finds = "finds little" if found < LITTLE else "finds most" if found < MOST else "finds nearly all"
-    if found < LITTLE:
-        return f"{keeps}, {finds}"
-    return f"{keeps}, {finds}, {'answers little of it right' if right < LITTLE else 'answers most of it right'}"
+    return f"{stage} is the bottleneck: {number:,} {of} {how}."

@@ -12,16 +12,17 @@ from longspan.simulator.report.verdict import verdict
     ("tells", "needles", "sentence"),
     [
         ("memory", Needles(not_stored=5, not_retrieved=100, found_wrong=30, found_right=26),
-         "Forgets little, finds little: 100 of 161 needles were stored and not found."),
-        ("memory", Needles(not_stored=60, found_right=40), "Keeps little: 60 of 100 needles were not stored."),
+         "Retrieval is the bottleneck: 100 of 161 needles were stored and not found."),
+        ("memory", Needles(not_stored=60, found_right=40), "Storage is the bottleneck: 60 of 100 needles were not stored."),
         ("memory", Needles(found_wrong=7, found_right=2),
-         "Forgets little, finds nearly all, answers little of it right: 7 of 9 needles were found, and their questions "
-         "not answered right."),
+         "Answering is the bottleneck: 7 of 9 needles were found, and their questions not answered right."),
         ("memory", Needles(found_right=9), "Loses nothing: all 9 needles were found, and their questions answered right."),
         ("memory", Needles(unknown=9), ""),
         ("memory", Needles(found_right=3, unknown=9), "Unreported for 9 of 12 needles."),
         ("memory", Needles(found_right=9, unknown=3), "Loses nothing that is reported: 9 of 12 needles were found, 3 are unreported."),
-        ("prompt", Needles(not_shown=8, found_right=2), "Sees little of what it needs: 8 of 10 needles were not in the prompt."),
+        ("prompt", Needles(not_shown=35, found_wrong=3, found_right=49),
+         "The prompt is the bottleneck: 35 of 87 needles were not in the prompt."),
+        ("prompt", Needles(not_shown=8, found_right=2), "The prompt is the bottleneck: 8 of 10 needles were not in the prompt."),
     ],
 )  # fmt: skip
 def test_it_says_where_most_is_lost(tells: Tells, needles: Needles, sentence: str) -> None:

@@ -43,8 +43,8 @@
     lane.element.classList.add("chosen");
     lane.button.setAttribute("aria-expanded", "true");
     const { data } = lane;
-    const test = `test-${Turns.anchor(data.id)}`;
-    const head = Turns.make("h3", {}, data.id, " ", Turns.make("span", { class: `badge ${data.grade}` }, data.score === undefined ? data.status : Timeline.score(data.score)));
+    const test = `test-${Turns.anchor(data.test ?? data.id)}`;
+    const head = Turns.make("h3", {}, data.name ?? data.id, " ", Turns.make("span", { class: `badge ${data.grade}` }, data.score === undefined ? data.status : Timeline.score(data.score)));
     const why = Turns.make("p", { class: "why", dir: "auto" }, data.story.sentence);
     const actions = Turns.make("p", { class: "actions" }, Turns.make("a", { href: `#${test}` }, "All of this test"), Story.actions(data, Conversations.all.length > 1 || Conversations.get(data.conversation)?.trunk));
     story.replaceChildren(...(reason ? [Turns.make("p", { class: "soft" }, reason)] : []), head, why, actions);

@@ -107,7 +107,7 @@ const Story = (() => {
     return [
       copying("Copy link", () => `${location.href.split("#")[0]}#lane-${Turns.anchor(lane.id)}`),
       Turns.make("span", { class: "soft" }, "Copy command:"),
-      copying("show", () => `longspan show ${folder()} ${quoted(lane.id)}`),
+      copying("show", () => `longspan show ${folder()} ${quoted(lane.test ?? lane.id)}`),
       ...(asked === undefined ? [] : [copying("ask", () => `longspan ask ${folder()} ${asked}${at}`)]),
       ...(lane.grade === "full" ? [] : [copying("rerun", () => `longspan rerun ${folder()}`)]),
     ];

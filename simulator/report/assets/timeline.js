@@ -5,6 +5,7 @@
 const Timeline = (() => {
   const MOST_LANES = 40; // that a panel shows one by one; of more, there is a row for each kind, which opens
   const BATCH = 100; // lanes that a kind shows at once
+  const FEW = 16; // facts that a kind shows at first, spread over all distances
   const SIGNS = { full: "●", part: "◐", low: "○", none: "–", open: "…", waiting: "·" };
   const MIDDLE = 10; // of a lane's height of 20
   const SVG = document.querySelector("svg.shapes").namespaceURI; // what the page draws with, it has already
@@ -70,14 +71,14 @@ const Timeline = (() => {
   const row = (attributes, name, picture, value) => Turns.make("li", attributes, name,
     svg("svg", { class: "drawing", "aria-hidden": "true" }, picture), Turns.make("span", { class: "value" }, value));
 
-  const told = ({ id, score: value, status, grade }) => `${id}, ${value === undefined ? status || grade : score(value)}`;
+  const told = ({ id, name, score: value, value: distance, status, grade }) => `${name ?? id}${name ? `, ${distance} tokens back` : ""}, ${value === undefined ? status || grade : score(value)}`;
 
   /** A name that may be broken after an underscore, where there is room for two lines. */
   const broken = (name) => name.split(/(?<=_)/).flatMap((part, place) => (place ? [Turns.make("wbr", {}), part] : [part]));
 
   function named(lane) {
-    const dash = lane.id.lastIndexOf("-");
-    const [stem, number] = dash > 0 ? [lane.id.slice(0, dash), lane.id.slice(dash)] : [lane.id, ""];
+    const dash = lane.name === undefined ? lane.id.lastIndexOf("-") : -1;
+    const [stem, number] = lane.name !== undefined ? [lane.name, ""] : dash > 0 ? [lane.id.slice(0, dash), lane.id.slice(dash)] : [lane.id, ""];
     return Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false", "aria-label": told(lane) },
       Turns.make("span", { class: `sign ${lane.grade}` }, SIGNS[lane.grade]), Turns.make("span", { class: "stem" }, broken(stem)), Turns.make("span", {}, number));
   }
@@ -86,7 +87,7 @@ const Timeline = (() => {
   class Lane {
     constructor(data, panel) {
       Object.assign(this, { data, panel });
-      this.element = row({ class: `lane ${data.grade}`, id: anchor(data.id) }, named(data), drawing(data), score(data.score));
+      this.element = row({ class: `lane ${data.grade}${data.name === undefined ? "" : " fact"}`, id: anchor(data.id) }, named(data), drawing(data), data.value ?? score(data.score));
       this.button = this.element.querySelector("button");
     }
 
@@ -102,16 +103,17 @@ const Timeline = (() => {
     }
   }
 
-  /** A kind of test: its needles, how many of its tests are right, and its lanes, which are drawn when it is opened. */
+  /** A kind of test or fact: its needles, how many are right, and its lanes, which are drawn when it is opened. Of many facts, it shows a few
+   * from all distances until it is asked for all. */
   class Kind {
     constructor(name, lanes, panel) {
-      Object.assign(this, { name, all: lanes, panel, drawn: 0 });
+      Object.assign(this, { name, all: lanes, panel, drawn: 0, sampled: panel.data.facts === true && lanes.length > 1.5 * FEW });
       const button = Turns.make("button", { type: "button", class: "name", tabindex: "-1", "aria-expanded": "false" },
         Turns.make("span", { class: "stem" }, name), Turns.make("span", {}, ` (${Turns.number(lanes.length)})`));
       this.element = row({ class: "kind" }, button, [], "");
       this.button = button;
       this.more = Turns.make("li", { class: "more-lanes" }, Turns.make("button", { type: "button" }, "Show more"));
-      this.more.firstChild.addEventListener("click", () => this.draw(BATCH));
+      this.more.firstChild.addEventListener("click", () => (this.sampled ? this.showAll() : this.draw(BATCH)));
       this.redraw();
     }
 
@@ -131,8 +133,22 @@ const Timeline = (() => {
       const open = !this.open;
       this.button.setAttribute("aria-expanded", String(open));
       if (open && !this.drawn) this.draw(BATCH);
-      for (const lane of this.lanes) lane.element.hidden = !open;
-      this.more.hidden = !open || this.drawn >= this.all.length;
+      this.show();
+    }
+
+    showAll() {
+      this.sampled = false;
+      this.show();
+    }
+
+    /** Show the lanes that are drawn, if it is open, or a sample of them. */
+    show() {
+      const step = (this.lanes.length - 1) / (FEW - 1);
+      const few = new Set(Array.from({ length: FEW }, (_, number) => Math.round(number * step)));
+      this.lanes.forEach((lane, at) => { lane.element.hidden = !this.open || (this.sampled && !few.has(at)); });
+      this.more.hidden = !this.open || (!this.sampled && this.drawn >= this.all.length);
+      const left = Turns.number(Math.min(BATCH, this.all.length - this.drawn));
+      this.more.firstChild.textContent = this.sampled ? `Show all ${Turns.number(this.all.length)}` : `Show ${left} more of ${Turns.number(this.all.length)}`;
     }
 
     lanes = [];
@@ -142,8 +158,7 @@ const Timeline = (() => {
       (this.lanes.at(-1)?.element ?? this.element).after(...added.map(({ element }) => element), this.more);
       this.lanes.push(...added);
       this.drawn += added.length;
-      this.more.hidden = this.drawn >= this.all.length;
-      this.more.firstChild.textContent = `Show ${Turns.number(Math.min(BATCH, this.all.length - this.drawn))} more of ${Turns.number(this.all.length)}`;
+      this.show();
     }
   }
 
@@ -162,7 +177,7 @@ const Timeline = (() => {
       const named = (name, pieces) => row({ class: "bands" }, Turns.make("span", { class: "name" }, name), bands(pieces, data.tokens, name === "told" ? "told" : "filled", "20%", "60%"), "");
       if (data.told?.length) this.list.append(named("told", data.told));
       if (data.filler?.length) this.list.append(named("filler", data.filler));
-      if (data.lanes.length <= MOST_LANES) this.list.append(...data.lanes.map((each) => this.lane(each).element));
+      if (data.lanes.length <= MOST_LANES && !data.facts) this.list.append(...data.lanes.map((each) => this.lane(each).element));
       else this.#fold(data.lanes);
     }
 
@@ -182,6 +197,7 @@ const Timeline = (() => {
       this.kinds = [...kinds].map(([name, group]) => new Kind(name, group, this));
       for (const kind of this.kinds) this.#heads.set(kind.element, kind);
       this.list.append(...this.kinds.map(({ element }) => element));
+      if (this.data.facts) this.kinds[0].toggle();
     }
 
     /** The lane of a test, made if there is none yet. */
@@ -195,9 +211,11 @@ const Timeline = (() => {
     /** The lane of a test, by its anchor. Its kind is opened as far as is needed. */
     find(id) {
       for (const kind of this.kinds ?? []) {
-        const at = kind.all.findIndex((lane) => anchor(lane.id) === id);
+        const at = kind.all.findIndex((lane) => anchor(lane.id) === id || (lane.test !== undefined && anchor(lane.test) === id));
         if (at < 0) continue;
+        id = anchor(kind.all[at].id);
         if (!kind.open) kind.toggle();
+        if (kind.sampled) kind.showAll();
         if (kind.drawn <= at) kind.draw(at + 1 - kind.drawn);
       }
       return [...this.#lanes.values()].find(({ element }) => element.id === id);
