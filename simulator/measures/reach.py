@@ -108,7 +108,7 @@ class Reach(Measure):
             opening=[_make_opening(first)],
             lines=lines,
             chapters=[Chapter("How far back it remembers", " ".join([first.sentence, *(line.text for line in lines)]), [section])],
-            curves=[_draw(manifest.labelled, Column.of(manifest).at.strip(), first, result.tests)],
+            curves=_draw(manifest.labelled, Column.of(manifest).at.strip(), first, result.tests),
         )
 
     @classmethod
@@ -127,7 +127,7 @@ class Reach(Measure):
             if (agent, column) in pooled:
                 runs, stages = pooled[agent, column]
                 note = f"{column.at.strip()}{f', {len(runs)} runs' if len(runs) > 1 else ''}"
-                curves.append(_draw(agent, note, stages[0], [test for run in runs for test in run.result.tests]))
+                curves += _draw(agent, note, stages[0], [test for run in runs for test in run.result.tests])
             for each in pooled[agent, column][1] if (agent, column) in pooled else ():
                 rows.append([side.called.names[agent], str(column), each.stage, *_make_cells(each)])
                 data.append(place(column, agent=agent) | _make_row(each))
@@ -165,12 +165,13 @@ def decide_reach(runs: Iterable[Iterable[TestResult]], limit: int, share: float 
     return decide_gate(list(conversations.values()), limit, share)
 
 
-def _draw(agent: str, note: str, each: ReachResult, tests: Iterable[TestResult]) -> Curve:
-    """Return the curve of a result with the tests that it was worked out from."""
+def _draw(agent: str, note: str, each: ReachResult, tests: Iterable[TestResult]) -> list[Curve]:
+    """Return the curve of a result with the tests that it was computed from; none if a damaged file lacks their questions."""
     counted = [test for test in tests if test.counts]
     answers = [(placed.tokens, score) for placed in place_rungs(counted) if (score := placed.get_score(each.stage)) is not None]
     asked = [rung for test in counted for rung in rungs(test.items) if rung.at_once and rung.strand == PLAIN] if each.at_once else []
-    return make_curve(agent, note, each, answers, [rung.score for rung in asked if rung.score is not None])
+    at_once = [rung.score for rung in asked if rung.score is not None]
+    return [make_curve(agent, note, each, answers, at_once)] if answers else []
 
 
 # ---- fitting

@@ -29,16 +29,16 @@ def make_curve(agent: str, note: str, each: ReachResult, answers: Sequence[tuple
     `answers` are the distances in tokens and the scores of plain facts that were asked for later, nearest first; `at_once` are the scores
     of those that were asked for in the message that stated them.
     """
-    number = min(MAX_POINTS, max(1, len(answers) // LEAST_QUESTIONS))
+    number = min(MAX_POINTS, len(answers) // LEAST_QUESTIONS) or 1
     groups = [answers[len(answers) * part // number : len(answers) * (part + 1) // number] for part in range(number)]
     return Curve(
         agent=agent,
         note=note,
         brief=each.brief,
         sentence=each.sentence,
-        points=[_make_point(group) for group in groups if group],
+        points=[_make_point(group) for group in groups],
         start=_make_start(at_once) if at_once else None,
-        fitted=_fit_line(each, answers) if answers else (),
+        fitted=_fit_line(each, answers),
         band=_make_band(each),
         levels={"a guess among all values": each.chance, "among values already stated": each.heard} if each.chance else {},
         tables=[*_make_tables(each)],
