@@ -93,7 +93,7 @@ def lay_out(curve: Curve, ends: tuple[float, float] | None = None) -> CurveLayou
 
 
 def _place_points(points: Sequence[CurvePoint], places: Sequence[float]) -> Iterator[PlacedPoint]:
-    last = 0.0
+    last = -APART
     for point, x in zip(points, places, strict=True):
         counted = x - last >= APART
         last = x if counted else last

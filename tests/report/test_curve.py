@@ -90,6 +90,7 @@ def test_its_axis_is_logarithmic_and_has_few_ticks(curve: Curve) -> None:
     assert 0 < layout.start.x < layout.axis < layout.points[0].x < layout.points[-1].x < 1
     places = {tick.label: tick.at for tick in layout.ticks}
     assert 2 <= len(places) <= 5
+    assert all(each.counted for each in lay_out(curve._replace(start=None)).points[:1])
     assert places["1k"] - places["100"] == pytest.approx(places["100"] - places["10"])
 
 

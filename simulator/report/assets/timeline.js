@@ -122,7 +122,8 @@ const Timeline = (() => {
       const needles = new Map();
       for (const { marks, tokens } of this.all) for (const each of marks ?? []) if (each[2] === "needle" && each[3]) needles.set(each[0], mark(each, tokens));
       this.element.querySelector(".drawing").replaceChildren(...needles.values());
-      this.element.querySelector(".value").textContent = `${this.all.filter(({ grade }) => grade === "full").length}/${this.all.length}`;
+      const right = this.all.filter(({ grade }) => grade === "full").length;
+      this.element.querySelector(".value").textContent = this.all.every(({ grade }) => grade === "none") ? "–" : `${right}/${this.all.length}`;
     }
 
     get open() {
