@@ -199,6 +199,7 @@ def test_no_test_uses_a_private_name() -> None:
 OWN_RENDERERS = {
     "api/results": {"experiments", "meaning", "reach"},  # `results.experiments`, `results.meaning`
     "cli/plot": {"own_figures"},  # heatmaps
+    "cli/run": {"reach"},  # the gate
     "cli/scores": {"kinds"},
     "report/__init__": {"kinds", "memory_losses"},
     "report/card": {"memory_losses"},
