@@ -272,7 +272,7 @@ def describe_extent(unit: Unit, extent: Extent) -> str:
     """Return a distance with its interval: "17 messages (13 to 24)"."""
     value, low = extent.value or 0.0, extent.low or 0.0
     high = "the furthest" if extent.high is None else _describe_distance(unit, extent.high)
-    name = {"tokens": " tokens", "messages": " messages"}.get(unit, "")
+    name = {"tokens": " tokens", "messages": " messages", "seconds": " of virtual time"}.get(unit, "")
     return f"{_describe_distance(unit, value)}{name} ({_describe_distance(unit, low)} to {high})"
 
 

@@ -38,11 +38,11 @@ Kept = Callable[[Said], bool]
 
 def decays(tokens: int) -> Kept:
     """Keep what was said `tokens` ago in half of all cases, and always the same."""
-    return lambda said: Random(f"decay/{said.number}").random() < 0.5 ** (said.tokens / tokens)
+    return lambda said: Random(f"decay/{said.text}").random() < 0.5 ** (said.tokens / tokens)
 
 
 def misses(share: float) -> Kept:
-    return lambda said: Random(f"misses/{said.number}").random() >= share
+    return lambda said: Random(f"misses/{said.text}").random() >= share
 
 
 FORGETTING: Final[dict[str, Callable[[int], Kept]]] = {
@@ -72,6 +72,9 @@ OUTSIDE: Final[dict[str, Kept]] = {
     "no numbers": lambda said: not _is_number(said),
     "no numbers, and a window": lambda said: said.tokens <= 600 and not _is_number(said),
     "every second stretch": lambda said: said.number // 20 % 2 == 0,
+    "numbers sooner than names": lambda said: said.tokens <= (300 if _is_number(said) else 1_200),
+    "recent, and older than a day": lambda said: said.tokens <= 600 or said.seconds > 86_400,
+    "two days": lambda said: said.seconds <= 172_800,
     "a window, and the first ten facts": lambda said: said.tokens <= 300 or said.facts < 10,
     "three levels": lambda said: said.tokens <= 150 or (said.tokens <= 1_500 and not misses(0.6)(said)),
 }

@@ -16,6 +16,7 @@ import longspan
 from longspan import Message
 from longspan.simulator.analysis.reach import Question, fit_reach
 from longspan.simulator.analysis.reach_gate import PlacedAnswer, decide_gate
+from longspan.simulator.analysis.recall_curves import MARGIN
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
@@ -46,18 +47,18 @@ def check_claims(found: ReachResult, questions: Sequence[Question]) -> None:
     if found.reach is not None:
         assert share(within) >= 0.5 > share(beyond), said
     if found.drop is not None:
-        assert share(within) - share(beyond) > 0.2, said
+        assert share(within) - share(beyond) > MARGIN, said
     if found.alike:
         near, middle, far = (each.count.right / each.count.asked for each in found.thirds)
         assert max(near, middle, far) - min(near, middle, far) <= 0.4, said
-        assert "unrelated to distance" not in said or found.drop is None
     if found.kind == "none":
         assert min(each.count.right / each.count.asked for each in found.thirds) >= 0.75, said
     if found.kind == "by type of fact":
-        assert {each.count.right / each.count.asked for each in found.by_type.values()} >= {0.0, 1.0}, said
+        shares = [each.count.right / each.count.asked for each in found.by_type.values()]
+        assert max(shares) - min(shares) >= 0.3, said
     if not found.fits:
         assert (found.drop, found.reach, found.kind) == (None, None, "unclear")
-        assert "No kind of limit fits." in said
+        assert "no limit is given" in said
 
 
 # ---- inside the family
@@ -98,7 +99,7 @@ def test_limits_in_virtual_time_are_reported_in_virtual_time(tmp_path: Path) -> 
     assert day.reach is not None
     assert day.reach.seconds is not None
     assert (day.reach.seconds.low or 0) <= 86_400 <= (day.reach.seconds.high or 0)
-    assert "of virtual time back" in day.sentence
+    assert "hours of virtual time" in day.sentence
     night, _ = play(OUTSIDE["until midnight"], 8_000, tmp_path / "night", seeds="0-3")
     assert (night.kind, night.unit) == ("time window", "nights")
     assert night.sentence.startswith("Recalls plain facts stated since the last midnight")
@@ -172,6 +173,12 @@ class Answering:
         self._heard.clear()
 
 
+def test_a_gate_counts_tokens_as_the_sentence_does(tmp_path: Path) -> None:
+    agent = lambda: Planted(lambda said: said.tokens <= 600)  # noqa: E731
+    results = longspan.run("reach@8k", agent=agent, seeds="0-3", out=tmp_path, progress=False)
+    assert [results.decide_reach(limit).verdict for limit in (500, 900, 2_000)] == ["passed", "failed", "failed"]
+
+
 def test_an_agent_that_lists_every_value_hedges(tmp_path: Path) -> None:
     agent = lambda: Answering(lambda random, heard: ", ".join(heard))  # noqa: E731
     (found,) = longspan.run("reach@8k", agent=agent, out=tmp_path, progress=False).reach
@@ -186,7 +193,8 @@ def test_guesses_among_values_already_heard_are_reported(tmp_path: Path, capsys:
     assert abs(found.recalled / found.asked - found.heard) < 0.08
     assert found.chance < 0.02
     assert found.outcomes["confused"] > found.asked / 2
-    assert found.reach is None
+    assert found.guesses
+    assert found.sentence.endswith("no more than by guessing among the values stated: nothing is known about its reach.")
     assert run_command(["score", str(results.folders[0])]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "name a value stated for another person" in said
@@ -274,18 +282,22 @@ def test_the_share_recalled_by_distance_is_drawn(tmp_path: Path) -> None:
 
 def test_the_gate_of_a_run_has_three_outcomes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reach = ["run", "reach", "--out", str(tmp_path / "runs"), "--span", "2k", "--agent"]
-    assert run_command([*reach, "oracle", "--seed", "0-3", "--fail-under-reach", "1k"]) == 0
-    capsys.readouterr()
-    assert run_command([*reach, "oracle", "--fail-under-reach", "1.7k"]) == 3  # one question lies that far back
+    assert run_command([*reach, "oracle", "--seed", "0-3", "--fail-under-reach", "500"]) == 0
+    assert "longspan: oracle: passed: recalls at least 50% of plain facts at every distance up to 500 tokens" in capsys.readouterr().err
+    assert run_command([*reach, "oracle", "--fail-under-reach", "800"]) == 3  # few questions lie that far back
     said = capsys.readouterr().err
     assert "longspan: oracle: undecided: 1 seed cannot show whether it recalls at least 50% of plain facts at every distance" in said
+    assert "of the 4 questions needed lie near that distance or beyond" in said
     assert "seeds would decide" in said
     assert run_command([*reach, "oracle", "--agent", "stateless", "--seed", "0", "--fail-under-reach", "1.7k"]) == 1
     said = capsys.readouterr().err
     assert "longspan: oracle: undecided" in said
+    assert "no question lies that far back: use a longer span." in said
     assert "longspan: stateless: failed: does not recall at least 50% of plain facts at every distance up to 1,700 tokens" in said
+    assert run_command([*reach, "oracle", "--at-least", "0.9"]) == 2
+    assert "--at-least is for the gate: add --fail-under-reach" in capsys.readouterr().err
     assert run_command([*reach, "oracle", "--fail-under-reach", "8k"]) == 2
-    expected = "a reach of 8,000 tokens needs a span of at least 9,000, got 2,000: use --span 20000, or at least 9000"
+    expected = "a reach of 8,000 tokens needs a span of at least 9,000, got 2,000: use --span 26000, or at least 9000"
     assert expected in capsys.readouterr().err
     assert run_command(["run", "ltm", "--span", "9k", "--out", str(tmp_path / "runs"), "--fail-under-reach", "8k"]) == 2
     assert "use the suite reach" in capsys.readouterr().err
@@ -299,9 +311,12 @@ def test_check_asserts_a_reach(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"failed: does not recall at least 50% .*\nRecalls plain facts up to"):
         longspan.check(lambda: Planted(FORGETTING["message window"](0)), reaches="1k", out=tmp_path / "forgets")
     flat = lambda: Planted(lambda said: Random(said.text).random() < 0.75)  # noqa: E731
-    longspan.check(flat, reaches=1_000, seeds="0-1", out=tmp_path / "flat")
+    longspan.check(flat, reaches=1_000, seeds="0-3", out=tmp_path / "flat")
     with pytest.raises(AssertionError, match="does not recall at least 95%"):
-        longspan.check(flat, reaches=1_000, at_least=0.95, seeds="0-1", out=tmp_path / "strict")
+        longspan.check(flat, reaches=1_000, at_least=0.95, seeds="0-3", out=tmp_path / "strict")
+    for share in (0, 1, -1, 1.5, float("nan"), "x"):
+        with pytest.raises(InputError, match="at_least must be a share"):
+            longspan.check(flat, reaches=1_000, at_least=share, out=tmp_path / "never")
 
 
 def test_check_plans_its_runs_once(tmp_path: Path) -> None:
@@ -311,9 +326,9 @@ def test_check_plans_its_runs_once(tmp_path: Path) -> None:
         made.append(Planted(FORGETTING["none"](0)))
         return made[-1]
 
-    longspan.run("reach@4k", agent=agent, out=tmp_path / "run", progress=False)
+    longspan.run("reach@8k", agent=agent, out=tmp_path / "run", progress=False)
     least = len(made)
-    longspan.check(agent, suite="reach@4k", reaches=1_500, out=tmp_path / "check")
+    longspan.check(agent, suite="reach@8k", reaches=1_500, out=tmp_path / "check")
     assert len(made) == 2 * least
     with pytest.raises(InputError, match="a reach of 8,000 tokens needs a span of at least 9,000, got 2,000"):
         longspan.check(agent, suite="reach@2k", reaches=8_000, out=tmp_path / "refused")
@@ -364,7 +379,7 @@ def test_a_gate_says_how_many_seeds_would_decide() -> None:
     found = next(each for _ in range(20) if (each := decide_gate([draw_answers(random, recall)], LIMIT)).verdict == "undecided")
     assert found.needed is not None
     assert 2 <= found.needed <= 16
-    assert f"about {found.needed} seeds would decide" in found.sentence
+    assert f"roughly {found.needed} seeds would decide" in found.sentence
     decided = sum(
         decide_gate([draw_answers(random, recall) for _ in range(found.needed)], LIMIT, forecast=False).verdict != "undecided"
         for _ in range(20)
