@@ -367,7 +367,7 @@ def _make_cells(each: ReachResult) -> list[str]:
     reach = each.reach or DistancesByUnit()
     shares = [f"{percent(share.value or 0)} [{percent(share.low or 0)}, {percent(share.high or 0)}]" for share in (each.near, each.far)]
     own, tokens = reach.get(each.unit), reach.tokens
-    distances = ["–" if own is None else describe_extent(each.unit, own), "–" if tokens is None else describe_extent("tokens", tokens)]
+    distances = ["–" if own is None else describe_extent(each.unit, own), "–" if tokens is None else describe_extent("tokens", tokens).replace(" tokens", "")]
     return [*distances, *shares, each.named, Count(asked=each.asked, right=each.recalled).text, asked]
 
 

@@ -341,7 +341,7 @@ def _describe_drop(each: ReachResult, verb: str) -> str:
         tokens = each.reach.tokens if each.reach and each.unit != "tokens" else None
         about = f", or {describe_extent('tokens', tokens)}" if tokens and tokens.value else ""
         back = (
-            "since the last midnight"
+            "stated since the last midnight"
             if each.unit == "nights" and (reach.value or 0) < 1
             else f"up to {describe_extent(each.unit, reach)} back"
         )
