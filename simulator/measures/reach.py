@@ -367,7 +367,8 @@ def _make_cells(each: ReachResult) -> list[str]:
     reach = each.reach or DistancesByUnit()
     shares = [f"{percent(share.value or 0)} [{percent(share.low or 0)}, {percent(share.high or 0)}]" for share in (each.near, each.far)]
     own, tokens = reach.get(each.unit), reach.tokens
-    distances = ["–" if own is None else describe_extent(each.unit, own), "–" if tokens is None else describe_extent("tokens", tokens).replace(" tokens", "")]
+    in_tokens = "–" if tokens is None else describe_extent("tokens", tokens).replace(" tokens", "")
+    distances = ["–" if own is None else describe_extent(each.unit, own), in_tokens]
     return [*distances, *shares, each.named, Count(asked=each.asked, right=each.recalled).text, asked]
 
 
