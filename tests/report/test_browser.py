@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import trio
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import ViewportSize, expect
 
+from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.report import Report, write_report
@@ -539,3 +542,20 @@ def test_a_script_that_was_added_to_it_does_not_run(visit: Open, mixed: Path, tm
     assert len(seen.complaints) == 2
     assert all("Content Security Policy" in complaint for complaint in seen.complaints)
     seen.complaints.clear()
+
+
+def test_the_table_of_tests_is_downloaded_without_formulas_as_other_csv_is(visit: Open, mixed: Path) -> None:
+    tab = visit(mixed).page
+    failures(tab)
+    texts = ["=a", "＝a", "\x01=a", "\u200b＋a", '"=a', "a;=b", "a; ＠b", ';"-b', "-5", "-0.25", "-5;a", "2 - 3; 4 = 4"]
+    file = io.StringIO()
+    write_csv(file, ["reason"], [{"reason": text} for text in texts])
+    expected = [row[0] for row in csv.reader(io.StringIO(file.getvalue(), newline=""))][1:]
+    found = []
+    tab.evaluate("() => { URL.createObjectURL = (blob) => { window.made = blob; return '#'; }; }")
+    for text in texts:
+        tab.evaluate("text => { document.querySelector('.tests > .test > tr:first-child .reason').textContent = text; }", text)
+        tab.locator("#tests-csv").click()
+        rows = list(csv.reader(io.StringIO(tab.evaluate("window.made.text()"), newline="")))
+        found.append(rows[1][2])
+    assert found == expected

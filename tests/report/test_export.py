@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shutil
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from longspan.simulator.analysis.export import export
 from longspan.simulator.analysis.rows import TESTS, TURNS
+from longspan.simulator.analysis.spreadsheet import write_csv
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.results.graded_runs import load
@@ -111,13 +113,42 @@ def test_a_hostile_reply_is_exported_unchanged(format: str, runs: list[Path], tm
 
 
 def test_a_csv_has_no_cell_that_a_spreadsheet_runs(runs: list[Path], tmp_path: Path) -> None:
-    for number, start in enumerate("=+-@\t\r"):
-        folder = altered(runs[0], tmp_path / f"runs-{number}", replying(f"{start}1+1"))
+    for number, start in enumerate([*"=+-@\t\r\n＝＋－＠", "\n=", " =", "\x00\u200b=", '"=', "\u3000＝"]):
+        folder = altered(runs[0], tmp_path / f"runs-{number}", replying(f"{start}a1"))
         out = exported([folder], "csv", tmp_path / f"out-{number}")
         with (out / "turns.csv").open(encoding="utf-8", newline="") as file:
             cells = [cell for row in csv.reader(file) for cell in row]
-        assert f"'{start}1+1" in cells
-        assert [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))] == []
+        assert [cell for cell in cells if cell.endswith("a1") and cell[0] != "'"] == []
+        assert [cell for cell in cells if cell.startswith(tuple("=+-@\t\r\n"))] == []
+        for line in (out / "turns.csv").read_text("utf-8").split("\n"):  # as Excel reads it where the list separator is ";"
+            assert [cell for cell in line.split(";") if cell.strip(' \x00\u200b"').startswith(tuple("=+-@＝＋－＠"))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("a;=b", "a;'=b"),
+        (';"=b', "';\"'=b"),
+        ("a\n=b", "a\n'=b"),
+        ("a\t＝b", "a\t'＝b"),
+        ("-5", "-5"),
+        ("-5.25", "-5.25"),
+        (-5, "-5"),
+        ("-5;a", "'-5;a"),
+        ("2 - 3; 4 = 4", "2 - 3; 4 = 4"),
+        (["=a", "b;=c"], "['=a', 'b;'=c']"),
+    ],
+)
+def test_an_apostrophe_stands_wherever_a_formula_could_begin_and_nowhere_else(text: object, cell: str) -> None:
+    file = io.StringIO()
+    write_csv(file, ["value"], [{"value": text}])
+    assert list(csv.reader(io.StringIO(file.getvalue(), newline=""))) == [["value"], [cell]]
+
+
+def test_a_heading_is_no_formula_either() -> None:
+    file = io.StringIO()
+    write_csv(file, ["=a"], [])
+    assert file.getvalue() == "'=a\r\n"
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -139,10 +139,21 @@
 
   // ---- download
 
-  const FORMULA = /^[=+\-@\t\r]/; // what a spreadsheet would calculate
+  // The same patterns as in simulator/analysis/spreadsheet.py.
+  const SKIPPED = String.raw`[\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff";]*`;
+  const FORMULA = String.raw`[=+\-@＝＋－＠]`;
+  const LEADING = new RegExp(String.raw`^(?:[\t\r\n]|${SKIPPED}${FORMULA})`);
+  const INNER = new RegExp(String.raw`([\t-\r\x85\u2028\u2029;]${SKIPPED})(${FORMULA}?)`, "g");
+  const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
+
+  /** A text with an apostrophe in front of everything that a spreadsheet would read as a formula. */
+  const neutralize = (text) =>
+    NUMBER.test(text)
+      ? text
+      : (LEADING.test(text) ? `'${text}` : text).replace(INNER, (found, start, formula) => (formula ? `${start}'${formula}` : found));
 
   /** A cell of a CSV file. */
-  const cell = (text) => `"${(FORMULA.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  const cell = (text) => `"${neutralize(text).replaceAll('"', '""')}"`;
 
   document.getElementById("tests-csv").addEventListener("click", () => {
     const said = (row, kind) => row.querySelector(kind)?.textContent.trim().replace(/\s+/g, " ") ?? "";
