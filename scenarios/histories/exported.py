@@ -34,13 +34,17 @@ MILLISECONDS: Final = 1e11
 
 @final
 class Message(NamedTuple):
-    """A message: its speaker, its time if known, and its thread if it names one. Tools have no speaker, and their calls no text."""
+    """A message: its speaker, its time if known, its thread if it names one, and its place in the file.
+
+    Tools have no speaker, and their calls no text.
+    """
 
     speaker: str
     text: str
     at: datetime | None
     thread: str | None
     id: str | None
+    place: str
 
 
 def is_message(value: Any) -> bool:
@@ -79,8 +83,8 @@ def _branch(value: Mapping[str, Any]) -> list[Any]:
     return found[::-1]
 
 
-def read_message(value: Any) -> Message:
-    """Return a message. Raises ValueError, which names the fault and the accepted forms."""
+def read_message(value: Any, place: str) -> Message:
+    """Return the message at a place in a file. Raises ValueError, which names the fault and the accepted forms."""
     role = _role(value) if isinstance(value, Mapping) else None
     if role is None:
         raise ValueError('must be a message such as {"role": "user", "content": "..."}')
@@ -93,7 +97,7 @@ def read_message(value: Any) -> Message:
     text = _text(inner.get("content")) or _text(inner.get("text")) or _text(inner.get("value")) if speaker else ""
     named = next((str(value[key]) for key in THREADS if isinstance(value.get(key), str | int) and not isinstance(value[key], bool)), None)
     id = next((value[key] for key in ("id", "uuid", "message_id") if isinstance(value.get(key), str) and value[key]), None)
-    return Message(speaker, text, time_of(value), named, id)
+    return Message(speaker, text, time_of(value), named, id, place)
 
 
 def _role(value: Mapping[str, Any]) -> str | None:

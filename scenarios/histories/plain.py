@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, final
+from typing import Annotated, Any, Final, NamedTuple, Self, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from longspan.scenarios.histories.exported import Message, is_message, messages_of, read_message, split, time_of
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import onward
+from longspan.scenarios.histories.repairs import distinct, onward
 from longspan.scenarios.histories.sources import Source, only, wrong
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.files.reading import parse_json
@@ -88,14 +88,33 @@ class _Question(_Written):
 
 
 @final
+class _Turn(NamedTuple):
+    """A turn with its place in the file. Its id is None if the file gives none."""
+
+    place: str
+    id: str | None
+    speaker: str
+    text: str
+
+
+@final
+class _Part(NamedTuple):
+    """A session with its place in the file. Its id is None if the file gives none."""
+
+    place: str
+    id: str | None
+    at: datetime | None
+    turns: Sequence[_Turn]
+
+
+@final
 @dataclass
 class _Log:
     """The file's contents for one conversation. Questions stand with their places in the file. `exported`: its sessions come from another
     program."""
 
-    sessions: list[Session] = field(default_factory=list)
+    parts: list[_Part] = field(default_factory=list)
     questions: list[tuple[str, _Question]] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
     exported: bool = False
     tools: int = 0
     empty: int = 0
@@ -106,22 +125,18 @@ class _Log:
         self.tools += sum(not message.speaker for message in messages)
         self.empty += sum(bool(message.speaker) and not message.text.strip() for message in messages)
         for session in split([message for message in messages if message.speaker and message.text.strip()]):
-            number = str(len(self.sessions) + 1)
-            turns = []
-            for place, message in enumerate(session, 1):
-                own = message.id if message.id and message.id not in self.ids and len(message.id) <= MAX_NAME else f"{number}:{place}"
-                self.ids.add(own)
-                turns.append(Utterance(own, message.speaker, message.text))
+            turns = [_Turn(each.place, each.id if len(each.id or "") <= MAX_NAME else None, each.speaker, each.text) for each in session]
             began = next((message.at for message in session if message.at is not None), at)
-            self.sessions.append(Session(number, began, tuple(turns)))
+            self.parts.append(_Part(session[0].place, None, began, turns))
 
-    def history(self, id: str, where: str) -> History:
-        """Return the history. Raises InputError if nothing is told or nothing is asked."""
+    def history(self, id: str, file: str) -> History:
+        """Return the history. Raises InputError if nothing is told or nothing is asked, or if two things have the same id."""
+        where = f"{file}, conversation {id!r}"
         if not self.questions:
             raise InputError(
                 f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a line of its own'
             )
-        sessions, remarks = tuple(self.sessions), []
+        sessions, remarks = self._sessions(file), []
         if self.exported and any(one.at and other.at and other.at < one.at for one, other in pairwise(sessions)):
             dated = all(session.at for session in sessions)
             sessions, back = (tuple(sorted(sessions, key=_began)), 0) if dated else onward(sessions)
@@ -131,9 +146,39 @@ class _Log:
         remarks += [f"messages of tools that were left out: {self.tools}"] * bool(self.tools)
         remarks += [f"messages without a text that were left out: {self.empty}"] * bool(self.empty)
         turns = {turn.id for session in sessions for turn in session.turns}
-        asked = tuple(_question(place, each, number, turns) for number, (place, each) in enumerate(self.questions, 1))
+        ids = _assign_ids(file, [(place, each.id, str(number)) for number, (place, each) in enumerate(self.questions, 1)])
+        asked = tuple(_question(place, each, own, turns) for (place, each), own in zip(self.questions, ids, strict=True))
         with wrong(where):
             return History(id, sessions, asked, tuple(remarks))
+
+    def _sessions(self, file: str) -> tuple[Session, ...]:
+        ids = _assign_ids(file, [(part.place, part.id, str(number)) for number, part in enumerate(self.parts, 1)])
+        turns = [
+            (turn.place, turn.id, f"{id}:{number}")
+            for id, part in zip(ids, self.parts, strict=True)
+            for number, turn in enumerate(part.turns, 1)
+        ]
+        own = iter(_assign_ids(file, turns))
+        return tuple(
+            Session(id, part.at, tuple(Utterance(next(own), turn.speaker, turn.text) for turn in part.turns))
+            for id, part in zip(ids, self.parts, strict=True)
+        )
+
+
+def _assign_ids(file: str, things: Sequence[tuple[str, str | None, str]]) -> list[str]:
+    """Return the ids of things of one kind. Each comes with its place, the id that the file gives it, and a default.
+
+    A default that the file gives to another thing gets a number, as in `1:2#2`. Raises InputError if the file gives an id twice.
+    """
+    places: dict[str, str] = {}
+    for place, id, _ in things:
+        if id is not None and id in places:
+            other = places[id].removeprefix(f"{file}, ")
+            raise InputError(f"{place}: its id {id!r:.80} is also the id of {other}; change one of the two ids, or remove it")
+        if id is not None:
+            places[id] = place
+    unique = iter(distinct([*places, *(default for _, id, default in things if id is None)])[len(places) :])
+    return [next(unique) if id is None else id for _, id, _ in things]
 
 
 def read(path: Path) -> Iterator[History]:
@@ -149,7 +194,7 @@ def read(path: Path) -> Iterator[History]:
                     logs.setdefault(of, _Log()).add(loose)
                     loose = []
                 of = _of(value)
-                loose.append(read_message(value))
+                loose.append(read_message(value, where))
                 continue
             if loose:
                 logs.setdefault(of, _Log()).add(loose)
@@ -160,7 +205,7 @@ def read(path: Path) -> Iterator[History]:
     if not logs:
         raise InputError(f"{source.where}: is empty; expected {EXPECTED}")
     for id, log in logs.items():
-        yield log.history(id, f"{source.where}, conversation {id!r}")
+        yield log.history(id, source.where)
 
 
 def _values(source: Source) -> Iterator[tuple[str, Any]]:
@@ -202,8 +247,8 @@ def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
             raise ValueError(f"must be an object; expected {EXPECTED}")
         if isinstance(value, dict) and "turns" in value:
             session = _Session.model_validate(value)
-            log = logs.setdefault(session.conversation, _Log())
-            log.sessions.append(_session(session, len(log.sessions) + 1))
+            turns = [_Turn(f"{where}, turn {number}", said.id, said.speaker, said.text) for number, said in enumerate(session.turns, 1)]
+            logs.setdefault(session.conversation, _Log()).parts.append(_Part(where, session.session, session.at, turns))
             return
         messages = value if isinstance(value, list) else messages_of(value)
         if messages is None and isinstance(value, dict) and "question" in value:
@@ -215,8 +260,9 @@ def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
         at = time_of(value) if isinstance(value, dict) else None
     said = []
     for number, message in enumerate(messages, 1):
-        with wrong(f"{where}, message {number}"):
-            said.append(read_message(message)._replace(thread=None))
+        place = f"{where}, message {number}"
+        with wrong(place):
+            said.append(read_message(message, place)._replace(thread=None))
     log = logs.setdefault(_of(value), _Log())
     log.add(said, at)
     asked = value.get("questions", []) if isinstance(value, dict) else []
@@ -235,18 +281,12 @@ def _began(session: Session) -> datetime:
     return session.at or datetime.min
 
 
-def _session(session: _Session, number: int) -> Session:
-    id = session.session or str(number)
-    turns = (Utterance(said.id or f"{id}:{place}", said.speaker, said.text) for place, said in enumerate(session.turns, 1))
-    return Session(id, session.at, tuple(turns))
-
-
-def _question(where: str, asked: _Question, number: int, turns: set[str]) -> Question:
+def _question(where: str, asked: _Question, id: str, turns: set[str]) -> Question:
     stray = next((label for label in asked.evidence if label not in turns), None)
     if stray is not None:
         raise InputError(f"{where}: evidence {stray!r:.80} names no turn of conversation {asked.conversation!r}")
     return Question(
-        id=asked.id or str(number),
+        id=id,
         text=asked.question,
         answer=asked.answer,
         kind=asked.kind,

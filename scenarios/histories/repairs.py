@@ -22,12 +22,14 @@ class Labels(NamedTuple):
 
 
 def distinct(ids: Iterable[str]) -> list[str]:
-    """Return unique ids: the second `a` becomes `a#2`."""
-    dealt: Counter[str] = Counter()
-    found = []
+    """Return unique ids: the second `a` becomes `a#2`, or `a#3` if another id is `a#2`."""
+    ids = list(ids)
+    given, repeated, found = set(ids), Counter[str](), []
     for id in ids:
-        dealt[id] += 1
-        found.append(id if dealt[id] == 1 else f"{id}#{dealt[id]}")
+        repeated[id] += 1
+        while repeated[id] > 1 and f"{id}#{repeated[id]}" in given:
+            repeated[id] += 1
+        found.append(id if repeated[id] == 1 else f"{id}#{repeated[id]}")
     return found
 
 

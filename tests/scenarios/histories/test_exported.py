@@ -148,12 +148,43 @@ def test_what_tools_say_is_left_out_and_counted(tmp_path: Path) -> None:
 
 
 def test_ids_of_messages_can_be_evidence(tmp_path: Path) -> None:
-    history = log(lines(tmp_path / "log.jsonl", USER | {"id": "m1"}, ASSISTANT | {"id": "m1"}, ASKED | {"evidence": ["m1"]}))
+    history = log(lines(tmp_path / "log.jsonl", USER | {"id": "m1"}, ASSISTANT, ASKED | {"evidence": ["m1"]}))
     assert [turn.id for turn in history.turns] == ["m1", "1:2"]
 
 
+def test_default_ids_give_way_to_given_ones_wherever_these_stand(tmp_path: Path) -> None:
+    first, last = USER | {"id": "1:2"}, USER | {"id": "1:3#2"}
+    asked = [ASKED | {"id": "2", "evidence": ["1:2"]}, ASKED]
+    history = log(lines(tmp_path / "log.jsonl", first, ASSISTANT, USER | {"id": "1:3"}, last, *asked))
+    assert [turn.id for turn in history.turns] == ["1:2", "1:2#2", "1:3", "1:3#2"]
+    assert [question.id for question in history.questions] == ["2", "2#2"]
+    session = {"turns": [{"speaker": "user", "text": "Hi."}]}
+    history = log(lines(tmp_path / "own.jsonl", session | {"session": "2"}, session, {"messages": [USER, USER | {"id": "2:1"}]}, ASKED))
+    assert [each.id for each in history.sessions] == ["2", "2#2", "3"]
+    assert [turn.id for turn in history.turns] == ["2:1#2", "2#2:1", "3:1", "2:1"]
+
+
+def test_the_same_id_may_stand_in_two_conversations_and_on_messages_that_are_left_out(tmp_path: Path) -> None:
+    tool = {"role": "tool", "content": "42", "id": "m1"}
+    values = [USER | {"id": "m1"}, tool, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
+    assert [[turn.id for turn in each.turns] for each in read("history", lines(tmp_path / "log.jsonl", *values))] == [["m1"], ["m1"]]
+
+
 ROLES = "must be user, assistant or system, or tool, which is left out"
+REMEDY = "change one of the two ids, or remove it"
+TURN = {"speaker": "user", "text": "Hi.", "id": "m1"}
 WRONG: list[tuple[list[Any], str]] = [
+    ([USER | {"id": "m1"}, ASSISTANT | {"id": "m1"}, ASKED], f"log.jsonl, line 2: its id 'm1' is also the id of line 1; {REMEDY}"),
+    (
+        [{"messages": [USER, USER | {"uuid": "m1"}]}, {"turns": [TURN]}, ASKED],
+        f"log.jsonl, line 2, turn 1: its id 'm1' is also the id of line 1, message 2; {REMEDY}",
+    ),
+    ([{"turns": [TURN, TURN]}, ASKED], f"log.jsonl, line 1, turn 2: its id 'm1' is also the id of line 1, turn 1; {REMEDY}"),
+    (
+        [{"turns": [TURN], "session": "mon"}, {"turns": [TURN], "session": "mon"}, ASKED],
+        f"log.jsonl, line 2: its id 'mon' is also the id of line 1; {REMEDY}",
+    ),
+    ([USER, ASKED | {"id": "q"}, ASKED | {"id": "q"}], f"log.jsonl, line 3: its id 'q' is also the id of line 2; {REMEDY}"),
     ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a line of its own'),
     ([ASKED], "has no turns"),
     ([{"mesages": [USER]}, ASKED], "line 1: has none of the keys turns, messages, role and content, or question, but 'mesages'"),
@@ -223,7 +254,7 @@ def test_any_value_is_read_or_refused(value: Any) -> None:
     with suppress(ValueError):
         for each in (messages_of(value) or [value]) if isinstance(value, dict) else [value]:
             if is_message(each):
-                assert isinstance(read_message(each).text, str)
+                assert isinstance(read_message(each, "line 1").text, str)
 
 
 def test_a_large_log_is_read_once(tmp_path: Path) -> None:

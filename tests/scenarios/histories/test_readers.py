@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from longspan.scenarios.histories import History, Question, Session, Utterance, read
+from longspan.scenarios.histories.repairs import distinct
 from longspan.simulator.base.errors import InputError
 
 Small = Callable[[str], tuple[str, dict[str, Any]]]
@@ -111,6 +112,10 @@ def test_personamem_asks_each_question_where_its_conversation_ends(small: Small,
     (question,) = late.questions
     assert question.options == ("(a) Rock.", "(b) Jazz, it's what you like.")
     assert (question.id, question.answer) == ("p5", question.options[1])
+
+
+def test_an_id_for_a_repeated_one_is_not_that_of_another() -> None:
+    assert distinct(["5", "5", "5#2", "5", "5#2"]) == ["5", "5#3", "5#2", "5#4", "5#2#2"]
 
 
 def test_a_plain_file_has_ids_for_what_has_none(small: Small, write: Write) -> None:
