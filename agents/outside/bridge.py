@@ -284,7 +284,7 @@ def as_work(told: Any) -> Any:
     if not hasattr(told, "usage"):
         raise TypeError(f"consolidate returned {type(told).__name__}; it must return nothing, or a dict with usage, cost_usd and trace")
     answer = as_answer(told)
-    return {name: answer[name] for name in ("usage", "trace", "cost_usd")}
+    return {name: answer[name] for name in ("usage", "trace", "cost_usd", "besides", "measured")}
 
 
 def as_answer(reply: Any) -> Any:
@@ -295,18 +295,17 @@ def as_answer(reply: Any) -> Any:
         return with_usage(reply)
     if not hasattr(reply, "text"):
         raise TypeError(f"reply returned {type(reply).__name__}; it must return a str, or a dict with text, usage, cost_usd and trace")
-    return {
-        "text": reply.text,
-        "usage": as_usage(getattr(reply, "usage", None)),
-        "trace": getattr(reply, "trace", None),
-        "cost_usd": getattr(reply, "cost_usd", None),
-        "refused": getattr(reply, "refused", False),
-    }
+    names = ("usage", "trace", "cost_usd", "besides", "measured")
+    fields = {name: getattr(reply, name, None) for name in names}
+    return with_usage({"text": reply.text, "refused": getattr(reply, "refused", False), **fields})
 
 
 def with_usage(answer: Any) -> Any:
-    """Return an answer whose usage may be an object."""
-    return {**answer, "usage": as_usage(answer["usage"])} if "usage" in answer else answer
+    """Return an answer whose usage, and that of its components, may be objects."""
+    found = {"usage": as_usage(answer["usage"])} if "usage" in answer else {}
+    if isinstance(answer.get("besides"), dict):
+        found["besides"] = {part: as_usage(usage) for part, usage in answer["besides"].items()}
+    return {**answer, **found}
 
 
 def as_usage(usage: Any) -> Any:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Final, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -134,12 +135,20 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = ()) -> Reply:
-    """Return a reply with its cost: as it says itself, else by the rates of the spec, else at list prices of the models it names."""
-    if reply.cost_usd is not None or reply.usage is None:
+def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = (), besides: Mapping[str, Counts] = MappingProxyType({})) -> Reply:
+    """Return a reply with its cost: as it says itself, else by the rates of the spec, else at list prices of the models it names.
+
+    Parts whose price is unknown are left out of the cost by part.
+    """
+    if reply.cost_usd is not None:
         return reply
-    costs = [rates.cost(reply.usage)] if rates is not None else [each.cost_usd for each in counts]
-    return replace(reply, cost_usd=total_cost(costs)) if costs else reply
+    own = None
+    if reply.usage is not None and (rates is not None or counts):
+        own = rates.cost(reply.usage) if rates is not None else total_cost([each.cost_usd for each in counts])
+    if not reply.besides:
+        return replace(reply, cost_usd=own)
+    costs = {"agent": own} | {part: each.cost_usd for part, each in besides.items()}
+    return replace(reply, cost_usd={part: cost for part, cost in costs.items() if cost is not None} or None)
 
 
 def models_at(rates: Rates | None) -> Mapping[str, Rates] | None:
@@ -160,5 +169,5 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
 def dropped(reply: Reply) -> Reply:
     """Return the usage of a reply that is dropped: an agent that does not support `observe` has to reply instead."""
     used, stated = used_by(reply), stated_by(reply)
-    cost = {DROPPED: sum(stated.values())} if stated and stated.keys() >= used.keys() else None
-    return Reply("", besides={DROPPED: sum_of(used.values())} if used else {}, cost_usd=cost)
+    costs = {DROPPED if part == "agent" else part: cost for part, cost in stated.items()}
+    return Reply("", besides={DROPPED if part == "agent" else part: usage for part, usage in used.items()}, cost_usd=costs or None)

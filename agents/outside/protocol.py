@@ -9,9 +9,9 @@ import json
 import re
 from dataclasses import replace
 from math import isinf
-from typing import Any, Final, Literal, NoReturn, Self, TypeVar, final
+from typing import Annotated, Any, Final, Literal, NoReturn, Self, TypeVar, final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, model_validator
 
 from longspan.agents.outside.counts import Counts, Dollars, priced
 from longspan.simulator.base.errors import AgentError, first_problem
@@ -102,11 +102,36 @@ class _Trace(Trace):
     calls: list[InnerCall] = Field(default_factory=list)
 
 
+Part = Annotated[str, Field(min_length=1, max_length=200)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+MAX_PARTS: Final = 100
+"""The maximum components of a cost, and of other figures that are journaled with each reply."""
+
+_DOLLARS: Final[TypeAdapter[float]] = TypeAdapter(Dollars)
+_DOLLARS_BY_PART: Final[TypeAdapter[dict[str, float]]] = TypeAdapter(Annotated[dict[Part, Dollars], Field(max_length=MAX_PARTS)])
+
+
+def _read_cost(value: Any) -> float | dict[str, float] | None:
+    """Validate a cost. A union type would put the names of its members into the messages."""
+    if value is None:
+        return None
+    return (_DOLLARS_BY_PART if isinstance(value, dict) else _DOLLARS).validate_python(value, strict=True)
+
+
+def _require_others(besides: dict[str, Counts] | None) -> dict[str, Counts] | None:
+    if besides and "agent" in besides:
+        raise ValueError("agent is the agent's own model; give its tokens as usage")
+    return besides
+
+
 class WorkAnswer(Answer):
     """The answer to `consolidate`: what it took, and what it did."""
 
     usage: Counts | None = None
-    cost_usd: Dollars | None = None
+    besides: Annotated[Annotated[dict[Part, Counts], Field(max_length=MAX_PARTS)] | None, AfterValidator(_require_others)] = None
+    cost_usd: Annotated[float | dict[str, float] | None, PlainValidator(_read_cost)] = None
+    measured: Annotated[dict[Part, Seconds], Field(max_length=MAX_PARTS)] | None = None
     trace: dict[str, Any] | None = None
 
     @model_validator(mode="after")
@@ -124,7 +149,10 @@ class WorkAnswer(Answer):
         """Return the engine's Reply, whose cost may be by `rates`. Its text is empty."""
         counts = [self.usage] if self.usage is not None else []
         usage = self.usage.usage if self.usage is not None else None
-        return priced(Reply("", usage, self.trace, cost_usd=self.cost_usd), rates, counts)
+        besides = self.besides or {}
+        used = {part: each.usage for part, each in besides.items()}
+        reply = Reply("", usage, self.trace, used, self.cost_usd, measured=self.measured or {})
+        return priced(reply, rates, counts, besides)
 
 
 @final

@@ -87,6 +87,48 @@ def test_a_priced_agent_stops_at_max_cost_and_goes_on_with_more(
     assert resumed.result.costs["agent"].cost_usd == pytest.approx(each * len(replies(run)))
 
 
+COMPONENTS = """
+from types import SimpleNamespace
+class Payer:
+    def reply(self, message):
+        besides = {{"embedder": SimpleNamespace(prompt_tokens=5)}}
+        return dict(text="OK.", usage={{"input_tokens": 9, "output_tokens": 1}}, besides=besides, measured={{"search_s": 0.25}}, {cost})
+"""
+BY_PART = "cost_usd={'agent': 0.02, 'embedder': 0.001}"
+
+
+@pytest.mark.parametrize("options", ["", f"?interpreter={sys.executable}"])
+@pytest.mark.parametrize(
+    ("cost", "prices", "costs"),
+    [
+        (BY_PART, "", {"agent": 0.02, "embedder": 0.001}),
+        ("cost_usd=0.5", "", {"agent": 0.5, "embedder": 0}),
+        ("", "price_in=1&price_out=1", {"agent": 10 / 1e6, "embedder": None}),
+        ("", "", {"agent": None, "embedder": None}),
+    ],
+)
+def test_what_a_reply_says_of_its_components_is_journaled(
+    options: str, cost: str, prices: str, costs: dict[str, float | None], module: Module, tmp_path: Path
+) -> None:
+    name = module(COMPONENTS.format(cost=cost))
+    separator = "" if not prices else "&" if options else "?"
+    (outcome,) = trio.run(lambda: play([planned(tmp_path, f"python:{name}:Payer{options}{separator}{prices}")]))
+    assert outcome.error is None
+    run = RunFolder(outcome.folder)
+    for reply in replies(run):
+        assert (reply.besides, reply.cost_usd) == ({"embedder": {"input_tokens": 5, "cached_tokens": 0, "output_tokens": 0}}, costs)
+        assert (reply.measured or {})["search_s"] == 0.25
+    dropped = [event for event in read_journal(run.journal("main")) if isinstance(event, events.Reply) and not event.asked]
+    assert dropped
+    for reply in dropped:
+        assert reply.cost_usd == {"dropped": costs["agent"], "embedder": costs["embedder"]}
+
+
+def test_the_models_of_components_are_priced() -> None:
+    answer = {"text": "x", "besides": {"reranker": {"model": "openai/gpt-4o", **OPENAI}, "embedder": {"input_tokens": 3}}}
+    assert ReplyAnswer.model_validate(answer).reply().cost_usd == {"reranker": pytest.approx(GPT)}
+
+
 GROWING = """
 import asyncio
 

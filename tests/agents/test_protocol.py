@@ -75,6 +75,13 @@ def heard(reply: Reply) -> list[str]:
         (b'{"text": "x", "cost_usd": true}', "cost_usd"),
         (b'{"text": "x", "cost_usd": "0.01"}', "cost_usd"),
         (b'{"text": "x", "cost_usd": NaN}', "not JSON"),
+        (b'{"text": "x", "cost_usd": {"embedder": -1}}', "cost_usd.embedder: must be at least 0"),
+        (b'{"text": "x", "cost_usd": {"embedder": null}}', "cost_usd.embedder: must be"),
+        (b'{"text": "x", "cost_usd": [1]}', "cost_usd: must be"),
+        (b'{"text": "x", "besides": {"embedder": {}}}', "besides.embedder: no count of tokens is known"),
+        (b'{"text": "x", "besides": {"agent": {"input_tokens": 1}}}', "besides: agent is the agent's own model; give its tokens as usage"),
+        (b'{"text": "x", "measured": {"search_s": -1}}', "measured.search_s: must be at least 0"),
+        (b'{"text": "x", "measured": {"search_s": "fast"}}', "measured.search_s: must be"),
         (b'{"text": "x", "trace": []}', "trace"),
         (b'{"text": "x", "refused": "no"}', "refused"),
         (b'{"text": "x", "trace": {"written": [{"text": "no id"}]}}', "trace: written.0.id"),
@@ -124,6 +131,10 @@ def test_a_complete_answer_is_parsed() -> None:
     trace["calls"] = [{"for": "notes", "usage": {"input_tokens": 3}}]
     answer = {"text": "Ada", "usage": {"input_tokens": 9, "cached_tokens": 4, "output_tokens": 1}, "trace": trace, "refused": True}
     assert read(json.dumps(answer).encode(), ReplyAnswer).reply() == Reply("Ada", Usage(9, 4, 1), trace, refused=True)
+    answer |= {"besides": {"embedder": {"prompt_tokens": 5}}, "cost_usd": {"agent": 0.02, "embedder": 0.001}, "measured": {"search_s": 0.2}}
+    reply = read(json.dumps(answer).encode(), ReplyAnswer).reply()
+    assert (reply.besides, reply.cost_usd) == ({"embedder": Usage(5, 0, 0)}, {"agent": 0.02, "embedder": 0.001})
+    assert reply.measured == {"search_s": 0.2}
 
 
 def test_lone_surrogates_become_question_marks() -> None:
@@ -136,7 +147,25 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=12,
 )
-keys = st.sampled_from(["text", "usage", "trace", "error", "protocol", "can", "repeatable", "state", "written", "read", "calls", "id"])
+keys = st.sampled_from(
+    [
+        "text",
+        "usage",
+        "besides",
+        "cost_usd",
+        "measured",
+        "trace",
+        "error",
+        "protocol",
+        "can",
+        "repeatable",
+        "state",
+        "written",
+        "read",
+        "calls",
+        "id",
+    ]
+)
 answers = st.one_of(
     st.binary(max_size=200),
     values.map(lambda value: json.dumps(value).encode()),
