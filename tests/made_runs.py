@@ -114,7 +114,7 @@ def _outcome(
     asked = given if isinstance(given, Sequence) else ()
     score = fmean(given) if isinstance(given, Sequence) else given
     items = [
-        rung(f"fact {turn}", "plain facts", each, at_once=False, chance=0.1, note="made up", turn=turn)
+        rung(f"fact {turn}", "plain facts", each, type="dog", at_once=False, chance=0.1, heard=0.2, outcome="", note="made up", turn=turn)
         for turn, each in enumerate(asked, 2)
     ]
     return TestResult(

@@ -249,8 +249,12 @@ def test_json_prints_a_list_of_results_and_nothing_else(tmp_path: Path) -> None:
             "rank",
             "forgotten",
             "k",
+            "stored_inferred",
+            "retrieved_inferred",
             "needed",
             "choice",
+            "seconds",
+            "nights",
         ]
 
 

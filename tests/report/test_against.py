@@ -44,7 +44,7 @@ class Shown(NamedTuple):
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables on one line a row, and pages without figures, which take a second each and have nothing to do with a baseline."""
     monkeypatch.setenv("COLUMNS", "400")
-    monkeypatch.setattr(pages, "FIGURES", ())
+    monkeypatch.setattr(pages, "CAPTIONS", {})
 
 
 def play_generated(random: Random, out: Path) -> str | None:
