@@ -382,7 +382,7 @@ def _estimate_distance(steps: tuple[Array, Array, Array], points: tuple[Array, A
 
     def find(of: Array, share: float) -> float:
         (found,) = _find_quantiles(np.concatenate([of, place]), both, share)
-        return 0.0 if found == -inf else float(np.expm1(found))
+        return 0.0 if found == -inf else round(float(np.expm1(found)), 6)  # an end at a question must equal its distance
 
     return Estimate(find((low + high) / 2, HALF), find(low, TAIL), find(high, 1 - TAIL))
 
