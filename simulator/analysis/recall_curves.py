@@ -8,6 +8,7 @@ logarithm, `log1p`, since a distance may be 0.
 
 from __future__ import annotations
 
+from functools import cache
 from math import pi
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
@@ -70,6 +71,7 @@ class Levels(NamedTuple):
     falls: Array
 
 
+@cache
 def _make_levels(number: int) -> Levels:
     import numpy as np
 
@@ -77,14 +79,9 @@ def _make_levels(number: int) -> Levels:
     return Levels(values, np.log(values), np.log1p(-values), values[:, None] - values[None, :] >= MARGIN)
 
 
-_GRID: list[Levels] = []
-
-
 def get_levels() -> Levels:
-    """Return the grid of levels, made once: importing NumPy is left to those who fit."""
-    if not _GRID:
-        _GRID.append(_make_levels(LEVELS))
-    return _GRID[0]
+    """Return the grid of levels, made at first use: importing NumPy is left to those who fit."""
+    return _make_levels(LEVELS)
 
 
 @final
