@@ -183,6 +183,10 @@ class AnsweringAgent(BaseAgent):
         self._since = []
         return self._account()
 
+    def unreported(self) -> Reply:
+        """Return what the memory's models used for a call that failed, as far as it says so."""
+        return self._account()
+
     def _account(self) -> Reply:
         """Return everything not yet reported, and count it as reported."""
         told, self._pending = self._pending.told(self.memory.used()), Pending()

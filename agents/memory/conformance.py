@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,9 @@ from longspan.simulator.base.clock import DEFAULT_START
 from longspan.simulator.contract.findings import Check, Finding
 from longspan.simulator.files.folders import below, remove
 from longspan.simulator.preflight import lag
+from longspan.simulator.subject.ledger import Unpriced
+from longspan.simulator.subject.purse import Purse, current_purse
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED
 
 __all__ = ["Conformance"]
 
@@ -163,18 +167,34 @@ class Conformance:
             reply = "Noted." if number % 2 else ""
             turns.append(Turn(f"check/{number}", fact.text, DEFAULT_START + timedelta(days=30 * number), reply))
         added = turns[-len(facts) :]
-        await memory.add(added, added[-1].sent_at)
-        await memory.settle()
-        used = memory.used()
-        self._pending.spend(used)
+        async with self._paying(memory) as took:
+            await memory.add(added, added[-1].sent_at)
+            await memory.settle()
+        used = took[0]
         return sum(each.input_tokens + each.output_tokens for each in used.usage.values())
 
     async def _search(self, memory: Memory, query: str, k: int = MANY) -> Sequence[MemoryItem]:
         turns = self._turns[id(memory)]
         at = (turns[-1].sent_at if turns else DEFAULT_START) + timedelta(hours=1)
-        found = await memory.search(query, k, at)
-        self._pending.spend(memory.used())
-        return found
+        async with self._paying(memory):
+            return await memory.search(query, k, at)
+
+    @asynccontextmanager
+    async def _paying(self, memory: Memory) -> AsyncIterator[list[Used]]:
+        """Pay for a call to a memory, and note what it used in the list. Raises StoppedError if a limit could be exceeded."""
+        purse, took = current_purse() or Purse(), list[Used]()
+        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.by} check", 0)
+        async with purse.paying(memory.models, worst, "check") as account:
+            failed = True
+            try:
+                yield took
+                failed = False
+            finally:
+                took.append(memory.used())
+                self._pending.spend(took[0])
+                if took[0] != Used() or not failed:
+                    costs = account.settle(took[0].usage, took[0].cost_usd)
+            purse.ledger.require_told(worst, costs, "checking the memory")
 
     async def _finds(self, memory: Memory, fact: _Fact) -> bool:
         return _has(await self._search(memory, fact.text), fact.word)
@@ -368,8 +388,8 @@ class Conformance:
         if not await self._finds(memory, fact):
             return Finding(name, "note", "what it is to forget was not found before, so that nothing is known of it")
         known = [other for other in others if await self._finds(memory, other)]
-        await memory.forget(fact.text, self._turns[id(memory)][-1].sent_at)
-        self._pending.spend(memory.used())
+        async with self._paying(memory):
+            await memory.forget(fact.text, self._turns[id(memory)][-1].sent_at)
         if await self._finds(memory, fact):
             return Finding(name, "bad", f"what it was asked to forget is still found, itself or in what was made of it: {fact.text!r}")
         lost = [other for other in known if not await self._finds(memory, other)]

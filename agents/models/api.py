@@ -21,6 +21,7 @@ from longspan.agents.prices import is_price
 from longspan.simulator.base.keys import redacted, redacted_in
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.purse import note_used
 from longspan.simulator.subject.replies import KeptCall, KeptReply, kept_replies, key_of
 from longspan.simulator.subject.telemetry import model_call
 
@@ -124,9 +125,9 @@ class Request:
         self.may_call = may_call
 
     @property
-    def tokens(self) -> int:
-        """An estimate of the tokens of prompt and answer, at four characters a token."""
-        return (len(self.system) + sum(len(message.text) for message in self.messages)) // 4 + self.max_tokens
+    def at_most(self) -> Usage:
+        """An estimate of the most tokens of prompt and answer, at four characters a token."""
+        return Usage((len(self.system) + sum(len(message.text) for message in self.messages)) // 4, 0, self.max_tokens)
 
 
 class Answer:
@@ -182,7 +183,7 @@ class ApiCore(ABC):
         self.model = target
         self.provider = Provider(self.vendor, target, options)
         self.name = self.provider.name
-        self.priced_as: str | Rates = options.rates or self.name
+        self.priced_as: str | Rates = self.provider.priced_as
         self.window = _window(self.name) if self.provider.official else None
         self.max_output = options.max_tokens
         encoding, self._factor = self.encoding()
@@ -227,10 +228,11 @@ class ApiCore(ABC):
                 answer = Answer()
                 answer.done = True
                 answer.refuse(refused)
+            usage = answer.usage or self._estimate_usage(request, answer)
+            note_used(usage)  # before the text is read, which may fail
             (text, thinking), calls = self._complete_text(answer, request), answer.calls if request.tools and request.may_call else []
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
-            usage = answer.usage or self._estimate_usage(request, answer)
             cut: Cut = "max_tokens" if answer.truncated and answer.refusal is None else ""
             return (Completion(text, usage, tuple(calls), redacted_in(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
 
@@ -240,7 +242,7 @@ class ApiCore(ABC):
             completion, refusal, usage = _from_kept(kept)
         else:
             with model_call(self.name) as used:
-                (completion, refusal), usage = await self.provider.call(send, tokens=request.tokens)
+                (completion, refusal), usage = await self.provider.call(send, request.at_most)
                 used(usage)
             if replies is not None:
                 replies.add(_to_keep(key, completion, refusal))

@@ -49,7 +49,7 @@ class CohereReranker:
     async def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
         """Return a score in [0, 1] for each document. Raises AgentError."""
         tokens = sum(map(len, documents)) // 4
-        scores, _ = await self._provider.call(partial(self._ask, clean(query), [*map(clean, documents)], tokens), tokens=tokens)
+        scores, _ = await self._provider.call(partial(self._ask, clean(query), [*map(clean, documents)], tokens), Usage(tokens))
         return scores
 
     async def _ask(self, query: str, documents: Sequence[str], tokens: int, client: Any) -> tuple[list[float], Usage]:

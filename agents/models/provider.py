@@ -21,6 +21,8 @@ from longspan.agents.prices import PriceOptions
 from longspan.simulator.base.keys import note_key, redacted
 from longspan.simulator.base.processes import share
 from longspan.simulator.contract.agent import will_be_asked
+from longspan.simulator.subject.ledger import Rates
+from longspan.simulator.subject.purse import current_purse, metered, note_used
 from longspan.simulator.subject.replies import kept_replies
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
 
@@ -98,6 +100,10 @@ class Provider:
         self.url = check_url(options.base_url).rstrip("/") if options.base_url is not None else vendor.address()
         self.official = self.url == vendor.url
         self.name = f"{vendor.kind if self.official else _provider_name(self.url)}/{model}"
+        self.priced_as: str | Rates = options.rates or self.name
+        self._purse = current_purse()
+        if self._purse is not None:
+            self._purse.meters.append(self.priced_as)
         try:
             import_module(vendor.module)
         except ImportError as error:
@@ -124,10 +130,11 @@ class Provider:
             return NO_KEY
         raise InputError(f"{self.name} needs a key: set the environment variable {' or '.join(names)}")
 
-    async def call(self, send: Callable[[Any], Awaitable[tuple[Value, Usage]]], *, tokens: float) -> tuple[Value, Usage]:
+    async def call(self, send: Callable[[Any], Awaitable[tuple[Value, Usage]]], at_most: Usage) -> tuple[Value, Usage]:
         """Call `send` with the library's client, with retries. Return its result and the tokens used.
 
-        `tokens` is an estimate of those. Raises AgentError, without the key in it.
+        `at_most` is an estimate of those at most. Each attempt is recorded and counts against a limit: `send` should call `note_used` as
+        soon as it knows what it used. Raises AgentError, without the key in it, and StoppedError if an attempt could exceed a limit.
         """
         if self._missing and (replies := kept_replies()) is not None:
             remedy = f"set the environment variable {self._missing}"
@@ -135,15 +142,17 @@ class Provider:
         limiter = self._limiter()
 
         async def attempt(slot: Slot) -> tuple[Value, Usage]:
-            try:
-                value, usage = await send(self._client())
-            except Exception as error:
-                raise translate_error(error, limiter.answers) from None
+            async with metered(self._purse, self.name, self.priced_as, at_most):
+                try:
+                    value, usage = await send(self._client())
+                except Exception as error:
+                    raise translate_error(error, limiter.answers) from None
+                note_used(usage)
             slot.tokens = usage.input_tokens + usage.output_tokens
             return value, usage
 
         try:
-            return await limiter.call(attempt, timeout=self._options.timeout, tokens=tokens)
+            return await limiter.call(attempt, timeout=self._options.timeout, tokens=at_most.input_tokens + at_most.output_tokens)
         except AgentError as error:
             # Drop cause and context: a library's errors hold requests, and requests hold keys.
             raise type(error)(redacted(f"{self.name}: {error}")) from None

@@ -18,6 +18,7 @@ from longspan.agents.models.core import ContextOverflowError
 from longspan.agents.models.limits import TransientError
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.keys import redacted
+from longspan.simulator.subject.purse import note_free
 
 if TYPE_CHECKING:
     import httpx2
@@ -151,6 +152,7 @@ async def _check(response: httpx2.Response) -> None:
         raise AgentError(f"answered with content-encoding {response.headers['content-encoding']!r:.40}, though identity was requested")
     response.stream = _read_whole(response.stream)
     if response.status_code != 200:
+        note_free()
         body = await response.aread()
         raise _problem(response.status_code, response.headers, body)
 
@@ -267,6 +269,7 @@ def translate_error(error: Exception, answers: int) -> Exception:
             return cause
     for cause in causes:
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+            note_free()
             return TransientError(f"cannot be reached: {one_line(cause)}", attempts=6 if answers else 3)
         if isinstance(cause, httpx2.TransportError):
             return TransientError(f"closed the connection: {one_line(cause)}")

@@ -23,6 +23,7 @@ from longspan.simulator.files.reading import write_json
 from longspan.simulator.journal.events import Begin, Event
 from longspan.simulator.journal.journal import check_journal, last_sum, read_journal, read_shared
 from longspan.simulator.journal.transcript import Change, Transcript, Transcripts
+from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import remember
 
@@ -203,6 +204,11 @@ class RunFolder:
                 if on_change is not None:
                     on_change(id, transcripts[id], change)
         return transcripts
+
+    @property
+    def spending(self) -> SpendingRecord:
+        """The record of the run's spending."""
+        return SpendingRecord(self.path, self.owner())
 
     def lock(self) -> AbstractContextManager[int]:
         """Lock the run. The lock ends with the process. Raises InputError if another process holds it."""

@@ -203,7 +203,7 @@ def score(
         scoring = Scoring(folder, Report, before_damage=before_damage)
         scoring.read()
         if judge is not None:
-            trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore.of(folder)))
+            trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore.of(folder), record=folder.spending))
         before = folder.grades()
         result = scoring.write()
         changed = _changes(before, result)

@@ -38,6 +38,7 @@ __all__ = [
     "settle",
     "size_of",
     "start",
+    "unreported",
     "will_be_asked",
     "worst",
 ]
@@ -198,6 +199,12 @@ async def settle(agent: Agent) -> Reply | None:
     does."""
     finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
     return await finish() if callable(finish) else None
+
+
+def unreported(agent: Agent) -> Reply | None:
+    """Return the cost and usage of a call that failed, as far as the agent has an `unreported()` that knows; None otherwise."""
+    account: Callable[[], Reply] | None = getattr(agent, "unreported", None)
+    return account() if callable(account) else None
 
 
 async def close(agent: Agent) -> None:

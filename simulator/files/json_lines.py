@@ -39,8 +39,8 @@ class JsonLines:
         self.path = path
         self._owner = owner
 
-    def append(self, *entries: dict[str, Any]) -> None:
-        """Append entries, none of them empty, and sync them to disk.
+    def append(self, *entries: dict[str, Any], sync: bool = True) -> None:
+        """Append entries, none of them empty, and sync them to disk unless told otherwise.
 
         Raises JournalError if they cannot be written, the file is a link, or its last line has no checksum.
         """
@@ -55,7 +55,8 @@ class JsonLines:
             with open_file(self.path, "ab") as file:
                 file.write(b"".join(running.seal(_fields(entry)) for entry in entries))
                 file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 

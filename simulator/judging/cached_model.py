@@ -20,6 +20,8 @@ from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.grading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
+from longspan.simulator.subject.purse import Purse
+from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent, resolved
 
 __all__ = ["CachedModel", "check_model", "object_in"]
@@ -35,10 +37,12 @@ class CachedModel:
     Failed answers are not kept and are asked for again. After a cost limit or an error of the store, nothing more is asked.
     """
 
-    def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None) -> None:
+    def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None, record: SpendingRecord | None = None) -> None:
         self.spec = _at_temperature_0(resolved(AgentSpec.parse(spec)))
         self.ledger = ledger or Ledger()
-        self._agent = _completing(self.spec)
+        self._purse = Purse(self.ledger, record, f"judge {self.spec}")
+        with self._purse.held():
+            self._agent = _completing(self.spec)
         self._store = store
         self._known = {answer.key: answer for answer in store.answers()}
         self._asking: dict[str, trio.Lock] = {}
@@ -87,7 +91,7 @@ class CachedModel:
         judge = {"judge": models["agent"]} if models else models
         try:
             worst = self.ledger.worst(self._agent, message, f"judge {self.spec}", len(query.prompt))
-            async with self.ledger.paying(judge, worst) as account:
+            async with self._purse.paying(judge, worst, "judge", query=key) as account:
                 reply = await self._agent.complete(query.prompt, schema=query.form)
                 costs = account.settle({"judge": reply.usage} if reply.usage else {})
         except (StoppedError, JournalError):

@@ -403,8 +403,7 @@ class Conversation:
         if self._save_due or self.turns - self._saved >= max(SNAPSHOT_EVERY, SNAPSHOT_SHARE * self.turns):
             await self._snapshot()
         if self._stopping:
-            await self._agent.save_progress()
-            self._journal.sync()
+            await self._save_progress()
             raise StoppedError(f"stopped after turn {self.turns - 1}")
         ready, number, start = utterance.ready, self.turns, self._positions.said
         name = self._name
@@ -431,6 +430,9 @@ class Conversation:
             ideal = utterance.ideal if ready else await self._amended(utterance.ideal)
             event = await self._respondent.reply(Unanswered(message, sent, ideal, ready, again))
             self._write(event)
+        except StoppedError:  # a limit is reached
+            await self._save_progress()
+            raise
         except MemoryError:
             size = f" of {len(event.text):,} characters" if event is not None else ""
             raise AgentError(
@@ -462,6 +464,11 @@ class Conversation:
         self._save_due, self._saved = False, self.turns
         if await self._respondent.save():
             self._write(events.Snapshot(turn=self.turns))
+
+    async def _save_progress(self) -> None:
+        """Save what was played before it is stopped, so that nothing is paid for again when it is resumed."""
+        await self._agent.save_progress()
+        self._journal.sync()
 
     # Watching.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import astuple, replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,7 @@ from typing import TypeVar, final
 
 from longspan.simulator.archive.turns_shown import PastTurn
 from longspan.simulator.base.blame import is_fault
-from longspan.simulator.base.errors import AgentError, LongspanError, journal_text
+from longspan.simulator.base.errors import AgentError, LongspanError, StoppedError, journal_text
 from longspan.simulator.base.keys import redacted, redacted_in
 from longspan.simulator.contract.agent import (
     Agent,
@@ -27,12 +27,15 @@ from longspan.simulator.contract.agent import (
     settle,
     size_of,
     start,
+    unreported,
 )
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.subject.current_turn import set_moment
-from longspan.simulator.subject.ledger import MAX_DOLLARS, MAX_TOKENS, Costs, Ledger, models_of, stated_by, total_cost, used_by
+from longspan.simulator.subject.ledger import MAX_DOLLARS, MAX_TOKENS, Account, Costs, Worst, models_of, stated_by, total_cost, used_by
+from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.subject.spending_record import Work
 from longspan.simulator.subject.telemetry import SILENT, Spans
 
 __all__ = ["LiveAgent"]
@@ -54,7 +57,7 @@ class LiveAgent:
 
     Each cost is recorded once, with the turn that caused it. If the agent is shown turns whose cost is already in the journal, the new cost
     counts only against the ledger's limit. The same holds for turns of another conversation, except when an experiment begins: its first
-    turn records that cost. `payer` names the agent in the ledger; `depth` is the number of characters said so far.
+    turn records that cost. `purse` pays for everything; `depth` is the number of characters said so far.
     """
 
     def __init__(
@@ -62,28 +65,27 @@ class LiveAgent:
         agent: Agent,
         *,
         snapshots: Snapshots | None = None,
-        ledger: Ledger | None = None,
+        purse: Purse | None = None,
         give_ideal: Callable[[str], None] | None = None,
         spans: Spans = SILENT,
         trunk: TrunkAgent | None = None,
         shared: int = 0,
-        payer: str = "",
     ) -> None:
         self.agent = agent
         self._snapshots = snapshots
-        self._ledger = ledger or Ledger()
+        self._purse = purse or Purse()
+        self._ledger = self._purse.ledger
         self._give_ideal = give_ideal
         self._spans = spans
         self._trunk = trunk
         self._shared = shared
-        self._payer = payer
         self.depth = trunk.depth if trunk is not None else 0
         self._turns = trunk.turns if trunk is not None else 0
         self._replayed: list[PastTurn] = []
         self._nights: list[datetime] = []
         self._settled = False
         self._untold: list[tuple[Reply, Costs | None]] = []
-        self._caught_up = False
+        self._caught_up = self._busy = False
         self._since: int | None = None
         self._keeps = False
 
@@ -134,7 +136,7 @@ class LiveAgent:
                 await self._repeat(self._nights)
             if self._settled:
                 await self._settle()
-        if not self._shared or self._turns > self._shared:
+        if self._repeats:
             self._untold.clear()
         self._replayed.clear()
         self._nights.clear()
@@ -175,13 +177,17 @@ class LiveAgent:
             if number > first:
                 await self._repeat(turn.nights)
             set_moment(number, turn.message.sent_at)
-            self._untold.append(await self._show(turn.message, turn.reply, turn.asked))
+            try:
+                self._untold.append(await self._show(turn.message, turn.reply, number, asked=turn.asked, shown_again=True))
+            except StoppedError:
+                await self._save_at(number)
+                raise
 
     async def _repeat(self, nights: Iterable[datetime]) -> None:
         """Let the agent work again in nights that its snapshot does not have."""
         for at in nights:
             if consolidates(self.agent):
-                self._untold.append(await self._work(self.agent, at))
+                self._untold.append(await self._work(self.agent, at, again=self._repeats))
 
     async def settle(self) -> tuple[Reply | None, Costs | None]:
         """Let the agent finish adding the turns so far. Return its report as a Reply, and the cost in dollars by part.
@@ -192,8 +198,8 @@ class LiveAgent:
         return await self._settle()
 
     async def _settle(self) -> tuple[Reply | None, Costs | None]:
-        worst = self._ledger.worst_of(self.agent, "told", self._payer, self.depth, seldom=True)
-        async with self._ledger.paying(models_of(self.agent), worst) as account:
+        worst = self._ledger.worst_of(self.agent, "told", self._purse.by, self.depth, seldom=True)
+        async with self._paying(worst, "settle", self._turns) as account:
             took = await self._call(settle(self.agent))
             worked = _account(took)
             costs = account.settle(used_by(worked), stated_by(worked))
@@ -217,10 +223,10 @@ class LiveAgent:
             measured |= {"bytes_before": before, "bytes_after": after}
         return replace(worked, measured=measured), costs
 
-    async def _work(self, agent: ConsolidatingAgent, at: datetime) -> tuple[Reply, Costs | None]:
+    async def _work(self, agent: ConsolidatingAgent, at: datetime, *, again: bool = False) -> tuple[Reply, Costs | None]:
         set_moment(max(0, self._turns - 1), at)
-        worst = self._ledger.worst_of(agent, "at night", self._payer, self.depth)
-        async with self._ledger.paying(models_of(agent), worst) as account:
+        worst = self._ledger.worst_of(agent, "at night", self._purse.by, self.depth)
+        async with self._paying(worst, "night", self._turns, again=again) as account:
             with self._spans.night(self._turns, at) as span:
                 told = await self._call(agent.consolidate(at))
                 worked = Reply("") if told is None else _checked(told, "consolidated, and returned")
@@ -237,7 +243,7 @@ class LiveAgent:
         """
         set_moment(self._turns, message.sent_at)
         with self._spans.turn(self._turns, message, told=reply) as span:
-            took, costs = self._with_untold(*await self._show(message, Reply(reply), asked=False))
+            took, costs = self._with_untold(*await self._show(message, Reply(reply), self._turns))
             span.replied(replace(took, text=reply), costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply)
@@ -251,14 +257,14 @@ class LiveAgent:
         set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
-        worst = self._ledger.worst(self.agent, message, self._payer, self.depth + len(message.text))
-        async with self._ledger.paying(models_of(self.agent), worst) as account:
+        worst = self._ledger.worst(self.agent, message, self._purse.by, self.depth + len(message.text))
+        async with self._paying(worst, "reply", self._turns) as account:
             with self._spans.turn(self._turns, message) as span:
                 reply = _checked(await self._call(self.agent.reply(message)))
                 used = used_by(reply)
                 costs = account.settle(used, stated_by(reply))
                 span.replied(reply, costs)
-            self._ledger.require_known(worst, used, costs)
+            self._ledger.require_known(account, worst, used, costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
         told = self._with_untold(reply, costs)
@@ -283,29 +289,55 @@ class LiveAgent:
             self._snapshots.pin(self._turns)
 
     async def save_progress(self) -> None:
-        """Take a snapshot if the agent was needed at all."""
-        if self._caught_up:
+        """Take a snapshot if the agent was needed at all, and is not in the middle of a call."""
+        if self._caught_up and not self._busy:
             await self.save()
 
-    async def _show(self, message: Message, reply: Reply, asked: bool) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent. It has no reply to make unless it cannot observe. Return its report and the cost."""
+    async def _save_at(self, turn: int) -> None:
+        """Take a snapshot of an agent that has caught up to a turn before the journal's end, so that its turns are not paid for again."""
+        if self._snapshots is not None and not self._snapshots.copied and not self._busy and has_snapshots(self.agent):
+            await self._call(self._snapshots.save(self.agent, turn))
+
+    @asynccontextmanager
+    async def _paying(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
+        """Open an account for a call. If the call fails, the agent may still know what it cost."""
+        async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again) as account:
+            try:
+                yield account
+            except Exception:
+                took = unreported(self.agent) if account.amount is None else None
+                if took is not None and (took.besides or took.cost_usd):
+                    account.settle(used_by(took), stated_by(took))
+                raise
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether turns that the agent is shown were paid for before. An experiment pays once for those that it shares."""
+        return not self._shared or self._turns > self._shared
+
+    async def _show(
+        self, message: Message, reply: Reply, turn: int, *, asked: bool = False, shown_again: bool = False
+    ) -> tuple[Reply, Costs | None]:
+        """Show a turn to the agent. It has no reply to make unless it cannot observe. Return its report and the cost.
+
+        `asked`: it has made the reply before. `shown_again`: the turn is in the journal already."""
         show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
         if not pays_to_observe(self.agent):
             return _account(await self._call(show())), None
         observed = observes(self.agent)
         depth = self.depth + len(message.text)
         if observed:
-            worst = self._ledger.worst_of(self.agent, "told", self._payer, depth, message, seldom=True)
+            worst = self._ledger.worst_of(self.agent, "told", self._purse.by, depth, message, seldom=True)
         else:
-            worst = self._ledger.worst(self.agent, message, self._payer, depth)
-        async with self._ledger.paying(models_of(self.agent), worst) as account:
+            worst = self._ledger.worst(self.agent, message, self._purse.by, depth)
+        async with self._paying(worst, "replay" if shown_again else "observe", turn, again=shown_again and self._repeats) as account:
             took = _account(await self._call(show()))
             used = used_by(took)
             costs = account.settle(used, stated_by(took))
             if observed:
                 self._ledger.require_told(worst, costs, "adding a turn to the memory")
             else:
-                self._ledger.require_known(worst, used, costs)
+                self._ledger.require_known(account, worst, used, costs)
         return took, costs
 
     def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
@@ -322,8 +354,11 @@ class LiveAgent:
         return told, costs or None
 
     async def _call(self, call: Awaitable[T]) -> T:
+        self._busy = True
         try:
-            return await call
+            value = await call
+            self._busy = False
+            return value
         except LongspanError:
             raise
         except BaseException as error:

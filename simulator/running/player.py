@@ -38,8 +38,9 @@ from longspan.simulator.running.forked import fork_in, snapshots_in
 from longspan.simulator.running.planning import Plan, check_branches, setting_of
 from longspan.simulator.running.scoring import Scoring
 from longspan.simulator.subject.agent_log import AgentLog
-from longspan.simulator.subject.ledger import Ledger, models_of, stated_by, used_by
+from longspan.simulator.subject.ledger import Ledger, models_of
 from longspan.simulator.subject.prompt_log import PromptLog
+from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.telemetry import SILENT, TELEMETRY, ConversationName, Spans
 from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination, make_agent
@@ -135,13 +136,14 @@ class Player:
         """Play all of a run's conversations. Return the first error that interrupted one."""
         errors: list[LongspanError] = []
         self._workers.add(scoring.worker)
+        record = run.spending
         if not any(run.journal(id).exists() for id in plan.manifest.played):
             try:
-                await self._admit(plan.agent)
+                await self._admit(plan.agent, Purse(self._ledger, record, str(plan.agent)))
             except LongspanError as error:
                 return error
         spec = plan.manifest.judge
-        model = CachedModel(spec, AnswerStore.of(run), self._ledger) if spec is not None else None
+        model = CachedModel(spec, AnswerStore.of(run), self._ledger, record) if spec is not None else None
 
         trunks = plan.manifest.trunks
 
@@ -149,7 +151,7 @@ class Player:
             """Play a conversation, then those that branch off it."""
             branches = [id for id in plan.tests if trunks.get(id) == trunk]
             async with self._agent_limit(plan.agent), self._limit:
-                group = _Group(plan, run, branches)
+                group = _Group(plan, run, branches, Purse(self._ledger, record, str(plan.agent)))
                 try:
                     if await played(group, trunk):
                         for id in branches:
@@ -193,17 +195,19 @@ class Player:
                     nursery.start_soon(play_group, id)
         return errors[0] if errors else None
 
-    async def _admit(self, spec: AgentSpec) -> None:
-        """Have the kind of agent check it before a new run, once for all runs. Raises InputError if it is not fit to be played."""
+    async def _admit(self, spec: AgentSpec, purse: Purse) -> None:
+        """Have the kind of agent check it before a new run, once for all runs, at the expense of `purse`. Raises InputError if it is not
+        fit to be played."""
         async with self._door:
             if str(spec) in self._admitted or self._stopped:
                 return
-            checks = examination(spec)
-            if checks is not None:
-                try:
-                    await self._examine(spec, checks)
-                finally:
-                    await checks.close()
+            with purse.held():
+                checks = examination(spec)
+                if checks is not None:
+                    try:
+                        await self._examine(spec, checks)
+                    finally:
+                        await checks.close()
             self._admitted.add(str(spec))
 
     async def _examine(self, spec: AgentSpec, checks: Examination) -> None:
@@ -214,8 +218,6 @@ class Player:
                     f"agent {spec}: {check.name}: {redacted(finding.what)}; `longspan check` tells more, and unchecked=true plays it as it "
                     "is, which the result then says"
                 )
-        took = checks.took()
-        self._ledger.count(used_by(took), stated_by(took))
 
     def _agent_limit(self, spec: AgentSpec) -> trio.CapacityLimiter:
         """Return the limit of conversations that all runs of an agent share."""
@@ -228,7 +230,9 @@ class Player:
             raise StoppedError("stopped before its first turn")
         plan, run = group.plan, group.run
         prompts = PromptLog(run.prompts(id), run.owner(id)) if plan.manifest.keep_prompts else None
-        agent = group.agent = group.agent or make_agent(plan.agent)
+        group.purse.conversation = id
+        with group.purse.held():
+            agent = group.agent = group.agent or make_agent(plan.agent)
 
         hearing = _Hearing(scoring.worker, self._listener)
 
@@ -245,12 +249,11 @@ class Player:
         live = LiveAgent(
             agent,
             snapshots=snapshots_in(run, id, fork) if group.trunk_agent is None else None,
-            ledger=self._ledger,
+            purse=group.purse,
             give_ideal=_ideal_channel(plan.agent, agent),
             spans=_spans(plan, run, id, agent),
             trunk=group.trunk_agent,
             shared=fork.point.turn if fork is not None else 0,
-            payer=str(plan.agent),
         )
         with (
             Journal(run.journal(id), shared=fork.shared if fork is not None else None, owner=run.owner(id)) as journal,
@@ -308,7 +311,7 @@ class Player:
 @final
 @dataclass(slots=True)
 class _Group:
-    """A conversation and its `branches`, which are played by one agent, one after another.
+    """A conversation and its `branches`, which are played by one agent, one after another. `purse` pays for it.
 
     `trunk` is the end of the first, once it has been played, and `trunk_agent` brings the agent back there. `failures` counts the
     conversations that were interrupted in a row.
@@ -317,6 +320,7 @@ class _Group:
     plan: Plan
     run: RunFolder
     branches: Sequence[str]
+    purse: Purse
     log: AgentLog = field(default_factory=AgentLog)
     agent: Agent | None = None
     trunk: Trunk | None = None

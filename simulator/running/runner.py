@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from math import inf
@@ -16,7 +16,7 @@ from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import NoAgent, close, has_snapshots, observes, start
 from longspan.simulator.files.folders import remove
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run, judge_costs
+from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal, is_closed
 from longspan.simulator.judging.cached_model import check_model
@@ -109,19 +109,20 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
 
 
 def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
-    """Return how much runs have spent so far, as far as it is known, including their judges, and the most that a single reply has cost."""
+    """Return how much runs have spent so far or may have, including their judges, and the most that a single event has cost.
+
+    Raises InputError for a run whose replies cost something, and which has no record of its spending.
+    """
     spent, dearest = [], NOTHING
     for run in runs:
-        for transcript in run.transcripts(experiments=True).values():
-            for _, usage, cost in transcript.used:
-                spent.append(_amount(usage, cost))
-                dearest = dearest.most(spent[-1])
-        spent += [_amount(usage, cost) for _, usage, cost in judge_costs(run)]
+        if not run.spending.path.exists():
+            if any(cost for transcript in run.transcripts(experiments=True).values() for _, _, cost in transcript.used):
+                raise InputError(f"{run.spending.path}: missing, so that a limit cannot include what was spent; restore it from a copy")
+            continue
+        amount, most = run.spending.spent()
+        spent.append(amount)
+        dearest = dearest.most(most)
     return total(spent), dearest
-
-
-def _amount(usage: Mapping[str, int], cost: float | None) -> Amount:
-    return Amount(cost or 0.0, usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
 
 
 async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
@@ -184,7 +185,7 @@ async def play_runs(
         scoring = Scoring(run, pages)
         error = await player.run(plan, run, scoring)
         outcome = await player.results(run, scoring, error)
-        if new and _is_empty(outcome):
+        if new and _is_empty(outcome) and run.spending.totals().is_nothing:
             remove(run.path)
             outcome = Outcome(run.path, None, outcome.error, kept=False)
         outcomes[run.path] = outcome
@@ -207,7 +208,7 @@ async def play_runs(
 
 
 def _is_empty(outcome: Outcome) -> bool:
-    """Return whether a run was interrupted by its agent or its settings before there was a reply, and before anything was paid for."""
+    """Return whether a run was interrupted by its agent or its settings before there was a reply."""
     result = outcome.result
     if not isinstance(outcome.error, AgentError | InputError) or result is None:
         return False

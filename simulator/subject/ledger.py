@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import fsum, inf
+from threading import Lock
 from typing import Any, Final, NamedTuple, final
 
 import trio
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
+from longspan.simulator.subject.spending_record import Expense
 
 __all__ = [
     "DROPPED",
@@ -29,6 +31,7 @@ __all__ = [
     "Worst",
     "amount_of",
     "check_priced",
+    "expense_of",
     "known_cost",
     "models_of",
     "price",
@@ -92,6 +95,11 @@ def price(model: str | Rates, usage: Usage) -> float | None:
         return None
 
 
+def expense_of(model: str | Rates, usage: Usage) -> Expense:
+    """Return `usage` with its cost, by rates or by the price list."""
+    return Expense(usage, price(model, usage))
+
+
 def models_of(agent: object) -> Mapping[str, str | Rates] | None:
     """Return the models that an agent pays for, by part, as PROVIDER/MODEL or their rates: empty if it is free, None if unknown."""
     models: Mapping[str, str | Rates] | None = getattr(agent, "models", None)
@@ -143,10 +151,30 @@ class _Seen:
 @final
 @dataclass(slots=True)
 class Account:
-    """The bill of one call. `settle` sets its amount."""
+    """The bill of one call to an agent, for which `reserved` was set aside. `settle` closes it. `known`: that is its worst case.
+
+    `is_metered` says of a model's name or rates whether longspan itself calls it, and `metered` what such calls have cost so far.
+    `expenses`: what the agent reports besides, None until it does. `refused`: a call was refused because of a limit.
+    """
 
     models: Mapping[str, str | Rates] | None
+    reserved: Amount = NOTHING
+    known: bool = True
+    is_metered: Callable[[str | Rates], bool] = lambda rates: False
+    metered: Amount = NOTHING
+    expenses: Sequence[Expense] | None = None
+    refused: StoppedError | None = None
     amount: Amount | None = None
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether the call may cost something."""
+        return self.models != {}
+
+    @property
+    def reports(self) -> bool:
+        """Whether only the agent can say what some of its calls cost."""
+        return self.models is None or not all(map(self.is_metered, self.models.values()))
 
     def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None) -> Costs | None:
         """Record and return the cost of the usage in dollars by part, or None if no usage is known. Costs that the agent has `stated` take
@@ -155,8 +183,16 @@ class Account:
         models = self.models or {}
         costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
         costs |= stated or {}
-        self.amount = amount_of(used.values(), costs)
+        reported = [part for part in costs if part not in models or not self.is_metered(models[part])]
+        self.expenses = [Expense(used.get(part, Usage()), costs[part], part) for part in reported]
+        self.amount = total(expense.amount for expense in self.expenses)
         return costs or None
+
+    def total(self) -> Amount:
+        """Return everything that the call has cost, or if the agent failed to say it, may have cost."""
+        if self.amount is not None:
+            return self.metered.plus(self.amount)
+        return self.metered.most(self.reserved) if self.reports else self.metered
 
 
 @dataclass(slots=True)
@@ -175,13 +211,19 @@ class Ledger:
     _reserved: list[Amount] = field(default_factory=list)
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _settled: trio.Condition = field(default_factory=trio.Condition)
+    _lock: Lock = field(default_factory=Lock)
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
-        """Reserve the worst case of a call, and afterwards release the part that it did not use.
+    async def paying(
+        self,
+        models: Mapping[str, str | Rates] | None,
+        worst: Worst = NOTHING,
+        is_metered: Callable[[str | Rates], bool] = lambda rates: False,
+    ) -> AsyncIterator[Account]:
+        """Reserve the worst case of a call, and afterwards release the part that it did not use. The other arguments are the account's.
 
-        A call that fails or is cancelled counts as the worst case, because its provider may have charged for it. Raises StoppedError if the
-        limit could be exceeded and no other call is pending.
+        If a call fails or is cancelled, and the agent does not say what it cost, it counts as the worst case, because its provider may have
+        charged for it. Raises StoppedError if the limit could be exceeded and no other call is pending.
         """
         call = worst if isinstance(worst, Unpriced) else None
         seen = self._seen_of(call)
@@ -191,31 +233,70 @@ class Ledger:
                     raise AgentError(seen.problem)
                 reserved = seen.dearest if isinstance(worst, Unpriced) else worst
                 alone = call is not None and seen.is_new(call)
-                problem = self._excess(total([self.spent, *self._reserved, reserved]), reserved)
-                if problem is None and not (alone and seen.alone):
-                    break
-                if not self._reserved:
+                with self._lock:
+                    problem = self._excess(reserved)
+                    if problem is None and not (alone and seen.alone):
+                        self._reserved.append(reserved)
+                        break
+                    pending = bool(self._reserved)
+                if not pending:
                     raise StoppedError(problem)
                 await self._settled.wait()
-            self._reserved.append(reserved)
             seen.alone |= alone
-        account, done = Account(models), False
+        account, done = Account(models, reserved, call is None, is_metered), False
         try:
             yield account
             done = True
         finally:
-            self._reserved.remove(reserved)
-            self.spent = total([self.spent, reserved if account.amount is None else account.amount])
+            with self._lock:
+                self._reserved.remove(account.reserved)
+                self.spent = self.spent.plus(account.total())
             seen.alone &= not alone
-            if call is not None and done and account.amount is not None:
-                seen.dearest, seen.depth = seen.dearest.most(account.amount), max(seen.depth, call.depth)
+            if call is not None and (account.amount is not None if done else account.metered != NOTHING):
+                seen.dearest = seen.dearest.most(account.total())
+                seen.depth = max(seen.depth, call.depth) if done else seen.depth
             with trio.CancelScope(shield=True):
                 async with self._settled:
                     self._settled.notify_all()
 
-    def count(self, used: Mapping[str, Usage], stated: Mapping[str, float]) -> None:
-        """Count what was spent before any conversation began, as far as its cost is known."""
-        self.spent = total([self.spent, amount_of(used.values(), dict(stated))])
+    def draw(self, account: Account | None, worst: Amount) -> None:
+        """Check that a call to a provider may be made that can cost `worst`. May be called from any thread, and does not wait for others.
+
+        The call draws on what is reserved for its `account`. What exceeds that is reserved as well, unless the account's worst case was
+        known: then only a call after it has been used up is too much. Raises StoppedError, also later at the end of the account.
+        """
+        if self.limit == UNLIMITED:
+            return
+        more = worst
+        if account is not None:
+            if account.refused is not None:
+                raise account.refused
+            more = account.metered.plus(worst).beyond(account.reserved)
+            if account.known and not account.reserved.is_used_up_by(account.metered):
+                more = NOTHING
+        if (problem := self.grow(account, more)) is not None:
+            stopped = StoppedError(problem)
+            if account is not None:
+                account.refused = stopped
+            raise stopped
+
+    def grow(self, account: Account | None, more: Amount) -> str | None:
+        """Reserve more for an account. Return why that cannot be done. Without an account, only check that it could be done."""
+        with self._lock:
+            problem = self._excess(more) if more != NOTHING else None
+            if problem is None and account is not None:
+                self._reserved.remove(account.reserved)
+                account.reserved = account.reserved.plus(more)
+                self._reserved.append(account.reserved)
+        return problem
+
+    def meter(self, account: Account | None, amount: Amount) -> None:
+        """Count what a call to a provider has cost. May be called from any thread."""
+        with self._lock:
+            if account is not None:
+                account.metered = account.metered.plus(amount)
+            else:
+                self.spent = self.spent.plus(amount)
 
     def _seen_of(self, call: Unpriced | None) -> _Seen:
         """Return the record of similar calls. No record is kept for calls whose worst case is known."""
@@ -227,8 +308,9 @@ class Ledger:
             self._seen_of(call).problem = problem
         return AgentError(problem)
 
-    def _excess(self, reached: Amount, worst: Amount) -> str | None:
-        """Say which limit would be exceeded, and the remedy; None if none would be."""
+    def _excess(self, worst: Amount) -> str | None:
+        """Say which limit would be exceeded by a call that can cost `worst`, and the remedy; None if none would be."""
+        reached = total([self.spent, *self._reserved, worst])
         if reached.dollars > self.limit.dollars:
             return (
                 f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
@@ -266,10 +348,10 @@ class Ledger:
                 "usage with a priced model, set price_in= and price_out=, or leave out --max-cost",
             )
 
-    def require_known(self, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
+    def require_known(self, account: Account, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
         """Check that a reply states every quantity that is limited. Raises AgentError if a limit cannot be enforced."""
-        if not isinstance(call, Unpriced):
-            return
+        if not isinstance(call, Unpriced) or not account.reports:
+            return  # a metered agent that says nothing has used nothing
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and (costs is None or unknown):
             of = f" of its {', '.join(unknown)}" if unknown and unknown != ["agent"] else ""

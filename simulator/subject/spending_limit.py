@@ -24,6 +24,14 @@ class Amount:
         """Return the sum."""
         return Amount(self.dollars + other.dollars, self.tokens + other.tokens)
 
+    def beyond(self, other: Amount) -> Amount:
+        """Return what exceeds the other amount, separately for dollars and tokens."""
+        return Amount(max(0.0, self.dollars - other.dollars), max(0.0, self.tokens - other.tokens))
+
+    def is_used_up_by(self, other: Amount) -> bool:
+        """Return whether the other amount is as large, in dollars or in tokens."""
+        return other != NOTHING and (other.dollars >= self.dollars > 0 or other.tokens >= self.tokens > 0)
+
     def most(self, other: Amount) -> Amount:
         """Return the larger of the two amounts, separately for dollars and tokens."""
         return Amount(max(self.dollars, other.dollars), max(self.tokens, other.tokens))

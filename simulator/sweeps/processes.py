@@ -7,6 +7,7 @@ exited, so it exits at once; journals survive this.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import queue
@@ -20,7 +21,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Any, cast, final
+from typing import IO, Any, Final, cast, final
 
 import outcome
 import trio
@@ -37,7 +38,7 @@ from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import Plan, replan
 from longspan.simulator.running.player import Listener, Outcome, RunEvent
 from longspan.simulator.running.runner import play_runs, stop_after
-from longspan.simulator.subject.ledger import Ledger, Unpriced, Worst
+from longspan.simulator.subject.ledger import Account, Ledger, Unpriced, Worst
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
 from longspan.simulator.subject.telemetry import TELEMETRY
 from longspan.simulator.suite.manifest import Manifest
@@ -181,7 +182,7 @@ class _Lender:
         self._ledger = ledger
         self._stream = stream
         self._sending = trio.Lock()
-        self._lent: dict[int, tuple[trio.Event, list[Amount]]] = {}
+        self._lent: dict[int, tuple[trio.Event, list[Amount], Account]] = {}
 
     async def lend(self, listen: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """Return what `listen` returns, which passes all messages to `takes`."""
@@ -196,25 +197,31 @@ class _Lender:
             worst = Unpriced(*message["call"]) if "call" in message else Amount(*message["worst"])
             self._nursery.start_soon(self._pay, message["reserve"], worst)
         elif "release" in message:
-            done, amounts = self._lent.pop(message["release"])
+            done, amounts, _ = self._lent.pop(message["release"])
             amounts += [] if message["amount"] is None else [Amount(*message["amount"])]
             done.set()
-        return "reserve" in message or "release" in message
+        elif "draw" in message:
+            _, _, account = self._lent.get(message["for"], (None, None, None))
+            problem = self._ledger.grow(account, Amount(*message["more"]))
+            self._nursery.start_soon(self._answer, {"draw": message["draw"], "problem": problem})
+        elif "spend" in message:
+            self._ledger.meter(None, Amount(*message["spend"]))
+        return not message.keys().isdisjoint(("reserve", "release", "draw", "spend"))
 
     async def _pay(self, ticket: int, worst: Worst) -> None:
         try:
-            async with self._ledger.paying({}, worst) as account:
-                done, amounts = self._lent[ticket] = trio.Event(), list[Amount]()
-                await self._answer(ticket, None)
+            async with self._ledger.paying(None, worst) as account:
+                done, amounts, _ = self._lent[ticket] = trio.Event(), list[Amount](), account
+                await self._answer({"ticket": ticket, "problem": None, "reserved": astuple(account.reserved)})
                 await done.wait()
                 account.amount = amounts[0] if amounts else None
         except StoppedError as stopped:
-            await self._answer(ticket, str(stopped))
+            await self._answer({"ticket": ticket, "problem": str(stopped)})
 
-    async def _answer(self, ticket: int, problem: str | None) -> None:
+    async def _answer(self, answer: dict[str, Any]) -> None:
         async with self._sending:
             with suppress(trio.BrokenResourceError):  # the worker has exited, which its output shows
-                await self._stream.send_all(_line({"ticket": ticket, "problem": problem}))
+                await self._stream.send_all(_line(answer))
 
 
 @final
@@ -275,42 +282,59 @@ class _Borrower:
     def __init__(self, output: IO[bytes]) -> None:
         self._output = output
         self._tickets = 0
-        self._asked: dict[int, tuple[trio.Event, list[str | None]]] = {}
+        self._asked: dict[int, tuple[trio.Event, list[dict[str, Any]]]] = {}
+        self._drawing: dict[int, queue.SimpleQueue[str | None]] = {}
+        self._draws = itertools.count(1)
         self._token: trio.lowlevel.TrioToken | None = None
 
     def ledger(self, limit: Amount) -> Ledger:
         """Return the ledger for everything that Trio runs now, under a limit for all processes."""
         self._token = trio.lowlevel.current_trio_token()
-        return Ledger() if limit == UNLIMITED else SharedLedger(limit, self._reserve, self._release)
+        return Ledger() if limit == UNLIMITED else SharedLedger(limit, self)
 
     def hear(self, answer: dict[str, Any]) -> None:
         """Process an answer from the parent. May be called from another thread."""
-        if self._token is not None:
+        if "draw" in answer:
+            self._drawing.pop(answer["draw"]).put(answer["problem"])
+        elif self._token is not None:
             with suppress(trio.RunFinishedError):
-                self._token.run_sync_soon(self._heard, answer["ticket"], answer["problem"])
+                self._token.run_sync_soon(self._heard, answer)
 
-    def _heard(self, ticket: int, problem: str | None) -> None:
-        if ticket in self._asked:  # it is still waiting
-            answered, problems = self._asked[ticket]
-            problems.append(problem)
+    def _heard(self, answer: dict[str, Any]) -> None:
+        if answer["ticket"] in self._asked:  # it is still waiting
+            answered, answers = self._asked[answer["ticket"]]
+            answers.append(answer)
             answered.set()
 
-    async def _reserve(self, worst: Worst) -> int:
+    async def reserve(self, worst: Worst) -> tuple[int, Amount]:
+        """Reserve the cost of a call (see `Keeper`)."""
         self._tickets += 1
         ticket = self._tickets
-        answered, problems = self._asked[ticket] = trio.Event(), list[str | None]()
+        answered, answers = self._asked[ticket] = trio.Event(), list[dict[str, Any]]()
         what = {"call": astuple(worst)} if isinstance(worst, Unpriced) else {"worst": astuple(worst)}
         try:
             _send(self._output, {"reserve": ticket, **what})
             await answered.wait()
         finally:
             del self._asked[ticket]
-        if problems[0] is not None:
-            raise StoppedError(problems[0])
-        return ticket
+        if answers[0]["problem"] is not None:
+            raise StoppedError(answers[0]["problem"])
+        return ticket, Amount(*answers[0]["reserved"])
 
-    async def _release(self, ticket: int, amount: Amount | None) -> None:
+    async def release(self, ticket: int, amount: Amount | None) -> None:
+        """Return a ticket."""
         _send(self._output, {"release": ticket, "amount": None if amount is None else astuple(amount)})
+
+    def draw(self, ticket: int, more: Amount) -> str | None:
+        """Reserve more for a ticket, and wait for the answer, which another thread reads."""
+        number, answer = next(self._draws), queue.SimpleQueue[str | None]()
+        self._drawing[number] = answer
+        _send(self._output, {"draw": number, "for": ticket, "more": astuple(more)})
+        return answer.get()
+
+    def spend(self, amount: Amount) -> None:
+        """Count an amount."""
+        _send(self._output, {"spend": astuple(amount)})
 
 
 def main() -> None:
@@ -333,17 +357,21 @@ def main() -> None:
 def _read(orders: queue.SimpleQueue[dict[str, Any]], borrower: _Borrower) -> None:
     for line in sys.stdin.buffer:
         message = json.loads(line)
-        if "ticket" in message:
+        if "ticket" in message or "draw" in message:
             borrower.hear(message)
         else:
             orders.put(message)
     os._exit(0)
 
 
+_SENDING: Final = threading.Lock()
+
+
 def _send(output: IO[bytes], message: dict[str, Any]) -> None:
     try:
-        output.write(_line(message))
-        output.flush()
+        with _SENDING:  # memories that were lent a model call it from threads
+            output.write(_line(message))
+            output.flush()
     except BrokenPipeError:  # the parent has exited, as at the end of the input
         os._exit(0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, final
@@ -13,7 +13,7 @@ from longspan.simulator.base.errors import AgentError
 from longspan.simulator.subject.ledger import Account, Ledger, Rates, Unpriced, Worst
 from longspan.simulator.subject.spending_limit import NOTHING, Amount
 
-__all__ = ["SHARED_LIMITS", "SharedLedger", "SharedLimits"]
+__all__ = ["SHARED_LIMITS", "Keeper", "SharedLedger", "SharedLimits"]
 
 
 class SharedLimits(Protocol):
@@ -32,25 +32,45 @@ SHARED_LIMITS: Final[ContextVar[SharedLimits | None]] = ContextVar("SHARED_LIMIT
 """The limits shared with other processes; None where this process has limits of its own."""
 
 
+class Keeper(Protocol):
+    """Keeps the common ledger of several processes. Amounts are in dollars and tokens."""
+
+    async def reserve(self, worst: Worst) -> tuple[int, Amount]:
+        """Return a ticket for a call and what is reserved for it. Raises StoppedError if the limit could be exceeded."""
+        ...
+
+    async def release(self, ticket: int, amount: Amount | None) -> None:
+        """Return a ticket with the amount spent, None if that is unknown."""
+        ...
+
+    def draw(self, ticket: int, more: Amount) -> str | None:
+        """Reserve more for a ticket, 0 for none. Return why that cannot be done. May be called from any thread, and blocks it."""
+        ...
+
+    def spend(self, amount: Amount) -> None:
+        """Count an amount for which there was no ticket. May be called from any thread."""
+        ...
+
+
 @final
 class SharedLedger(Ledger):
-    """This process's part of the spending under a `limit` shared with others.
+    """This process's part of the spending under a `limit` shared with others, in the common ledger of a `keeper`."""
 
-    `reserve` asks the keeper of the common ledger for a ticket, and raises StoppedError. `release` returns the ticket with the amount
-    spent, or None if that is unknown.
-    """
-
-    def __init__(
-        self, limit: Amount, reserve: Callable[[Worst], Awaitable[int]], release: Callable[[int, Amount | None], Awaitable[None]]
-    ) -> None:
+    def __init__(self, limit: Amount, keeper: Keeper) -> None:
         super().__init__(limit)
-        self._reserve = reserve
-        self._release = release
+        self._keeper = keeper
+        self._tickets: dict[int, int] = {}
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
-        ticket = await self._reserve(worst)
-        account, done = Account(models), False
+    async def paying(
+        self,
+        models: Mapping[str, str | Rates] | None,
+        worst: Worst = NOTHING,
+        is_metered: Callable[[str | Rates], bool] = lambda rates: False,
+    ) -> AsyncIterator[Account]:
+        ticket, reserved = await self._keeper.reserve(worst)
+        account, done = Account(models, reserved, not isinstance(worst, Unpriced), is_metered), False
+        self._tickets[id(account)] = ticket
         try:
             if isinstance(worst, Unpriced) and (problem := self._seen_of(worst).problem) is not None:
                 account.amount = NOTHING
@@ -58,5 +78,20 @@ class SharedLedger(Ledger):
             yield account
             done = True
         finally:
+            del self._tickets[id(account)]
             with trio.CancelScope(shield=True):
-                await self._release(ticket, account.amount if done or account.amount == NOTHING else None)
+                known = account.amount is not None or (not account.reports and (done or account.metered != NOTHING))
+                await self._keeper.release(ticket, account.total() if known else None)
+
+    def grow(self, account: Account | None, more: Amount) -> str | None:
+        if account is not None and more == NOTHING:
+            return None
+        problem = self._keeper.draw(0 if account is None else self._tickets[id(account)], more)
+        if problem is None and account is not None:
+            account.reserved = account.reserved.plus(more)
+        return problem
+
+    def meter(self, account: Account | None, amount: Amount) -> None:
+        super().meter(account, amount)
+        if account is None:
+            self._keeper.spend(amount)

@@ -35,6 +35,7 @@ from longspan.simulator.base.blame import at_line
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import will_be_asked
+from longspan.simulator.subject.purse import note_used
 from longspan.simulator.suite.plugins import find_class
 
 if TYPE_CHECKING:
@@ -390,7 +391,7 @@ class OpenAIEmbedder:
         batches: list[Vectors] = []
         tokens = 0
         for at in range(0, len(texts), BATCH):
-            batch, usage = await self._provider.call(partial(self._ask, texts[at : at + BATCH]), tokens=sum(map(len, texts)) // 4)
+            batch, usage = await self._provider.call(partial(self._ask, part := texts[at : at + BATCH]), Usage(sum(map(len, part)) // 4))
             batches.append(batch)
             tokens += usage.input_tokens
         if len({batch.shape[1] for batch in batches}) > 1:
@@ -404,6 +405,8 @@ class OpenAIEmbedder:
         create: Any = client.embeddings.with_streaming_response.create
         async with create(model=self._model, input=list(texts), encoding_format="float") as response:
             (answer,) = events(await response.read(), stream=False)
+        usage = parse_usage(inputs=dig(answer, "usage", "prompt_tokens"), cached=0, output=0) or Usage(sum(map(len, texts)) // 4)
+        note_used(usage)  # before the vectors are read, which may fail
         data = dig(answer, "data")
         try:
             rows = {dig(row, "index"): dig(row, "embedding") for row in data} if isinstance(data, list) else {}
@@ -412,8 +415,7 @@ class OpenAIEmbedder:
             raise TransientError("did not give a vector for each text") from None
         if vectors.ndim != 2 or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
             raise TransientError("gave vectors that are zero or not finite")
-        usage = parse_usage(inputs=dig(answer, "usage", "prompt_tokens"), cached=0, output=0)
-        return _unit(vectors), usage or Usage(sum(map(len, texts)) // 4)
+        return _unit(vectors), usage
 
 
 def _unit(vectors: Any) -> Vectors:

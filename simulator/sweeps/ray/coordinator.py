@@ -54,8 +54,14 @@ class Coordinator:
     async def enter(self, owner: Owner, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> int:
         return await asyncio.wrap_future(self._limits.enter(owner, key, limiter, limits, slot))
 
-    async def reserve(self, owner: Owner, worst: Worst) -> int:
+    async def reserve(self, owner: Owner, worst: Worst) -> tuple[int, Amount]:
         return await asyncio.wrap_future(self._limits.reserve(owner, worst))
+
+    async def draw(self, ticket: int, more: Amount) -> str | None:
+        return await asyncio.wrap_future(self._limits.draw(ticket, more))
+
+    async def spend(self, amount: Amount) -> None:
+        await asyncio.wrap_future(self._limits.spend(amount))
 
     async def release_ticket(self, ticket: int, outcome: Any) -> None:
         await asyncio.wrap_future(self._limits.release(ticket, outcome))

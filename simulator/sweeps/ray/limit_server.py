@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, final
 import trio
 
 from longspan.simulator.base.errors import LongspanError, StoppedError
-from longspan.simulator.subject.ledger import Ledger, Worst
+from longspan.simulator.subject.ledger import Account, Ledger, Worst
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
 
 __all__ = ["LimitServer"]
@@ -27,9 +27,11 @@ _UNKNOWN: Final = object()
 @final
 @dataclass(slots=True)
 class _Acquired:
-    """A slot or an amount that `owner` has until `released` is set. `outcome`: how the request went, or the amount it took."""
+    """A slot or an amount that `owner` has until `released` is set. `outcome`: how the request went, or the amount it took. `account`: the
+    account with the amount."""
 
     owner: Owner
+    account: Account | None = None
     released: trio.Event = field(default_factory=trio.Event)
     outcome: Any = _UNKNOWN
 
@@ -55,9 +57,18 @@ class LimitServer:
         """Return a ticket once the limiter `key` has let a request through (see `longspan.simulator.sweeps.shared_limits.SharedLimits`)."""
         return self._ask(lambda: self._acquire(owner, lambda: self._slot(key, limiter, limits, slot)))
 
-    def reserve(self, owner: Owner, worst: Worst) -> Future[int]:
-        """Return a ticket for a call that may cost `worst`. Raises StoppedError if that may exceed the limit."""
-        return self._ask(lambda: self._acquire(owner, lambda: self._budget(worst)))
+    def reserve(self, owner: Owner, worst: Worst) -> Future[tuple[int, Amount]]:
+        """Return a ticket for a call that may cost `worst`, and what is reserved for it. Raises StoppedError if that may exceed the
+        limit."""
+        return self._ask(lambda: self._reserve(owner, worst))
+
+    def draw(self, ticket: int, more: Amount) -> Future[str | None]:
+        """Reserve more for a ticket, 0 for none. Return why that cannot be done."""
+        return self._ask(lambda: self._draw(ticket, more))
+
+    def spend(self, amount: Amount) -> Future[None]:
+        """Count an amount for which there was no ticket."""
+        return self._ask(lambda: self._spend(amount))
 
     def release(self, ticket: int, outcome: Any) -> Future[None]:
         """Release a ticket. `outcome` is the slot as the request left it, or the amount spent, None if that is unknown."""
@@ -125,9 +136,24 @@ class LimitServer:
         async with shared.slot(slot.tokens) as own:
             yield lambda outcome: own.copy_outcome(outcome) if outcome is not None else None
 
+    async def _reserve(self, owner: Owner, worst: Worst) -> tuple[int, Amount]:
+        opened: list[Account] = []
+        ticket = await self._acquire(owner, lambda: self._budget(worst, opened))
+        if (acquired := self._acquired.get(ticket)) is not None:
+            acquired.account = opened[0]
+        return ticket, opened[0].reserved
+
+    async def _draw(self, ticket: int, more: Amount) -> str | None:
+        acquired = self._acquired.get(ticket)
+        return self._ledger.grow(acquired.account if acquired is not None else None, more)
+
+    async def _spend(self, amount: Amount) -> None:
+        self._ledger.meter(None, amount)
+
     @asynccontextmanager
-    async def _budget(self, worst: Worst) -> AsyncIterator[Callable[[Any], None]]:
-        async with self._ledger.paying({}, worst) as account:
+    async def _budget(self, worst: Worst, opened: list[Account]) -> AsyncIterator[Callable[[Any], None]]:
+        async with self._ledger.paying(None, worst) as account:
+            opened.append(account)
 
             def settle(amount: Amount | None) -> None:
                 account.amount = amount or NOTHING

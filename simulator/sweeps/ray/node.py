@@ -133,18 +133,29 @@ class _Playing:
             planned = replan(run.manifest, run.manifest.agent, run.path.parent)
             with inspected(planned.agent) as agent:
                 ships_messages = not repeatable(agent)
-            ledger = Ledger() if order.limit == UNLIMITED else SharedLedger(order.limit, self._reserve, self._release)
+            ledger = Ledger() if order.limit == UNLIMITED else SharedLedger(order.limit, self)
             listener = self._ship_message if ships_messages else None
             return (await play_runs([(planned, run)], ledger, listener=listener, pages=Report, stop=self._stop))[0].error
         except LongspanError as failure:
             return failure
 
-    async def _reserve(self, worst: Worst) -> int:
-        ticket: int = await answer_of(self._coordinator.reserve.remote((self._order.run, self._order.lease), worst))
+    async def reserve(self, worst: Worst) -> tuple[int, Amount]:
+        """Reserve the cost of a call (see `Keeper`)."""
+        ticket: tuple[int, Amount] = await answer_of(self._coordinator.reserve.remote((self._order.run, self._order.lease), worst))
         return ticket
 
-    async def _release(self, ticket: int, amount: Amount | None) -> None:
+    async def release(self, ticket: int, amount: Amount | None) -> None:
+        """Return a ticket."""
         await answer_of(self._coordinator.release_ticket.remote(ticket, amount))
+
+    def draw(self, ticket: int, more: Amount) -> str | None:
+        """Reserve more for a ticket, and wait for the answer."""
+        problem: str | None = self._coordinator.draw.remote(ticket, more).future().result()
+        return problem
+
+    def spend(self, amount: Amount) -> None:
+        """Count an amount, and wait until that is done."""
+        self._coordinator.spend.remote(amount).future().result()
 
     def _ship_message(self, heard: RunEvent) -> None:
         """Ship a message before the agent gets it, so that a second delivery after a loss is known and marked."""

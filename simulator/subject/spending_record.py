@@ -1,0 +1,264 @@
+"""The record of a run's spending: `spending.jsonl` in its folder, with a line before and lines after each paid call.
+
+The line before says who calls what, and which event the call serves. The lines after say what was used and what that cost. They are synced
+to disk before anybody sees the answer, so that a killed process forgets nothing. A call without a line after it may have been paid for:
+its answer was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from math import fsum
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Final, Literal, NamedTuple, final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longspan.simulator.base.errors import JournalError, first_problem
+from longspan.simulator.contract.messages import Usage
+from longspan.simulator.files.json_lines import JsonLines
+from longspan.simulator.files.owners import Owner
+from longspan.simulator.subject.spending_limit import NOTHING, Amount, total
+
+__all__ = ["SPENDING", "Expense", "Purpose", "SpendingRecord", "SpendingTotals", "Work", "read_totals"]
+
+SPENDING: Final = "spending.jsonl"
+"""The name of the file."""
+
+Work = Literal["reply", "observe", "replay", "night", "settle", "check", "judge", "background"]
+"""What a call was made for: a reply, a turn that the agent is shown, a turn that it is shown again, a night, the end of adding, a check
+before the run, a verdict, or something that the agent does by itself between its turns."""
+
+Tokens = Annotated[int, Field(ge=0, le=10**13)]
+Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
+
+
+@final
+class Purpose(NamedTuple):
+    """What a call serves. `task` numbers the attempts at an event: calls of an earlier attempt at the same event were paid for in vain.
+    `again`: the event is in the journal already, and the agent has to be told of it again. `query` is a judge's."""
+
+    work: Work
+    conversation: str | None = None
+    turn: int | None = None
+    query: str | None = None
+    task: int = 0
+    again: bool = False
+
+    @property
+    def event(self) -> tuple[Work, str | None, int | None, str | None]:
+        """What identifies the event that is served."""
+        return self[:4]
+
+
+@final
+class Expense(NamedTuple):
+    """What a call used and cost in dollars, None if its price is unknown. `part` is the agent's name for the model, if it has one."""
+
+    usage: Usage
+    cost_usd: float | None
+    part: str | None = None
+
+    @property
+    def amount(self) -> Amount:
+        """Dollars, as far as they are known, and tokens."""
+        return Amount(self.cost_usd or 0.0, self.usage.input_tokens + self.usage.output_tokens)
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    call: Annotated[int, Field(ge=1)]
+
+
+class _Before(_Line):
+    """The line before a call. `at_most_usd` and `at_most_tokens`: the most that it could take, as far as that was known."""
+
+    by: str
+    work: Work
+    conversation: str | None = None
+    turn: int | None = None
+    query: str | None = None
+    task: Annotated[int, Field(ge=0)]
+    again: bool = False
+    at_most_usd: Dollars = 0.0
+    at_most_tokens: Tokens = 0
+
+
+class _After(_Line):
+    """A line after a call: what it used of a `part`. Without usage, it is known to have used nothing."""
+
+    part: str | None = None
+    input_tokens: Tokens = 0
+    cached_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    cost_usd: Dollars | None = 0.0
+
+
+@final
+class SpendingTotals(BaseModel):
+    """What a run has cost so far, in all its sessions.
+
+    `cost_usd` is None if the price of a call is unknown, and `known_usd` is the sum of the known ones. `again_usd` of it was paid more than
+    once: for attempts whose answer was lost or useless, and to tell an agent again what it had been told. `possibly_usd`: the most that
+    `unanswered` calls, whose answers never arrived, may have cost besides.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    known_usd: float = 0.0
+    again_usd: float = 0.0
+    unanswered: int = 0
+    possibly_usd: float = 0.0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is known to have been paid for, or could have been."""
+        return not (self.known_usd or self.possibly_usd or self.input_tokens or self.output_tokens or self.cost_usd is None)
+
+
+@final
+@dataclass(slots=True)
+class _Call:
+    before: _Before
+    after: list[_After]
+
+    @property
+    def known_usd(self) -> float:
+        return fsum(line.cost_usd or 0.0 for line in self.after)
+
+    @property
+    def amount(self) -> Amount:
+        """What it took, or may have taken."""
+        if not self.after:
+            return Amount(self.before.at_most_usd, self.before.at_most_tokens)
+        return Amount(self.known_usd, sum(line.input_tokens + line.output_tokens for line in self.after))
+
+
+@final
+class SpendingRecord:
+    """The record of the run in a folder. The file is made with the first paid call. May be used from several threads.
+
+    Every method raises JournalError if the file is damaged, belongs to another run, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, owner: Owner) -> None:
+        self.path = folder / SPENDING
+        self._lines = JsonLines(self.path, owner)
+        self._lock = Lock()
+        self._calls: dict[int, _Call] | None = None
+        self._last = self._tasks = 0
+
+    def new_task(self) -> int:
+        """Return a number for an attempt at an event, higher than all before."""
+        with self._lock:
+            self._read()
+            self._tasks += 1
+            return self._tasks
+
+    def begin(self, by: str, purpose: Purpose, at_most: Amount) -> int:
+        """Record that `by` is about to call a model. Return the call's number.
+
+        A crash of the machine can lose this line, a killed process cannot.
+        """
+        with self._lock:
+            self._read()
+            self._last += 1
+            line = _Before(
+                call=self._last,
+                by=by,
+                **purpose._asdict(),
+                at_most_usd=round(at_most.dollars, 9),
+                at_most_tokens=int(at_most.tokens),
+            )
+            self._lines.append(line.model_dump(exclude_defaults=True), sync=False)
+            return self._last
+
+    def end(self, call: int, expenses: Iterable[Expense]) -> None:
+        """Record what a call took, and sync the file. No expenses: it is known to have cost nothing."""
+        lines = [
+            _After(call=call, part=expense.part, **asdict(expense.usage), cost_usd=_cents(expense.cost_usd)) for expense in expenses
+        ] or [_After(call=call)]
+        with self._lock:
+            self._lines.append(*(line.model_dump(exclude_defaults=True) for line in lines))
+
+    def calls(self) -> list[_Call]:
+        """Return all calls in the file, in order."""
+        calls: dict[int, _Call] = {}
+        for number, fields in enumerate(self._lines.read(), 1):
+            try:
+                if "work" in fields:
+                    before = _Before.model_validate(fields)
+                    if calls.setdefault(before.call, _Call(before, [])).before is not before:
+                        raise ValueError(f"call {before.call} begins twice")
+                else:
+                    after = _After.model_validate(fields)
+                    calls[after.call].after.append(after)
+            except (ValidationError, ValueError, KeyError) as error:
+                why = first_problem(error) if isinstance(error, ValidationError) else f"{error}"
+                raise JournalError(f"{self.path}, line {number}: not a line of spending: {why}; restore the file from a copy") from None
+        return list(calls.values())
+
+    def spent(self) -> tuple[Amount, Amount]:
+        """Return all that was spent or may have been, and the most that an attempt at an event took."""
+        calls = self.calls()
+        tasks: dict[tuple[Any, ...], list[Amount]] = {}
+        for call in calls:
+            tasks.setdefault((call.before.by if not call.before.task else "", call.before.task), []).append(call.amount)
+        dearest = NOTHING
+        for amounts in tasks.values():
+            dearest = dearest.most(total(amounts))
+        return total(call.amount for call in calls), dearest
+
+    def totals(self) -> SpendingTotals:
+        """Return the sums of all calls."""
+        calls = self.calls()
+        newest: dict[Any, int] = {}
+        for call in calls:
+            newest[_event(call.before)] = max(call.before.task, newest.get(_event(call.before), 0))
+        answered = [line for call in calls for line in call.after]
+        costs = [line.cost_usd for line in answered]
+        vain = [call for call in calls if call.before.again or call.before.task < newest[_event(call.before)]]
+        lost = [call for call in calls if not call.after]
+        known = fsum(cost for cost in costs if cost is not None)
+        return SpendingTotals(
+            calls=len(calls),
+            cost_usd=None if None in costs else round(known, 9),
+            known_usd=round(known, 9),
+            again_usd=round(fsum(call.known_usd for call in vain), 9),
+            unanswered=len(lost),
+            possibly_usd=round(fsum(call.before.at_most_usd for call in lost), 9),
+            input_tokens=sum(line.input_tokens for line in answered),
+            cached_tokens=sum(line.cached_tokens for line in answered),
+            output_tokens=sum(line.output_tokens for line in answered),
+        )
+
+    def _read(self) -> None:
+        """Continue the numbers of an existing file."""
+        if self._calls is None:
+            calls = self.calls()
+            self._calls = {}
+            self._last = max((call.before.call for call in calls), default=0)
+            self._tasks = max((call.before.task for call in calls), default=0)
+
+
+def _event(before: _Before) -> tuple[Any, ...]:
+    return before.by, before.work, before.conversation, before.turn, before.query, before.task if before.work == "background" else None
+
+
+def _cents(cost: float | None) -> float | None:
+    """Round away errors of floating-point sums, which are far below a hundredth of a cent."""
+    return None if cost is None else round(cost, 12)
+
+
+def read_totals(folder: Path, owner: Owner) -> SpendingTotals | None:
+    """Return what the run in a folder has cost so far; None if it made no paid call. Raises JournalError for a damaged file."""
+    record = SpendingRecord(folder, owner)
+    return record.totals() if record.path.exists() else None
