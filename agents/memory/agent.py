@@ -125,6 +125,11 @@ class AnsweringAgent(BaseAgent):
         return of_memory if of_memory is None and not self._answerer.models else {**(of_memory or {}), **self._answerer.models}
 
     @property
+    def has_partial_models(self) -> bool:
+        """Whether it is not known which models the memory pays for."""
+        return self.memory.models is None
+
+    @property
     def without_model(self) -> Callable[[], DryMemoryAgent] | None:
         """Returns this agent without its models, for estimates, if the memory can do without."""
         dry = self.memory.without_model()

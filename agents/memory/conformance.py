@@ -183,7 +183,7 @@ class Conformance:
     async def _paying(self, memory: Memory) -> AsyncIterator[list[Used]]:
         """Pay for a call to a memory, and note what it used in the list. Raises StoppedError if a limit could be exceeded."""
         purse, took = current_purse() or Purse(), list[Used]()
-        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.by} check", 0)
+        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.payer} check", 0)
         async with purse.paying(memory.models, worst, "check") as account:
             failed = True
             try:
@@ -192,8 +192,7 @@ class Conformance:
             finally:
                 took.append(memory.used())
                 self._pending.spend(took[0])
-                if took[0] != Used() or not failed:
-                    costs = account.settle(took[0].usage, took[0].cost_usd)
+                costs = account.settle(took[0].usage, took[0].cost_usd, failed=failed)
             purse.ledger.require_told(worst, costs, "checking the memory")
 
     async def _finds(self, memory: Memory, fact: _Fact) -> bool:

@@ -34,6 +34,9 @@ tokens per o200k token of English text. The provider's own counts later correct 
 MAX_COUNT: Final = 10**9
 """The maximum number of tokens that is believed of a provider's count."""
 
+ROLE_TOKENS: Final = 8
+"""The tokens that a provider may add to each message, at most."""
+
 MAX_REASON: Final = 60
 """The maximum characters of the reason why a model refused."""
 
@@ -126,8 +129,10 @@ class Request:
 
     @property
     def at_most(self) -> Usage:
-        """An estimate of the most tokens of prompt and answer, at four characters a token."""
-        return Usage((len(self.system) + sum(len(message.text) for message in self.messages)) // 4, 0, self.max_tokens)
+        """An estimate of the most tokens of prompt and answer. English has about four bytes a token, other scripts at least three."""
+        texts = [self.system, *(message.text for message in self.messages), *(json.dumps(tool.parameters) for tool in self.tools)]
+        size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
+        return Usage(size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
 
 
 class Answer:

@@ -179,12 +179,11 @@ def _line(name: str, manifest: Manifest | None, result: Result | None, why: str,
     from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
     from longspan.simulator.cli.run_lines import RunLine
     from longspan.simulator.results.graded_runs import Column
-    from longspan.simulator.subject.ledger import known_cost
 
     if manifest is None:
         return RunLine(name, "damaged", why=why)
-    costs = [entry.cost_usd for entry in result.costs.values()] if result is not None else []
-    known = known_cost(costs)
+    known = result.known_usd if result is not None else 0.0
+    unknown = result is not None and result.cost_usd is None
     return RunLine(
         name,
         _score(result, named=named),
@@ -193,7 +192,7 @@ def _line(name: str, manifest: Manifest | None, result: Result | None, why: str,
         manifest.labelled,
         str(manifest.seed),
         [*([f"only {', '.join(chosen)}"] if (chosen := chosen_scenarios(manifest)) else []), *changed_options(manifest)],
-        f"${known:.2f}{'+' if None in costs else ''}" if known else "",
+        f"${known:.2f}{'+' if unknown else ''}" if known else "",
         manifest.created,
     )
 
@@ -212,8 +211,6 @@ def _score(result: Result | None, *, named: bool) -> str:
 
 def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> dict[str, Any]:
     """Return a run as JSON: its settings, and its score if it has been graded, or the reason why it cannot be read."""
-    from longspan.simulator.subject.ledger import total_cost
-
     if manifest is None:
         return {"folder": str(folder), "unreadable": why}
     return {
@@ -228,7 +225,7 @@ def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why
         "finished": result is not None and result.score is not None,
         "score": result.score if result is not None else None,
         "max_score": result.max_score if result is not None else None,
-        "cost_usd": total_cost([part.cost_usd for part in result.costs.values()]) if result is not None and result.costs else None,
+        "cost_usd": result.cost_usd if result is not None else None,
     }
 
 

@@ -33,7 +33,6 @@ from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.subject.agent_log import telling
-from longspan.simulator.subject.ledger import total_cost
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import is_trusted
 
@@ -193,7 +192,7 @@ class _Row(NamedTuple):
 
 def _row(outcome: Outcome, result: Result, whole: Interval | None, *, named: bool) -> _Row:
     """Return a run's row. If `named`, the score includes the name of its measure."""
-    dollars = total_cost([part.cost_usd for part in result.costs.values()]) if result.costs else None
+    dollars = result.cost_usd
     score = _range(result) if result.ungraded else f"{_range(result)} · {points(*result.score_bounds)} of {result.max_score}"
     memory, searched = result.memory, result.searched is not None
     found = None if memory is None else memory.found

@@ -10,11 +10,13 @@ from typing import final
 
 from longspan.simulator.base.shares import percent
 from longspan.simulator.base.sizes import short
+from longspan.simulator.files.owners import Owner
 from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.running.planning import Plan, setting_of
 from longspan.simulator.running.player import RunEvent
+from longspan.simulator.subject.spending_record import SpendingFollower
 
 __all__ = ["Standing", "Standings", "duration"]
 
@@ -38,7 +40,8 @@ class Standings:
         run = self._runs.get(heard.folder)
         if run is None:
             place = self._names.index(heard.plan.name) if heard.plan.name in self._names else 0
-            status = RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan)))
+            spending = SpendingFollower(heard.folder, Owner(heard.plan.manifest.run_name))
+            status = RunStatus(heard.gradebook, cache(partial(_lengths, heard.plan)), spending.totals)
             run = self._runs[heard.folder] = Standing(heard.folder.name, status, place)
         return run, run.status.add(heard.conversation, heard.change) is not None
 

@@ -26,6 +26,7 @@ __all__ = [
     "Pace",
     "close",
     "consolidates",
+    "has_partial_models",
     "has_snapshots",
     "lacking",
     "never_asked",
@@ -199,6 +200,11 @@ async def settle(agent: Agent) -> Reply | None:
     does."""
     finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
     return await finish() if callable(finish) else None
+
+
+def has_partial_models(agent: Agent) -> bool:
+    """Return whether the agent may pay for models besides its `models`, and reports what they cost."""
+    return bool(getattr(agent, "has_partial_models", False))
 
 
 def unreported(agent: Agent) -> Reply | None:

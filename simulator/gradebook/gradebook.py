@@ -26,6 +26,7 @@ from longspan.simulator.journal.transcript import Change, Evidence, PlayedTest, 
 from longspan.simulator.measures import MEASURES
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.results.result import AfterFarewell, Result, Status, TestResult, rounded, scenario_result
+from longspan.simulator.subject.spending_record import read_totals
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.trust import clear
@@ -192,7 +193,15 @@ class Gradebook:
             self._outcome(plan, conversation, interrupted[conversation], corrections.get(plan.id), answers)
             for conversation, plan in manifest.graded
         ]
-        graded = GradedTests(manifest, scenarios, tests, self.transcripts, judge_costs(run), partial(self.grade, answers=answers))
+        graded = GradedTests(
+            manifest,
+            scenarios,
+            tests,
+            self.transcripts,
+            judge_costs(run),
+            read_totals(run.path, run.owner()),
+            partial(self.grade, answers=answers),
+        )
         by_scenario, transcripts = graded.by_scenario, graded.own
         counted = {name: group for name, tests in by_scenario.items() if (group := [test for test in tests if test.counts])}
         bounds = (_total(counted, lambda test: test.lowest), _total(counted, lambda test: test.highest))

@@ -13,6 +13,7 @@ from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
 from longspan.simulator.play.dry_run import Length
 from longspan.simulator.subject.ledger import Spending, total_cost
+from longspan.simulator.subject.spending_record import SpendingTotals
 
 __all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
@@ -66,9 +67,15 @@ class RunStatus:
 
     It grades no test itself: when a test ends, it reads the grade by rules alone from the gradebook. `lengths` returns the lengths of the
     run's conversations by id, or None if they are not known yet. Without it, or until replies have taken some time, they are unknown.
+    `spending` returns what the run has cost so far in all; without it, the cost is that of its turns.
     """
 
-    def __init__(self, gradebook: Gradebook, lengths: Callable[[], Mapping[str, Length] | None] | None = None) -> None:
+    def __init__(
+        self,
+        gradebook: Gradebook,
+        lengths: Callable[[], Mapping[str, Length] | None] | None = None,
+        spending: Callable[[], SpendingTotals | None] = lambda: None,
+    ) -> None:
         manifest = gradebook.manifest
         self.total = len(manifest.graded)
         self.ended = 0
@@ -77,6 +84,7 @@ class RunStatus:
         self._gradebook = gradebook
         self._manifest = manifest
         self._lengths = lengths
+        self._spending = spending
         self._played: dict[str, Length] = defaultdict(lambda: Length(0, 0))
         self._seconds: dict[str, float] = defaultdict(float)
         self._spent: dict[str, Spending] = defaultdict(Spending)
@@ -117,7 +125,7 @@ class RunStatus:
         """Return the current progress. May be called from another thread."""
         transcripts = self._own()
         times = [transcript.now for transcript in transcripts if transcript.now is not None]
-        spent = list(self._spent.values())
+        spent, spending = list(self._spent.values()), self._spending()
         seconds = fsum(list(self._seconds.values()))
         lengths = self._lengths() if self._lengths is not None and seconds >= MIN_SECONDS else None
         return RunProgress(
@@ -131,7 +139,7 @@ class RunStatus:
             scenarios=len(self._scores),
             used=bool(spent),
             model_tokens=sum(part.input_tokens + part.output_tokens for part in spent),
-            cost=total_cost([part.cost_usd for part in spent]),
+            cost=total_cost([part.cost_usd for part in spent]) if spending is None else spending.cost_usd,
             seconds=seconds,
             left=self._left() if lengths is None else self._left_of(lengths, seconds),
             share=self._share_of(lengths) if lengths is not None else None,

@@ -40,7 +40,7 @@ class CachedModel:
     def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None, record: SpendingRecord | None = None) -> None:
         self.spec = _at_temperature_0(resolved(AgentSpec.parse(spec)))
         self.ledger = ledger or Ledger()
-        self._purse = Purse(self.ledger, record, f"judge {self.spec}")
+        self._purse = Purse(self.ledger, record, f"judge {self.spec}", "judge")
         with self._purse.held():
             self._agent = _completing(self.spec)
         self._store = store

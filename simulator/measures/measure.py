@@ -23,6 +23,7 @@ from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript
 from longspan.simulator.measures.cells import Cell
 from longspan.simulator.results.graded_runs import Column, Graded
 from longspan.simulator.results.result import Result, TestResult
+from longspan.simulator.subject.spending_record import SpendingTotals
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["GradedTests", "Measure", "SideBySide"]
@@ -31,13 +32,15 @@ __all__ = ["GradedTests", "Measure", "SideBySide"]
 @final
 class GradedTests(NamedTuple):
     """A run whose tests are graded. `transcripts` holds the conversations and experiments that have begun. `models` lists the judge's usage
-    as (part, usage, cost in dollars). `grade` returns the grade of a test in a conversation."""
+    as (part, usage, cost in dollars), and `spending` is what the run has cost so far, None if nothing was paid for. `grade` returns the
+    grade of a test in a conversation."""
 
     manifest: Manifest
     scenarios: Mapping[str, Scenario]
     tests: Sequence[TestResult]
     transcripts: Mapping[str, Transcript]
     models: Sequence[tuple[str, dict[str, int], float | None]]
+    spending: SpendingTotals | None
     grade: Callable[[str, PlayedTest], Grade]
 
     @property

@@ -19,6 +19,7 @@ from longspan.simulator.contract.agent import (
     Agent,
     ConsolidatingAgent,
     consolidates,
+    has_partial_models,
     has_snapshots,
     observes,
     pays_to_observe,
@@ -198,7 +199,7 @@ class LiveAgent:
         return await self._settle()
 
     async def _settle(self) -> tuple[Reply | None, Costs | None]:
-        worst = self._ledger.worst_of(self.agent, "told", self._purse.by, self.depth, seldom=True)
+        worst = self._ledger.worst_of(self.agent, "told", self._purse.payer, self.depth, seldom=True)
         async with self._paying(worst, "settle", self._turns) as account:
             took = await self._call(settle(self.agent))
             worked = _account(took)
@@ -225,7 +226,7 @@ class LiveAgent:
 
     async def _work(self, agent: ConsolidatingAgent, at: datetime, *, again: bool = False) -> tuple[Reply, Costs | None]:
         set_moment(max(0, self._turns - 1), at)
-        worst = self._ledger.worst_of(agent, "at night", self._purse.by, self.depth)
+        worst = self._ledger.worst_of(agent, "at night", self._purse.payer, self.depth)
         async with self._paying(worst, "night", self._turns, again=again) as account:
             with self._spans.night(self._turns, at) as span:
                 told = await self._call(agent.consolidate(at))
@@ -257,7 +258,7 @@ class LiveAgent:
         set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
-        worst = self._ledger.worst(self.agent, message, self._purse.by, self.depth + len(message.text))
+        worst = self._ledger.worst(self.agent, message, self._purse.payer, self.depth + len(message.text))
         async with self._paying(worst, "reply", self._turns) as account:
             with self._spans.turn(self._turns, message) as span:
                 reply = _checked(await self._call(self.agent.reply(message)))
@@ -301,13 +302,14 @@ class LiveAgent:
     @asynccontextmanager
     async def _paying(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
         """Open an account for a call. If the call fails, the agent may still know what it cost."""
-        async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again) as account:
+        partial_models = has_partial_models(self.agent)
+        async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models) as account:
             try:
                 yield account
             except Exception:
                 took = unreported(self.agent) if account.amount is None else None
                 if took is not None and (took.besides or took.cost_usd):
-                    account.settle(used_by(took), stated_by(took))
+                    account.settle(used_by(took), stated_by(took), failed=True)
                 raise
 
     @property
@@ -327,9 +329,9 @@ class LiveAgent:
         observed = observes(self.agent)
         depth = self.depth + len(message.text)
         if observed:
-            worst = self._ledger.worst_of(self.agent, "told", self._purse.by, depth, message, seldom=True)
+            worst = self._ledger.worst_of(self.agent, "told", self._purse.payer, depth, message, seldom=True)
         else:
-            worst = self._ledger.worst(self.agent, message, self._purse.by, depth)
+            worst = self._ledger.worst(self.agent, message, self._purse.payer, depth)
         async with self._paying(worst, "replay" if shown_again else "observe", turn, again=shown_again and self._repeats) as account:
             took = _account(await self._call(show()))
             used = used_by(took)

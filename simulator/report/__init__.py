@@ -30,7 +30,6 @@ from longspan.simulator.report.summary import failures, further_figures, score_i
 from longspan.simulator.report.timeline import fates, grade_of, panels, played_in
 from longspan.simulator.report.verdict import standing, verdict
 from longspan.simulator.results.result import Result
-from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["POLICY", "Report", "report_of", "write_report"]
 
@@ -154,7 +153,7 @@ def report_of(
         interval=score_interval(run.manifest, result.tests),
         failures=failures(run, conversations),
         times=times(conversations.values()),
-        cost=total_cost(part.cost_usd for part in result.costs.values()),
+        cost=result.cost_usd,
         without=without_score(result),
         figures=further_figures(result),
         questions=len(asked),

@@ -19,7 +19,8 @@ from longspan.simulator.files.folders import read_file
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
 from longspan.simulator.results.reach import ReachResult, keep_reach
-from longspan.simulator.subject.ledger import Spending
+from longspan.simulator.subject.ledger import Spending, known_cost, total_cost
+from longspan.simulator.subject.spending_record import SpendingTotals
 
 __all__ = [
     "AfterFarewell",
@@ -232,6 +233,9 @@ class Result(_Frozen):
 
     `meaning`: what the score shows; None in results of earlier versions.
 
+    `costs`: what the conversations used by part, in the journals and of the judge; `spending`: what the run has cost in all, checks and
+    repetitions included, None if nothing was paid for.
+
     `measure` and `remarks`: the name of `score` wherever it is shown, and remarks on it (see `Scenario.measure`).
 
     `data_changes`: the changes made to the data, in sentences (see `Scenario.changed`).
@@ -270,6 +274,7 @@ class Result(_Frozen):
     metrics: dict[str, float]
     tables: list[Table]
     costs: dict[str, Spending]
+    spending: SpendingTotals | None = None
     scenarios: dict[str, ScenarioResult]
     tests: list[TestResult]
     left_out: list[str]
@@ -286,6 +291,18 @@ class Result(_Frozen):
     reach: Annotated[list[ReachResult], BeforeValidator(keep_reach)] = []
     stuck: StuckResult | None = None
     calls: dict[str, CallsOf] = {}
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What the run has cost in dollars, None if that is unknown."""
+        if self.spending is not None:
+            return self.spending.cost_usd
+        return total_cost(part.cost_usd for part in self.costs.values()) if self.costs else None
+
+    @property
+    def known_usd(self) -> float:
+        """What the run has cost in dollars, as far as it is known."""
+        return self.spending.known_usd if self.spending is not None else known_cost(part.cost_usd for part in self.costs.values())
 
     @property
     def chance(self) -> float:

@@ -154,7 +154,8 @@ class Account:
     """The bill of one call to an agent, for which `reserved` was set aside. `settle` closes it. `known`: that is its worst case.
 
     `is_metered` says of a model's name or rates whether longspan itself calls it, and `metered` what such calls have cost so far.
-    `expenses`: what the agent reports besides, None until it does. `refused`: a call was refused because of a limit.
+    `expenses`: what the agent reports besides, None until it does. `failed`: the call did, so that the agent may have paid for more than it
+    reports. `partial_models`: it may also pay for models that `models` lacks. `refused`: a call was refused because of a limit.
     """
 
     models: Mapping[str, str | Rates] | None
@@ -163,6 +164,8 @@ class Account:
     is_metered: Callable[[str | Rates], bool] = lambda rates: False
     metered: Amount = NOTHING
     expenses: Sequence[Expense] | None = None
+    failed: bool = False
+    partial_models: bool = False
     refused: StoppedError | None = None
     amount: Amount | None = None
 
@@ -174,11 +177,12 @@ class Account:
     @property
     def reports(self) -> bool:
         """Whether only the agent can say what some of its calls cost."""
-        return self.models is None or not all(map(self.is_metered, self.models.values()))
+        return self.models is None or self.partial_models or not all(map(self.is_metered, self.models.values()))
 
-    def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None) -> Costs | None:
+    def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None, *, failed: bool = False) -> Costs | None:
         """Record and return the cost of the usage in dollars by part, or None if no usage is known. Costs that the agent has `stated` take
-        precedence."""
+        precedence. `failed`: this is what is known of a call that failed."""
+        self.failed = failed
         unknown = 0.0 if self.models == {} else None
         models = self.models or {}
         costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
@@ -190,9 +194,8 @@ class Account:
 
     def total(self) -> Amount:
         """Return everything that the call has cost, or if the agent failed to say it, may have cost."""
-        if self.amount is not None:
-            return self.metered.plus(self.amount)
-        return self.metered.most(self.reserved) if self.reports else self.metered
+        known = self.metered.plus(self.amount or NOTHING)
+        return known.most(self.reserved) if self.reports and (self.failed or self.amount is None) else known
 
 
 @dataclass(slots=True)

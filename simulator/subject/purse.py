@@ -11,14 +11,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.subject.ledger import Account, Ledger, Rates, Worst, expense_of
-from longspan.simulator.subject.spending_limit import NOTHING, Amount
-from longspan.simulator.subject.spending_record import Expense, Purpose, SpendingRecord, Work
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
+from longspan.simulator.subject.spending_record import Expense, Payer, Purpose, SpendingRecord, Work
 
 __all__ = ["Purse", "current_purse", "metered", "note_free", "note_used"]
 
@@ -39,14 +40,15 @@ class _Opened(NamedTuple):
 @final
 @dataclass(slots=True, eq=False)
 class Purse:
-    """Pays for the calls of one agent or judge, `by` name. `record` is None outside of a run.
+    """Pays for the calls of one agent or judge, which the `payer` names in the ledger. `record` is None outside of a run.
 
     `conversation` is the one that is being played. `meters`: the models that longspan itself calls for the agent, by name or by rates.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
     record: SpendingRecord | None = None
-    by: str = ""
+    payer: str = ""
+    by: Payer = "agent"
     conversation: str | None = None
     meters: list[str | Rates] = field(default_factory=list)
     _opened: _Opened | None = None
@@ -71,18 +73,22 @@ class Purse:
         turn: int | None = None,
         query: str | None = None,
         again: bool = False,
+        partial_models: bool = False,
     ) -> AsyncIterator[Account]:
-        """Reserve the worst case of a call that does `work`, for a turn or a judge's query. `models` are those that it pays for.
+        """Reserve the worst case of a call that does `work`, for a turn or a judge's query. `models` are those that it pays for, or only
+        some of them (`partial_models`).
 
         Raises StoppedError before the call if it could exceed the limit, and afterwards if a metered call was refused for that reason.
         """
         record = self.record
         async with self.ledger.paying(models, worst, self.is_metered) as account:
+            account.partial_models = partial_models
             purpose, call = Purpose(work, self.conversation, turn, query, again=again), None
             if record is not None and account.is_paid:
                 purpose = purpose._replace(task=await _run_in_thread(record.new_task))
                 if account.reports:
-                    call = await _run_in_thread(record.begin, self.by, purpose, account.reserved)
+                    bounded = account.known and self.ledger.limit != UNLIMITED  # without a limit, nobody asks for the worst case
+                    call = await _run_in_thread(partial(record.begin, bounded=bounded), self.by, None, purpose, account.reserved)
             self._opened = _Opened(self, account, purpose)
             token = _OPENED.set(self._opened)
             try:
@@ -92,7 +98,7 @@ class Purse:
                 self._opened = None
                 if record is not None and account.expenses is not None:
                     with trio.CancelScope(shield=True):
-                        await _run_in_thread(_record_reported, record, call, self.by, purpose, account.expenses)
+                        await _run_in_thread(_record_reported, record, None if account.failed else call, self.by, purpose, account.expenses)
                 if account.refused is not None:
                     raise account.refused
 
@@ -114,14 +120,15 @@ class Purse:
                 purpose = opened.purpose
             else:
                 purpose = Purpose("background", self.conversation, task=self.record.new_task())
-            call = self.record.begin(f"{self.by}: {model}" if self.by != model else model, purpose, worst)
+            call = self.record.begin(self.by, model, purpose, worst)
         return _Metered(self, account, rates, worst, call)
 
 
-def _record_reported(record: SpendingRecord, call: int | None, by: str, purpose: Purpose, expenses: Sequence[Expense]) -> None:
-    """Record what an agent reports of its own calls. `call` is None if it was not expected to make any that cost something."""
+def _record_reported(record: SpendingRecord, call: int | None, by: Payer, purpose: Purpose, expenses: Sequence[Expense]) -> None:
+    """Record what an agent reports of its own calls. `call` is None if it was not expected to make any, and for one that failed, which
+    stays without a known cost."""
     if call is None and expenses:
-        call = record.begin(by, purpose, NOTHING)
+        call = record.begin(by, None, purpose, NOTHING)
     if call is not None:
         record.end(call, expenses)
 

@@ -8,10 +8,12 @@ its answer was lost.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import fsum
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Annotated, Any, Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -22,14 +24,20 @@ from longspan.simulator.files.json_lines import JsonLines
 from longspan.simulator.files.owners import Owner
 from longspan.simulator.subject.spending_limit import NOTHING, Amount, total
 
-__all__ = ["SPENDING", "Expense", "Purpose", "SpendingRecord", "SpendingTotals", "Work", "read_totals"]
+__all__ = ["SPENDING", "Expense", "Payer", "Purpose", "SpendingFollower", "SpendingRecord", "SpendingTotals", "Work", "read_totals"]
 
 SPENDING: Final = "spending.jsonl"
 """The name of the file."""
 
+EVERY: Final = 5.0
+"""Seconds between readings of a record that grows: reading 20,000 calls takes almost a second."""
+
 Work = Literal["reply", "observe", "replay", "night", "settle", "check", "judge", "background"]
 """What a call was made for: a reply, a turn that the agent is shown, a turn that it is shown again, a night, the end of adding, a check
 before the run, a verdict, or something that the agent does by itself between its turns."""
+
+Payer = Literal["agent", "judge"]
+"""For whom a call is made."""
 
 Tokens = Annotated[int, Field(ge=0, le=10**13)]
 Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
@@ -74,9 +82,12 @@ class _Line(BaseModel):
 
 
 class _Before(_Line):
-    """The line before a call. `at_most_usd` and `at_most_tokens`: the most that it could take, as far as that was known."""
+    """The line before a call that is made for the agent or the judge. `model` is the one that longspan calls; without it, the agent makes
+    calls of its own and reports what they took. `at_most_usd` and `at_most_tokens`: the most that it could take, if `bounded`, and
+    otherwise what the dearest such call had taken."""
 
-    by: str
+    by: Payer
+    model: str | None = None
     work: Work
     conversation: str | None = None
     turn: int | None = None
@@ -85,6 +96,7 @@ class _Before(_Line):
     again: bool = False
     at_most_usd: Dollars = 0.0
     at_most_tokens: Tokens = 0
+    bounded: bool = True
 
 
 class _After(_Line):
@@ -103,7 +115,7 @@ class SpendingTotals(BaseModel):
 
     `cost_usd` is None if the price of a call is unknown, and `known_usd` is the sum of the known ones. `again_usd` of it was paid more than
     once: for attempts whose answer was lost or useless, and to tell an agent again what it had been told. `possibly_usd`: the most that
-    `unanswered` calls, whose answers never arrived, may have cost besides.
+    `unanswered` calls, which ended without a known cost, may have cost besides; None if nobody knows.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -113,7 +125,7 @@ class SpendingTotals(BaseModel):
     known_usd: float = 0.0
     again_usd: float = 0.0
     unanswered: int = 0
-    possibly_usd: float = 0.0
+    possibly_usd: float | None = 0.0
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
@@ -163,8 +175,8 @@ class SpendingRecord:
             self._tasks += 1
             return self._tasks
 
-    def begin(self, by: str, purpose: Purpose, at_most: Amount) -> int:
-        """Record that `by` is about to call a model. Return the call's number.
+    def begin(self, by: Payer, model: str | None, purpose: Purpose, at_most: Amount, *, bounded: bool = True) -> int:
+        """Record that a model is about to be called. Return the call's number. Unless it is `bounded`, `at_most` is only a guess.
 
         A crash of the machine can lose this line, a killed process cannot.
         """
@@ -174,9 +186,11 @@ class SpendingRecord:
             line = _Before(
                 call=self._last,
                 by=by,
+                model=model,
                 **purpose._asdict(),
                 at_most_usd=round(at_most.dollars, 9),
                 at_most_tokens=int(at_most.tokens),
+                bounded=bounded,
             )
             self._lines.append(line.model_dump(exclude_defaults=True), sync=False)
             return self._last
@@ -234,7 +248,7 @@ class SpendingRecord:
             known_usd=round(known, 9),
             again_usd=round(fsum(call.known_usd for call in vain), 9),
             unanswered=len(lost),
-            possibly_usd=round(fsum(call.before.at_most_usd for call in lost), 9),
+            possibly_usd=round(fsum(call.before.at_most_usd for call in lost), 9) if all(call.before.bounded for call in lost) else None,
             input_tokens=sum(line.input_tokens for line in answered),
             cached_tokens=sum(line.cached_tokens for line in answered),
             output_tokens=sum(line.output_tokens for line in answered),
@@ -259,6 +273,24 @@ def _cents(cost: float | None) -> float | None:
 
 
 def read_totals(folder: Path, owner: Owner) -> SpendingTotals | None:
-    """Return what the run in a folder has cost so far; None if it made no paid call. Raises JournalError for a damaged file."""
-    record = SpendingRecord(folder, owner)
-    return record.totals() if record.path.exists() else None
+    """Return what the run in a folder has cost so far; None if nothing was paid for. Raises JournalError for a damaged file."""
+    totals = SpendingRecord(folder, owner).totals()
+    return None if totals.is_nothing else totals
+
+
+@final
+class SpendingFollower:
+    """Reads the totals of a run that is being played, at most once in `EVERY` seconds."""
+
+    def __init__(self, folder: Path, owner: Owner) -> None:
+        self._folder, self._owner = folder, owner
+        self._totals: SpendingTotals | None = None
+        self._read_at = -EVERY
+
+    def totals(self) -> SpendingTotals | None:
+        """Return the totals as of the last reading; None if nothing was paid for, or the file is damaged."""
+        if monotonic() - self._read_at >= EVERY:
+            with suppress(JournalError):
+                self._totals = read_totals(self._folder, self._owner)
+            self._read_at = monotonic()
+        return self._totals

@@ -27,6 +27,7 @@ from longspan.simulator.report.reading import Reading, TestView, TurnView
 from longspan.simulator.report.timeline import lane_of
 from longspan.simulator.results.result import TestResult
 from longspan.simulator.running.planning import replan, setting_of
+from longspan.simulator.subject.spending_record import SpendingFollower
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.plugins import installed_scenarios
 from longspan.simulator.suite.trust import named_in
@@ -101,7 +102,10 @@ class LiveRun:
         tails = {id: JournalTail(self._run.journal(id), self._run.owner(id)) for id in self._run.manifest.conversations}
         manifest = self._run.manifest
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # so that no code named by a run is run
-        worker, status = GradingWorker(gradebook), RunStatus(gradebook, self._known_lengths)
+        worker, status = (
+            GradingWorker(gradebook),
+            RunStatus(gradebook, self._known_lengths, SpendingFollower(self._run.path, self._run.owner()).totals),
+        )
         figures = _json(status.figures())
         ended: set[str] = set()
         results = False
