@@ -110,8 +110,12 @@ def test_only_the_transcript_and_what_writes_events_examine_their_types() -> Non
     assert found == {f"simulator/{name}.py" for name in ("journal/transcript", "journal/journal", "play/respondents")}
 
 
-PRINTING = {"simulator/base/terminal.py", "agents/outside/bridge.py", "agents/models/gguf/trial.py"}
-"""The modules that print: the one that all others print through, and two that run in a process of their own, whose output is read."""
+PRINTING = {
+    "simulator/base/terminal.py",
+    "agents/outside/bridge.py",
+    *(f"agents/models/gguf/{name}.py" for name in ("trial", "template_process")),
+}
+"""The modules that print: the one that all others print through, and three that run in a process of their own, whose output is read."""
 
 
 def prints(node: ast.AST) -> bool:

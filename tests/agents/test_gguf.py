@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import pytest
@@ -24,8 +28,9 @@ from hypothesis import strategies as st
 from tests.conftest import skip
 
 from longspan.agents.base import AgentError, InputError, Message, Usage
+from longspan.agents.memory.ltm.gguf_embedder import GgufVectors
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
-from longspan.agents.models.gguf import library, trial
+from longspan.agents.models.gguf import library, rendering, trial
 from longspan.agents.models.gguf.agent import GgufAgent
 from longspan.agents.models.gguf.core import GgufCore
 from longspan.agents.models.gguf.model import Generated, Settings, Stop
@@ -33,9 +38,11 @@ from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.pace import Pace, processors
 from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
 from longspan.simulator.preflight.estimate import estimate
 from longspan.simulator.report import Report
+from longspan.simulator.running import player, runner
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, resume
@@ -564,11 +571,14 @@ def test_a_file_that_is_not_a_model_is_an_error(model: Models, tmp_path: Path) -
     ("template", "why"),
     [
         (None, "has no chat template"),
-        ("{% for %}", "does not work: TemplateSyntaxError"),
-        ("{{ raise_exception('not today') }}", "does not work: .*not today"),
-        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "does not work: .*SecurityError"),
-        ("{{ messages.append(1) }}", "does not work: .*SecurityError"),
-        ("{{ 'x' * 10**15 }}", "does not work: .*MemoryError"),
+        ("{% for %}", "template fails on a conversation of 1 message: TemplateSyntaxError"),
+        ("{{ raise_exception('not today') }}", "template fails on .*: ValueError: not today"),
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "template fails on .*: SecurityError"),
+        ("{{ messages.append(1) }}", "template fails on .*: SecurityError"),
+        ("{{ 'x' * 10**15 }}", "template fails on .*: it needs more than 256 MiB of memory"),
+        ("{{ '%1000000000s' % 'x' }}", "template fails on .*: it needs more than 256 MiB of memory"),
+        ("{{ raise_exception('x' * 10**10) }}", "template fails on .*: it needs more than 256 MiB of memory"),
+        ("{{ ' ' * 10**7 }}", "template fails on .*: it writes 10,000,000 characters"),
     ],
 )
 def test_a_model_without_a_working_chat_template_is_an_error(model: Models, template: str | None, why: str) -> None:
@@ -577,10 +587,144 @@ def test_a_model_without_a_working_chat_template_is_an_error(model: Models, temp
 
 
 def test_a_template_that_loops_is_an_error(model: Models, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "TIMEOUT", 2)
-    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
-    with pytest.raises(InputError, match="did not finish within 2 seconds"):
-        GgufCore(str(model(endless)))
+    limited = "from longspan.agents.models.gguf import rendering\nrendering.SECONDS = 0.5\n"
+    monkeypatch.setattr(trial, "RUN", limited + trial.RUN)
+    assert "the model's chat template fails on a conversation of 2 messages: it did not finish within 0.5" in refused(model(ENDLESS))
+
+
+@pytest.mark.parametrize("tokens", [0, 2**31, 2**32 - 1])
+def test_an_impossible_context_is_an_error(model: Models, tmp_path: Path, tokens: int) -> None:
+    from tests.tiny_gguf import TINY, write_model
+
+    path = write_model(tmp_path / "model.gguf", TINY._replace(context=tokens))
+    assert f"claims a context of {tokens:,} tokens" in refused(path)
+    with pytest.raises(InputError, match=rf"embedder=gguf/.* claims a context of {tokens:,} tokens"):
+        GgufVectors(path)
+
+
+# Templates that fail later.
+
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+LOOPS_LATER = f"{TRIMMED}{{% if messages | length > 4 %}}{ENDLESS}{{% endif %}}"
+
+
+class Watched:
+    """Renderings of templates. `late` is set once one begins that has more than four messages; `processes` rendered."""
+
+    def __init__(self) -> None:
+        self.late = threading.Event()
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    seen, killing, render = Watched(), Stop.killing, rendering.Renderer.render
+
+    def killing_watched(stop: Stop, process: subprocess.Popen[bytes]) -> AbstractContextManager[None]:
+        seen.processes.append(process)
+        return killing(stop, process)
+
+    def render_watched(renderer: rendering.Renderer, messages: Sequence[ChatMessage], stop: Stop | None = None) -> str:
+        if len(messages) > 4:
+            seen.late.set()
+        return render(renderer, messages, stop)
+
+    monkeypatch.setattr(Stop, "killing", killing_watched)
+    monkeypatch.setattr(rendering.Renderer, "render", render_watched)
+    return seen
+
+
+def play_looping(model: Models, out: Path, meanwhile: Callable[[], Awaitable[None]] | None = None, **how: Any) -> Outcome:
+    suite = load_suite("ltm").changed([], [], ["colours"], 1)
+    path = copy(model(LOOPS_LATER), out / "own.gguf")
+    planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}"), out)
+
+    async def play_beside() -> Outcome:
+        async with trio.open_nursery() as nursery:
+            if meanwhile is not None:
+                nursery.start_soon(meanwhile)
+            (outcome,) = await play([planned], **how)
+        return outcome
+
+    outcome = trio.run(play_beside)
+    transcript = RunFolder(outcome.folder).transcripts()["main"]
+    assert transcript.used
+    assert not transcript.closed
+    return outcome
+
+
+def test_a_template_that_loops_later_interrupts_the_run(
+    model: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: Watched
+) -> None:
+    monkeypatch.setattr(rendering, "SECONDS", 0.5)
+    outcome = play_looping(model, tmp_path)
+    why = f"gguf/{tmp_path}/own.gguf: the model's chat template fails on a conversation of 8 messages: it did not finish within 0.5 seconds"
+    assert isinstance(outcome.error, AgentError)
+    assert str(outcome.error) == why
+    run = RunFolder(outcome.folder)
+    before = run.journal("main").read_bytes()
+    assert str(trio.run(lambda: resume(run, run.manifest.agent)).error) == why, "it is resumed at the same turn"
+    assert run.journal("main").read_bytes() == before
+
+
+def test_the_time_limit_ends_a_template_that_loops(
+    model: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: Watched
+) -> None:
+    async def stop_when_late(_: float, stop: Callable[[], None]) -> None:
+        await trio.to_thread.run_sync(watched.late.wait)
+        stop()
+
+    monkeypatch.setattr(runner, "stop_after", stop_when_late)
+    monkeypatch.setattr(player, "GRACE_PERIOD", 0.0)
+    assert isinstance(play_looping(model, tmp_path, seconds=60).error, StoppedError)
+    assert watched.processes[-1].returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_a_template_that_loops(model: Models, tmp_path: Path, watched: Watched, sent: signal.Signals) -> None:
+    async def send_twice() -> None:
+        await trio.to_thread.run_sync(watched.late.wait)
+        for _ in range(2):
+            os.kill(os.getpid(), sent)
+            await trio.testing.wait_all_tasks_blocked()
+
+    assert isinstance(play_looping(model, tmp_path, send_twice, signals=True).error, StoppedError)
+    assert watched.processes[-1].returncode == -signal.SIGKILL
+
+
+def test_memory_that_a_template_takes_later_is_its_fault_and_the_next_prompt_works(core: Cores) -> None:
+    greedy = core(TRIMMED + "{% if messages | length > 4 %}{{ '%1000000000s' % 'x' }}{% endif %}")
+    with pytest.raises(AgentError, match="template fails on a conversation of 5 messages: it needs more than 256 MiB of memory"):
+        ask(greedy, messages_from(*["Hello."] * 5))
+    assert ask(greedy, messages_from("Hello.")).text
+
+
+def test_a_process_that_was_killed_between_two_prompts_is_replaced(core: Cores, watched: Watched) -> None:
+    prompts = core().prompts
+    expected = prompts.tokens(messages_from("Hello."))
+    watched.processes[-1].kill()
+    watched.processes[-1].wait()
+    assert prompts.tokens(messages_from("Hello.")) == expected
+
+
+def test_templates_see_no_keys_and_their_process_ends_with_longspan(model: Models) -> None:
+    code = (
+        "import os\nfrom pathlib import Path\nfrom longspan.agents.models.gguf.core import GgufCore\n"
+        "from longspan.agents.models.gguf.model import Stop\n"
+        "def show(stop, process):\n"
+        "    print(process.pid, b'sk-never-to-be-seen' in Path(f'/proc/{process.pid}/environ').read_bytes(), flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        f"Stop.killing = show\nGgufCore({str(model())!r})"
+    )
+    if not Path("/proc/self/environ").exists():
+        skip("this system has no /proc")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENAI_API_KEY": "sk-never-to-be-seen"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    pid, found = done.stdout.split()
+    assert found == "False"
+    with suppress(ChildProcessError, ProcessLookupError):
+        signal.pidfd_send_signal(descriptor := os.pidfd_open(int(pid)), 0)
+        select.select([descriptor], [], [])  # until it ends
 
 
 def dying(monkeypatch: pytest.MonkeyPatch, function: str, signal: str) -> None:
@@ -691,7 +835,7 @@ def test_invalid_options_are_errors(model: Models, options: str, why: str) -> No
         ("chat_template=none.jinja", r"none\.jinja: cannot be read: No such file"),
         ("chat_template=.", "is a folder, not a regular file"),
         ("chat_template=large.jinja", "large.jinja has more than 1,048,576 bytes: it is no chat template"),
-        ("chat_template=broken.jinja", "the chat template does not work"),
+        ("chat_template=broken.jinja", "the chat template of chat_template= fails on a conversation of 1 message: TemplateSyntaxError"),
         ("chat_template=bytes.jinja", "bytes.jinja is not UTF-8 text"),
     ],
 )

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, Final, final
 
 from longspan.agents.base import AgentError, InputError
-from longspan.agents.models.gguf.library import library, load, take_error
+from longspan.agents.models.gguf.library import library, load, read_context, take_error
 from longspan.agents.models.gguf.pace import processors
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.gguf.vocabulary import Vocabulary
@@ -69,11 +69,11 @@ class GgufVectors:
         if self._llama.llama_pooling_type(self._context) == NONE:
             self._llama.llama_free(self._context)
             self._context = self._new_context(pooling_type=MEAN)
-        self._room: int = min(MAX_TOKENS, self._llama.llama_model_n_ctx_train(self._model))
+        self._room = min(MAX_TOKENS, read_context(self._model))
 
     def _new_context(self, **settings: int) -> Any:
         params = self._llama.llama_context_default_params()
-        params.n_ctx = params.n_batch = params.n_ubatch = min(MAX_TOKENS, self._llama.llama_model_n_ctx_train(self._model))
+        params.n_ctx = params.n_batch = params.n_ubatch = min(MAX_TOKENS, read_context(self._model))
         params.n_seq_max, params.kv_unified = SEQUENCES, True
         params.n_threads = params.n_threads_batch = processors()
         params.embeddings = True

@@ -122,7 +122,7 @@ class GgufCore:
 
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None, stop: Stop) -> Completion:
         try:
-            prompt = self.prompts.tokens(messages)
+            prompt = self.prompts.tokens(messages, stop)
             if len(prompt) + max_tokens > self.model.window:
                 raise ContextOverflowError(
                     f"a prompt of {len(prompt):,} tokens and an answer of {max_tokens:,} are more than n_ctx={self.model.window}"

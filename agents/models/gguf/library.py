@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.agents.base import InputError
+from longspan.simulator.base.sizes import MAX_TOKENS
 
-__all__ = ["build", "library", "load", "take_error"]
+__all__ = ["build", "library", "load", "read_context", "take_error"]
 
 ERROR: Final = 4
 """The log level of llama.cpp's errors (GGML_LOG_LEVEL_ERROR)."""
@@ -84,3 +85,13 @@ def load(path: Path, **settings: object) -> Any:
     if not model:
         raise InputError(f"it cannot be loaded: {take_error()}")
     return model
+
+
+def read_context(model: Any) -> int:
+    """Return how many tokens a model was trained on. Raises InputError if its file claims an impossible number."""
+    tokens: int = library().llama_model_n_ctx_train(model) % 2**32  # llama.cpp stores it without a sign and returns it with one
+    if not 1 <= tokens <= MAX_TOKENS:
+        raise InputError(
+            f"its metadata claims a context of {tokens:,} tokens, and longspan takes models of 1 to {MAX_TOKENS:,}: the file is damaged"
+        )
+    return tokens

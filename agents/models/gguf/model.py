@@ -7,19 +7,21 @@ states copied out and in) were not faster, and a context takes memory only once 
 from __future__ import annotations
 
 import os
+import subprocess
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import CDLL, Array, addressof, c_char, c_float, c_void_p, cast, create_string_buffer
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from time import perf_counter, process_time
 from typing import Any, Final, NamedTuple, final
 from weakref import ref
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import Cut
-from longspan.agents.models.gguf.library import library, load, take_error
+from longspan.agents.models.gguf.library import library, load, read_context, take_error
 from longspan.agents.models.gguf.pace import Pace, processors
 from longspan.agents.models.gguf.repetition import Repetition
 from longspan.agents.models.gguf.vocabulary import Vocabulary
@@ -90,7 +92,8 @@ class Generated(NamedTuple):
 
 @final
 class Stop:
-    """Stops an answer from another thread: llama.cpp looks after each of the few hundred steps of a batch whether it is `set`.
+    """Stops an answer from another thread: llama.cpp looks after each of the few hundred steps of a batch whether it is `set`. It kills the
+    process that renders the prompt.
 
     The function that looks is C's `atoi`, on a string that is "0" until then. One of Python's would wait for its lock each time.
     """
@@ -98,10 +101,28 @@ class Stop:
     def __init__(self, also: Callable[[], bool] = bool) -> None:
         self._also = also
         self._text: Array[c_char] = create_string_buffer(b"0")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
 
     def set(self) -> None:
         """Stop the answer."""
         self._text.value = b"1"
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+
+    @contextmanager
+    def killing(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Kill `process` once it is set, until the context ends."""
+        with self._lock:
+            self._process = process
+            if self.requested:
+                process.kill()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._process = None
 
     @property
     def requested(self) -> bool:
@@ -162,7 +183,7 @@ class Model:
         self._model = load(path, n_gpu_layers=settings.gpu_layers, **self._split())
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise InputError("it is not a text generation model, as chat models are")
-        self.trained: int = llama.llama_model_n_ctx_train(self._model)
+        self.trained = read_context(self._model)
         self.window = settings.window or min(DEFAULT_WINDOW, self.trained)
         if self.window > self.trained:
             raise InputError(f"n_ctx={self.window} is more than the {self.trained:,} tokens that the model was trained on")

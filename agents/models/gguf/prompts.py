@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import Any, Final, final
+from typing import Final, final
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ChatMessage
+from longspan.agents.models.gguf.model import Stop
+from longspan.agents.models.gguf.rendering import Renderer, TemplateError
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.simulator.base.clock import DEFAULT_START
-from longspan.simulator.base.errors import one_line
 
 __all__ = ["Prompts"]
 
@@ -25,8 +25,8 @@ WORD: Final = "word"
 class Prompts:
     """Prompts of the model that has `vocabulary`, by its own chat template or another.
 
-    Templates run in Jinja's sandbox. For today's date they get the day when virtual time starts. A message that spells a control token is
-    still plain text. Raises InputError if the template is missing or does not work.
+    Templates run in Jinja's sandbox, in a process of their own. For today's date they get the day when virtual time starts. A message that
+    spells a control token is still plain text. Raises InputError if the template is missing or does not work.
     """
 
     def __init__(self, vocabulary: Vocabulary, template: str | None = None) -> None:
@@ -35,25 +35,25 @@ class Prompts:
             raise InputError("it has no chat template: use a model trained for chat or instructions, or name one with chat_template=FILE")
         self._vocabulary = vocabulary
         self._template = template if template is not None else own or ""
+        self._name = "the model's chat template" if template is None else "the chat template of chat_template="
         self._controls = _split_points(vocabulary.control_tokens())
+        begin, end = vocabulary.begin_and_end
+        absent = dict.fromkeys(("functions", "function_call", "tools", "tool_choice"))
+        constants = {"bos_token": begin, "eos_token": end, "add_generation_prompt": True, **absent}
+        self._renderer = Renderer(self._template, constants, DEFAULT_START)
         self._merges_system = False
         try:
-            self._format = self._formatter()
             self._merges_system = not self._takes_system()
             self._measure()
-        except Exception as error:
-            raise InputError(f"{'its' if template is None else 'the'} chat template does not work: {one_line(error)}") from error
-
-    def _formatter(self) -> Any:
-        begin, end = self._vocabulary.begin_and_end
-        formatter = import_module("llama_cpp.llama_chat_format").Jinja2ChatFormatter(self._template, end, begin)
-        formatter.strftime_now = DEFAULT_START.strftime
-        return formatter
+        except AgentError as error:
+            raise InputError(str(error)) from error
 
     def _takes_system(self) -> bool:
         try:
             self._render([ChatMessage("system", WORD), ChatMessage("user", WORD)])
-        except Exception:  # templates refuse a role by raising, with an error of their own choice
+        except TemplateError as error:
+            if not error.refused:
+                raise
             return False
         return True
 
@@ -63,7 +63,9 @@ class Prompts:
         alone = len(self.tokens([user]))
         try:
             self._frame = len(self.tokens([ChatMessage("user", "")]))
-        except AgentError:  # messages may not be empty
+        except TemplateError as error:
+            if not error.refused:
+                raise
             self._frame = alone - len(self._vocabulary.tokens(WORD))
         word = self.count(WORD)
         pair = len(self.tokens([user, assistant, user])) - alone - 2 * word
@@ -82,23 +84,23 @@ class Prompts:
         """Return a conversation's prompt as text, with what the template adds."""
         return self._render(messages)
 
-    def tokens(self, messages: Sequence[ChatMessage]) -> list[int]:
-        """Return a conversation's prompt as tokens. Raises AgentError if the template rejects it."""
+    def tokens(self, messages: Sequence[ChatMessage], stop: Stop | None = None) -> list[int]:
+        """Return a conversation's prompt as tokens. Raises AgentError if the template fails, also once `stop` is set."""
         separator = self._separator(messages)
         inert = [message._replace(text=self._controls.sub(separator, message.text)) for message in messages]
-        try:
-            text = self._render(inert)
-        except Exception as error:
-            raise AgentError(f"the model's chat template rejects the conversation: {one_line(error)}") from error
+        text = self._render(inert, stop)
         return [token for piece in text.split(separator) for token in self._vocabulary.tokens(piece)]
 
-    def _render(self, messages: Sequence[ChatMessage]) -> str:
+    def _render(self, messages: Sequence[ChatMessage], stop: Stop | None = None) -> str:
         """Return the prompt as text. If the template takes no system message, it is put before the first user message."""
         if self._merges_system and len(messages) > 1 and messages[0].role == "system":
             first = ChatMessage("user", f"{messages[0].text}\n\n{messages[1].text}")
             messages = [first, *messages[2:]]
-        prompt: str = self._format(messages=[{"role": message.role, "content": message.text} for message in messages]).prompt
-        return prompt
+        try:
+            return self._renderer.render(messages, stop)
+        except TemplateError as error:
+            turns = f"a conversation of {len(messages):,} message{'s' if len(messages) > 1 else ''}"
+            raise TemplateError(f"{self._name} fails on {turns}: {error}", refused=error.refused) from error.__cause__
 
     def _separator(self, messages: Sequence[ChatMessage]) -> str:
         """Return a character that occurs nowhere else, for splitting text that would be read as a control token."""

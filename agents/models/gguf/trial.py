@@ -1,5 +1,5 @@
-"""Tries out a GGUF file in a process of its own: llama.cpp aborts on some damaged files, a chat template may loop forever, and a build
-for another processor dies of the first instruction that this one does not have."""
+"""Tries out a GGUF file in a process of its own: llama.cpp aborts on some damaged files, and a build for another processor dies of the
+first instruction that this one does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from longspan.agents.base import AgentError, InputError
-from longspan.agents.models.gguf.library import build, library, load
+from longspan.agents.models.gguf.library import build, library, load, read_context
 from longspan.agents.models.gguf.model import Model, Settings
 from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.vocabulary import Vocabulary
@@ -90,7 +90,7 @@ def _run(command: list[str], environment: Mapping[str, str], request: bytes) -> 
                 told, errors = trial.communicate(request, timeout=TIMEOUT)
             except subprocess.TimeoutExpired as late:
                 if LOADING.encode() not in (late.output or b"").split():
-                    raise InputError(f"its chat template did not finish within {TIMEOUT} seconds") from None
+                    raise InputError(f"its vocabulary and chat template did not load within {TIMEOUT} seconds") from None
                 told, errors = trial.communicate()  # for as long as llama.cpp takes to load it, which is not limited here either
         except BaseException:
             trial.kill()
@@ -139,6 +139,7 @@ def main() -> None:
     llama = library()
     try:
         model = load(path, no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
+        read_context(model)
         if settings is not None:
             Prompts(Vocabulary(model), request["template"])
     except InputError as error:
@@ -167,7 +168,7 @@ def _compute_vector(path: Path) -> None:
     model = load(path)
     print(COMPUTING, flush=True)
     params = llama.llama_context_default_params()
-    params.n_ctx = params.n_batch = params.n_ubatch = min(CONTEXT, llama.llama_model_n_ctx_train(model))
+    params.n_ctx = params.n_batch = params.n_ubatch = min(CONTEXT, read_context(model))
     params.embeddings = True
     context: c_void_p = llama.llama_init_from_model(model, params)
     tokens = Vocabulary(model).tokens(TEXT, special=True)[: params.n_ctx]
