@@ -15,6 +15,8 @@ from typing import Any, Final, final
 import outcome
 import trio
 
+from longspan.simulator.base.hard_exit import LOOPS
+
 __all__ = ["LoopThread", "wait"]
 
 CANCEL_SECONDS: Final = 2.0
@@ -125,6 +127,9 @@ def _serve(runner: asyncio.Runner, jobs: asyncio.Queue[_Job | None], ended: Futu
                 del job, waiting  # they hold the user's object
     finally:
         ended.set_result(None)
+
+
+LOOPS.add(_serve.__code__)
 
 
 def _post(loop: asyncio.AbstractEventLoop, jobs: asyncio.Queue[_Job | None], job: _Job | None) -> None:

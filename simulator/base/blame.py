@@ -10,6 +10,8 @@ from types import TracebackType
 
 import trio
 
+from longspan.simulator.base.hard_exit import HardExitError
+
 __all__ = ["at_line", "is_fault"]
 
 
@@ -39,7 +41,8 @@ def at_line(error: BaseException, code: object = None) -> str:
 
     With `code`, a class, this is the last line that lies in the same folder as the class. Empty if no file took part.
     """
-    frames = [(path, line) for _, path, line in _frames(error.__traceback__) if not path.startswith("<")]
+    found = _frames(error.__traceback__)
+    frames = [(path, line) for module, path, line in found if not path.startswith("<") and module != HardExitError.__module__]
     source = getattr(sys.modules.get(getattr(code, "__module__", "")), "__file__", None)
     own = [(path, line) for path, line in frames if source and Path(path).parent == Path(source).parent]
     for path, line in (own or frames)[-1:]:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from copy import copy
 from typing import Annotated, Any, Final
 
@@ -16,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from longspan.simulator.base.address_space import room
 from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.base.hard_exit import report_crashes
 from longspan.simulator.base.pydantic_errors import problem_of
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain, give_up_output, prepare, rewritable, say, typed
@@ -176,7 +178,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if room() is not None:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # it reserves tens of MiB for each of its threads
         atexit.register(gc.freeze)  # memory is about to be given back as a whole, so Python need not search it for garbage
-    sys.exit(run_command(arguments))
+    with report_crashes() if arguments is None else nullcontext():
+        code = run_command(arguments)
+    sys.exit(code)
 
 
 def _collect_after_loading() -> None:

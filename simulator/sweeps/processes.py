@@ -28,6 +28,7 @@ import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
+from longspan.simulator.base.hard_exit import end_process, report_crashes
 from longspan.simulator.base.processes import PROCESSES
 from longspan.simulator.base.terminal import prepare
 from longspan.simulator.gradebook.gradebook import Gradebook
@@ -340,7 +341,7 @@ class _Borrower:
 def main() -> None:
     """Play the runs that the parent process sends, until it exits."""
     prepare()
-    with os.fdopen(os.dup(1), "wb") as output:
+    with report_crashes(), os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # output printed by an agent must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         borrower = _Borrower(output)
@@ -361,7 +362,7 @@ def _read(orders: queue.SimpleQueue[dict[str, Any]], borrower: _Borrower) -> Non
             borrower.hear(message)
         else:
             orders.put(message)
-    os._exit(0)
+    end_process(0)
 
 
 _SENDING: Final = threading.Lock()
@@ -373,7 +374,7 @@ def _send(output: IO[bytes], message: dict[str, Any]) -> None:
             output.write(_line(message))
             output.flush()
     except BrokenPipeError:  # the parent has exited, as at the end of the input
-        os._exit(0)
+        end_process(0)
 
 
 def _play(run: RunFolder, limit: Amount, borrower: _Borrower, output: IO[bytes]) -> dict[str, Any]:
