@@ -7,20 +7,21 @@ counted here, whatever they say of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Lock, Thread
-from typing import Any, Final, TypeVar, final
+from threading import Lock
+from typing import Annotated, Any, Final, Literal, TypeVar, final
 
-import trio
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
 from longspan.agents.base import AgentError, Usage
+from longspan.agents.memory.guarded_server import LIMITS, GuardedServer, Limits
 from longspan.agents.memory.ltm.embedders import Embedder
 from longspan.agents.memory.memory import Used
-from longspan.agents.models.core import ChatMessage, Completion, Core, Tool, clean
+from longspan.agents.models.core import ChatMessage, Completion, Core, RefusalError, Tool, clean
 from longspan.agents.outside.counts import sum_of
-from longspan.simulator.base.errors import LongspanError, one_line
+from longspan.simulator.files.reading import parse_json
 
 __all__ = ["LentModels"]
 
@@ -30,37 +31,112 @@ MODEL: Final = "memory"
 EMBEDDER: Final = "embedder"
 """The part that is the embedder's."""
 
-MAX_BODY: Final = 64 * 2**20
-"""The maximum bytes of a request."""
-
 NO_MODEL: Final = "the memory asks for a model, and none is lent to it: add model=KIND/MODEL, such as model=local"
 
 T = TypeVar("T")
 
 
+class _Part(BaseModel):
+    """A part of a request. OpenAI's API has more fields, which are ignored."""
+
+    model_config = ConfigDict(strict=True)
+
+
+Items = Annotated[list[T], FailFast()]
+"""A list of which only the first wrong item is reported, since all of a million may be wrong."""
+
+
+class _Piece(_Part):
+    type: str
+    text: str = ""
+
+
+def _pieces(content: Any) -> Any:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+
+
+class _Message(_Part):
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Annotated[Items[_Piece], BeforeValidator(_pieces)] = []
+
+    def as_sent(self) -> ChatMessage:
+        """Return it as a core takes it."""
+        role = "system" if self.role == "developer" else self.role
+        return ChatMessage(role, "\n".join(piece.text for piece in self.content if piece.type == "text"))
+
+
+class _Schema(_Part):
+    of: dict[str, Any] | None = Field(default=None, alias="schema")
+
+
+class _Format(_Part):
+    type: str
+    json_schema: _Schema = _Schema()
+
+
+class _Function(_Part):
+    name: str = Field(min_length=1)
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class _Tool(_Part):
+    function: _Function
+
+
+class _ChatRequest(_Part):
+    messages: Annotated[Items[_Message], Field(min_length=1)]
+    stream: bool | None = None
+    response_format: _Format | None = None
+    tools: Annotated[Items[_Tool], BeforeValidator(lambda tools: tools or [])] = []
+    max_tokens: int | None = Field(default=None, gt=0)
+    max_completion_tokens: int | None = Field(default=None, gt=0)
+
+    @property
+    def schema_of_answer(self) -> dict[str, Any] | None:
+        """The JSON schema that the answer must match, if any."""
+        if self.response_format is None or self.response_format.type == "text":
+            return None
+        return {"type": "object"} if self.response_format.type == "json_object" else self.response_format.json_schema.of
+
+
+class _EmbeddingsRequest(_Part):
+    input: Annotated[Items[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given), Field(min_length=1)]
+    encoding_format: str | None = None
+
+
+Request = TypeVar("Request", bound=_Part)
+
+
+def _parse(body: bytes, kind: type[Request]) -> Request:
+    """Parse a request. Raises ValueError and InputError."""
+    # JSON has no NaN and no duplicate keys, but Python's reader takes both. A core could not send a lone surrogate.
+    return kind.model_validate_json(
+        clean(json.dumps(parse_json(body.decode(), "the request", unique=True), ensure_ascii=False, allow_nan=False))
+    )
+
+
 @final
 class LentModels:
-    """Lends `core`, if there is one, and `embedder` at `url`, in threads of its own, until it is closed."""
+    """Lends `core`, if there is one, and `embedder` at `url` to those who send `key`, in a thread of its own, until it is closed."""
 
-    def __init__(self, core: Core | None, embedder: Embedder) -> None:
-        self._core, self._embedder = core, embedder
+    def __init__(self, core: Core | None, embedder: Embedder, limits: Limits = LIMITS) -> None:
+        self._core, self._embedder, self._limits = core, embedder, limits
         self._used: dict[str, list[Usage]] = {}
         self.asked = self.tokens = 0
-        self._broken = False
+        self._broken = self._closed = False
         self._lock = Lock()
-        self._ready, self._over = Event(), Event()
-        self._server: ThreadingHTTPServer | None = None
+        self._server: GuardedServer | None = None
 
     @property
     def url(self) -> str:
-        """The base address. It is served from the first time that somebody asks for it."""
-        if self._server is None:
-            self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-            self._server.daemon_threads = True
-            Thread(target=self._server.serve_forever, name="longspan: lent models", daemon=True).start()
-            Thread(target=trio.run, args=(self._home,), name="longspan: lent models' home", daemon=True).start()
-            self._ready.wait()
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        """The base address. It is served from the first time that it, or the key, is read. Raises AgentError if that fails."""
+        return f"http://{self._serve().host}/v1"
+
+    @property
+    def key(self) -> str:
+        """The API key that the address requires. It is random, and must not be written anywhere."""
+        return self._serve().key
 
     @contextmanager
     def broken(self) -> Iterator[None]:
@@ -79,117 +155,79 @@ class LentModels:
 
     def close(self) -> None:
         """Stop serving. What is asked for afterwards fails."""
-        self._over.set()
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
-            self._trio.run_sync_soon(self._end.set)
-            self._ready.clear()
+        with self._lock:
+            server, self._server, self._closed = self._server, None, True
+        if server is not None:
+            server.close()  # without the lock, which a call that is just being counted needs to end
 
-    # Where the model and the embedder live.
-
-    async def _home(self) -> None:
-        self._trio = trio.lowlevel.current_trio_token()
-        self._end = trio.Event()
-        self._ready.set()
-        await self._end.wait()
-
-    def _there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return what `work` returns in Trio's thread."""
-
-        async def done() -> T:
-            return await work()
-
-        return trio.from_thread.run(done, trio_token=self._trio)
+    def _serve(self) -> GuardedServer:
+        with self._lock:
+            if self._closed:
+                raise AgentError("the lent models are closed")
+            if self._server is None:
+                routes = {"/v1/embeddings": self._embeddings, "/v1/chat/completions": self._completion}
+                self._server = GuardedServer(routes, self._limits)
+            return self._server
 
     def _count(self, role: str, usage: Usage) -> None:
         with self._lock:
             self._used.setdefault(role, []).append(usage)
             self.tokens += usage.input_tokens + usage.output_tokens
 
-    # Requests.
+    async def _ask(self, role: str, call: Awaitable[T], usage_of: Callable[[T], Usage | None]) -> T:
+        """Return the result of a call, whose usage is counted before anybody learns of the result. A refusal has been paid for too."""
+        usage: Usage | None = None
+        try:
+            result = await call
+            usage = usage_of(result)
+        except RefusalError as error:
+            usage = error.usage
+            raise
+        finally:
+            if usage is not None:
+                self._count(role, usage)
+        return result
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        lent = self
-
-        class Handler(BaseHTTPRequestHandler):
-            """Answers a request."""
-
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                """Answer with the result, or with an error as OpenAI words it."""
-                try:
-                    length = int(self.headers.get("Content-Length", 0))
-                    if not 0 <= length <= MAX_BODY:
-                        raise ValueError(f"a request has at most {MAX_BODY:,} bytes")
-                    body = json.loads(self.rfile.read(length))
-                    status, answer = 200, lent.answer(self.path, body)
-                except (LongspanError, ValueError, TypeError, KeyError, RecursionError) as error:
-                    status, answer = 400, {"error": {"message": one_line(error), "type": "invalid_request_error", "code": None}}
-                written = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(written)))
-                self.end_headers()
-                self.wfile.write(written)
-
-            def log_message(self, *_: Any) -> None:
-                """Log nothing."""
-
-        return Handler
-
-    def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request. Raises AgentError, and ValueError and the like for one that cannot be read."""
+    def _note_request(self) -> None:
+        """Count a request. Raises AgentError while requests fail on purpose."""
         self.asked += 1
         if self._broken:
-            raise AgentError("this fails on purpose, to see whether the memory tells that it could not store something")
-        if path.endswith("/embeddings"):
-            return self._embeddings(body)
-        if path.endswith("/chat/completions"):
-            return self._completion(body)
-        raise ValueError(f"there is no {path!r:.60}: only /v1/embeddings and /v1/chat/completions")
+            raise AgentError("this fails on purpose, to see whether the memory reports that it could not store something")
 
-    def _embeddings(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        texts = [body["input"]] if isinstance(body["input"], str) else list(body["input"])
-        if not all(isinstance(text, str) for text in texts):
-            raise ValueError("input: must be a text or a list of texts")
-        found = self._there(lambda: self._embedder.embed([clean(text) or " " for text in texts]))
-        if self._embedder.model is not None:
-            self._count(EMBEDDER, Usage(found.tokens))
-        rows = found.vectors.tolist()
-        if body.get("encoding_format") == "base64":
-            from base64 import b64encode
-
+    async def _embeddings(self, body: bytes) -> dict[str, Any]:
+        self._note_request()
+        request = _parse(body, _EmbeddingsRequest)
+        free = self._embedder.model is None
+        call = self._embedder.embed([text or " " for text in request.input])
+        found = await self._ask(EMBEDDER, call, lambda found: None if free else Usage(found.tokens))
+        if request.encoding_format == "base64":
             rows = [b64encode(row.astype("<f4").tobytes()).decode() for row in found.vectors]
+        else:
+            rows = found.vectors.tolist()
         data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
         usage = {"prompt_tokens": found.tokens, "total_tokens": found.tokens}
         return {"object": "list", "model": self._embedder.name, "data": data, "usage": usage}
 
-    def _completion(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def _completion(self, body: bytes) -> dict[str, Any]:
+        self._note_request()
         core = self._core
         if core is None:
             raise AgentError(NO_MODEL)
-        if body.get("stream"):
-            raise ValueError("stream: answers are not streamed")
-        messages = [_message(each) for each in body["messages"]]
-        given = body.get("response_format") or {}
-        schema = given.get("json_schema", {}).get("schema") if given.get("type") == "json_schema" else None
-        if given.get("type") == "json_object":
-            schema = {"type": "object"}
-        tools = [_tool(each) for each in body.get("tools") or ()]
+        request = _parse(body, _ChatRequest)
+        if request.stream:
+            raise ValueError("stream: answers are not streamed; ask without stream")
+        messages = _merged([message.as_sent() for message in request.messages])
+        tools = [
+            Tool(each.function.name, each.function.description or "", each.function.parameters or {"type": "object"})
+            for each in request.tools
+        ]
         use_tools: Any = getattr(core, "use_tools", None)
         if tools and not callable(use_tools):
             raise AgentError(f"the memory gives its model tools, which {core.name} cannot call: lend another by model=KIND/MODEL")
-        most = body.get("max_completion_tokens") or body.get("max_tokens")
-        most = min(int(most), core.max_output) if most else None
-        completion: Completion = self._there(
-            (lambda: use_tools(_merged(messages), tools))
-            if tools
-            else (lambda: core.complete(_merged(messages), max_tokens=most, schema=schema))
-        )
-        self._count(MODEL, completion.usage)
+        most = request.max_completion_tokens or request.max_tokens
+        most = min(most, core.max_output) if most else None
+        call = use_tools(messages, tools) if tools else core.complete(messages, max_tokens=most, schema=request.schema_of_answer)
+        completion: Completion = await self._ask(MODEL, call, lambda completion: completion.usage)
         calls = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in completion.calls
         ]
@@ -204,18 +242,6 @@ class LentModels:
             "choices": [{"index": 0, "message": said, "finish_reason": "tool_calls" if calls else "length" if completion.cut else "stop"}],
             "usage": counts | {"total_tokens": usage.input_tokens + usage.output_tokens},
         }
-
-
-def _message(message: Mapping[str, Any]) -> ChatMessage:
-    """Return a message as a core takes it. Raises ValueError for one of a tool."""
-    role, content = message["role"], message.get("content") or ""
-    if role == "developer":
-        role = "system"
-    if role not in ("system", "user", "assistant"):
-        raise ValueError(f"a message of {role!r:.40} is not passed on: only those of system, user and assistant")
-    if not isinstance(content, str):
-        content = "\n".join(part["text"] for part in content if part.get("type") == "text")
-    return ChatMessage(role, clean(content))
 
 
 def _merged(messages: list[ChatMessage]) -> list[ChatMessage]:
@@ -236,8 +262,3 @@ def _merged(messages: list[ChatMessage]) -> list[ChatMessage]:
     if merged[-1].role == "assistant":
         merged.append(ChatMessage("user", "Go on."))
     return [*([ChatMessage("system", system)] if system else []), *merged]
-
-
-def _tool(tool: Mapping[str, Any]) -> Tool:
-    function = tool["function"]
-    return Tool(str(function["name"]), str(function.get("description") or ""), function.get("parameters") or {"type": "object"})

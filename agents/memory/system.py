@@ -24,7 +24,7 @@ from longspan.agents.memory.memory import Used
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.python import InProcessMemory
 from longspan.agents.models.core import make_core
-from longspan.agents.outside.bridge import Models
+from longspan.agents.outside.bridge import KEY_VARIABLE, Models
 from longspan.agents.outside.python import KeptProgram, bridge_command, check_arguments
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.base.fields import option_names
@@ -116,14 +116,14 @@ class SystemMemory(Held):
             self._models[EMBEDDER] = embedder.model
         if core is not None and self.infers:
             own = {"infer": "true", **own}
-        url = self.lender.url
         if settings.interpreter is None:
             target = f"longspan.agents.memory.systems.{self.file}:Adapter"
-            self.memory = InProcessMemory(spec, target, {"models": Models(url), **own}, settings)
+            self.memory = InProcessMemory(spec, target, {"models": Models(self.lender.url, self.lender.key), **own}, settings)
         else:
             named = f"{ADAPTERS / self.file}.py:Adapter"
-            command = bridge_command(named, settings.interpreter, {"models": url, **own}, "memory")
-            self.memory = RemoteMemory(KeptProgram(spec, settings, spec, command), settings, spec)
+            command = bridge_command(named, settings.interpreter, {"models": self.lender.url, **own}, "memory")
+            program = KeptProgram(spec, settings, spec, command, variables={KEY_VARIABLE: self.lender.key})
+            self.memory = RemoteMemory(program, settings, spec)
 
     @property
     def models(self) -> Mapping[str, str | Rates] | None:

@@ -2,7 +2,8 @@
 
     PATH bridge.py module:Class '{"option": "value"}' agent
 
-An adapter of longspan's own is named by its file, `/path/adapter.py:Class`, and its option `models`, an address, becomes `Models`.
+An adapter of longspan's own is named by its file, `/path/adapter.py:Class`. Its option `models`, an address, becomes `Models` with the key
+in the environment variable LONGSPAN_LENT_KEY.
 It imports only the standard library and the user's module. It speaks longspan's protocol on standard input and output, and hides
 both from the class: what the class prints goes to standard error, and its standard input is empty. Async methods run in one asyncio
 loop, which also runs between calls, and stands still while plain code is called.
@@ -29,6 +30,9 @@ from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
+KEY_VARIABLE = "LONGSPAN_LENT_KEY"
+"""The environment variable with the key of `models`. All users of a machine can read a command line."""
+
 
 class Message(NamedTuple):
     """A message to the class."""
@@ -53,15 +57,17 @@ class Turn(NamedTuple):
 
 
 class Models:
-    """The model and the embedder that longspan lends to a memory system, at an address that speaks OpenAI's API."""
+    """The model and the embedder that longspan lends to a memory system, at an address that speaks OpenAI's API.
 
-    key = "lent"
-    """The API key that clients ask for."""
+    `url` is the base address, and `key` the API key that it requires.
+    """
+
     name = "lent"
     """The name of the model, and of the embedder."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: str) -> None:
         self.url = url
+        self.key = key
         self._dimensions = 0
 
     @property
@@ -147,7 +153,7 @@ class Bridge:
         arguments: dict[str, Any] = dict(self.arguments)
         if module.endswith(".py"):
             cls: Any = from_file(module)
-            arguments["models"] = Models(self.arguments["models"])
+            arguments["models"] = Models(self.arguments["models"], os.environ[KEY_VARIABLE])
         else:
             cls = importlib.import_module(module)
         for name in path.split("."):

@@ -7,8 +7,11 @@ The command is split as a shell would, but run without a shell.
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import final
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
@@ -21,7 +24,7 @@ __all__ = ["ExecAgent", "ProgramAgent", "split_command"]
 
 
 class ProgramAgent(RemoteAgent):
-    """An agent that is a program on this machine, with a process for each conversation."""
+    """An agent that is a program on this machine, with a process for each conversation. `variables` are added to its environment."""
 
     shares_disk = True
     told_traceparent = True
@@ -31,15 +34,25 @@ class ProgramAgent(RemoteAgent):
         """As many as the option says, else one for each processor: each has a process of its own."""
         return super().at_once(target, options) or processors()
 
-    def __init__(self, target: str, options: AgentOptions | None, name: str, command: list[str], clock: FakeClock | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        options: AgentOptions | None,
+        name: str,
+        command: list[str],
+        clock: FakeClock | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(target, options, name)
         self._command = command
         self._clock = clock
+        self._variables = variables
         self._program: Program | None = None
 
     async def exchange(self, request: Request) -> bytes:
         if self._program is None:
-            self._program = Program(self._command, self._clock.environment() if self._clock else None)
+            environment = self._clock.environment() if self._clock else os.environ
+            self._program = Program(self._command, {**environment, **self._variables})
         if self._clock is not None:
             self._clock.set(request.now)
         answer = await self._program.ask(request.line)

@@ -1,4 +1,4 @@
-"""Keep the keys in the environment from being written, however text from outside spells them."""
+"""Keep the keys in the environment, and secrets of this process, from being written, however text from outside spells them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from html import unescape
 from typing import Any, Final, NamedTuple, final
 
-__all__ = ["MAX_LENGTH", "note_key", "redacted", "redacted_in"]
+__all__ = ["MAX_LENGTH", "forget_secret", "note_key", "note_secret", "redacted", "redacted_in"]
 
 NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
 """Names of environment variables that hold keys."""
@@ -39,6 +39,9 @@ _ESCAPE: Final = re.compile(
 
 _noted: Final[set[str]] = set()
 
+_made: Final[dict[str, str]] = {}
+"""The secrets that this process made, each with the name to write in its place."""
+
 
 class _Secret(NamedTuple):
     """A spelling that must not be written, the part that identifies it, and the name of the environment variable."""
@@ -57,6 +60,16 @@ class _Span(NamedTuple):
 def note_key(name: str) -> None:
     """Note that an environment variable holds a key, whatever its name is."""
     _noted.add(name)
+
+
+def note_secret(name: str, value: str) -> None:
+    """Redact a secret that this process made, as `[name]`, until it is forgotten. It need not be in an environment variable."""
+    _made[value] = name
+
+
+def forget_secret(value: str) -> None:
+    """Stop redacting a secret, because it no longer opens anything."""
+    _made.pop(value, None)
 
 
 def redacted(text: str) -> str:
@@ -172,7 +185,8 @@ def _meant(escape: re.Match[str]) -> str:
 
 def _secrets() -> Sequence[_Secret]:
     held = ((name, os.environ.get(name, "").strip()) for name in os.environ if name in _noted or _is_of_key(name))
-    return _spelled(tuple(sorted((name, key) for name, key in held if _is_key(key) and key not in name)))
+    made = [(name, value) for value, name in tuple(_made.items())]  # a copy, because other threads make secrets too
+    return _spelled((*sorted((name, key) for name, key in held if _is_key(key) and key not in name), *made))
 
 
 @lru_cache(maxsize=1024)

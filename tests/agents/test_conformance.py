@@ -112,7 +112,7 @@ class Careless(Held):
 
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
         try:
-            await trio.to_thread.run_sync(Models(self.lender.url).embed, [turn.text for turn in turns])
+            await trio.to_thread.run_sync(Models(self.lender.url, self.lender.key).embed, [turn.text for turn in turns])
         except RuntimeError as error:
             if not self.careless:
                 raise AgentError(str(error)) from error

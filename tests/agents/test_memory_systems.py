@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,6 @@ from datetime import datetime, timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 import trio
@@ -174,10 +173,8 @@ def lent(core: Echo) -> Iterator[LentModels]:
     models.close()
 
 
-def ask(url: str, route: str, body: Any) -> Any:
-    request = Request(f"{url}/{route}", json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310
-    with urlopen(request) as answer:  # noqa: S310
-        return json.loads(answer.read())
+def ask(lent: LentModels, route: str, body: Any) -> Any:
+    return Models(lent.url, lent.key).ask(route, body)
 
 
 def test_a_model_is_lent_with_its_messages_in_the_order_that_cores_take_and_what_it_takes_is_counted(lent: LentModels, core: Echo) -> None:
@@ -189,7 +186,7 @@ def test_a_model_is_lent_with_its_messages_in_the_order_that_cores_take_and_what
     ]
     schema = {"type": "object", "properties": {"facts": {"type": "array"}}}
     body = {"messages": said, "max_tokens": 7, "response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
-    answer = ask(lent.url, "chat/completions", body)
+    answer = ask(lent, "chat/completions", body)
     assert answer["choices"][0]["message"]["content"] == "Tide\ntables?\n\nNow."
     assert answer["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     ((messages, most, given),) = core.asked
@@ -200,7 +197,7 @@ def test_a_model_is_lent_with_its_messages_in_the_order_that_cores_take_and_what
         ("user", "Tide\ntables?\n\nNow."),
     ]
     assert (most, given) == (7, schema)
-    called = ask(lent.url, "chat/completions", {"messages": said, "tools": [{"type": "function", "function": {"name": "keep"}}]})
+    called = ask(lent, "chat/completions", {"messages": said, "tools": [{"type": "function", "function": {"name": "keep"}}]})
     assert called["choices"][0]["finish_reason"] == "tool_calls"
     assert called["choices"][0]["message"]["tool_calls"][0]["function"] == {"name": "keep", "arguments": '{"fact": "tide"}'}
     assert lent.take().usage == {"memory": Usage(4, 0, 3)}
@@ -208,11 +205,11 @@ def test_a_model_is_lent_with_its_messages_in_the_order_that_cores_take_and_what
 
 
 def test_vectors_are_lent_as_numbers_and_as_bytes(lent: LentModels) -> None:
-    models = Models(lent.url)
+    models = Models(lent.url, lent.key)
     (tide, quay), (again,) = models.embed(["The tide.", "A quay."]), models.embed(["The tide."])
     assert len(tide) == models.dimensions
     assert tide == again != quay
-    packed = ask(lent.url, "embeddings", {"input": "The tide.", "encoding_format": "base64"})["data"][0]["embedding"]
+    packed = ask(lent, "embeddings", {"input": "The tide.", "encoding_format": "base64"})["data"][0]["embedding"]
     assert list(struct.unpack(f"<{models.dimensions}f", base64.b64decode(packed))) == pytest.approx(tide)
     assert models.embed([]) == []
     assert lent.take().usage == {}, "a free embedder takes nothing"
@@ -222,27 +219,23 @@ def test_vectors_are_lent_as_numbers_and_as_bytes(lent: LentModels) -> None:
     ("route", "body", "said"),
     [
         ("chat/completions", {"messages": [{"role": "user", "content": "fail"}]}, "out of paper"),
-        ("chat/completions", {"messages": [{"role": "tool", "content": "x"}]}, "a message of 'tool' is not passed on"),
+        ("chat/completions", {"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: must be 'system', "),
         ("chat/completions", {"messages": [{"role": "user", "content": "x"}], "stream": True}, "answers are not streamed"),
-        ("chat/completions", {}, "messages"),
-        ("embeddings", {"input": [1]}, "input: must be a text or a list of texts"),
-        ("rerank", {}, "there is no '/v1/rerank'"),
+        ("chat/completions", {}, "messages: is missing"),
+        ("embeddings", {"input": [1]}, "input.0: must be text"),
+        ("rerank", {}, "there is no '/v1/rerank', only /v1/embeddings and /v1/chat/completions"),
     ],
 )
 def test_what_fails_is_an_error_for_the_system(lent: LentModels, route: str, body: Any, said: str) -> None:
-    with pytest.raises(HTTPError) as raised:
-        ask(lent.url, route, body)
-    assert raised.value.code == 400
-    assert said in json.loads(raised.value.read())["error"]["message"]
-    with pytest.raises(RuntimeError):
-        Models(lent.url).ask(route, body)
+    with pytest.raises(RuntimeError, match=re.escape(said)):
+        ask(lent, route, body)
 
 
 def test_a_system_that_needs_a_model_is_told_that_none_is_lent() -> None:
     lent = LentModels(None, HashEmbedder())
     try:
         with pytest.raises(RuntimeError, match="add model=KIND/MODEL, such as model=local"):
-            Models(lent.url).ask("chat/completions", {"messages": []})
+            Models(lent.url, lent.key).ask("chat/completions", {"messages": []})
     finally:
         lent.close()
 
