@@ -206,7 +206,10 @@ def test_a_sweep_is_played_on_ray(having: Callable[..., Environment], tmp_path: 
     (tmp_path / "agents" / "mine.py").write_text(PROVES_THE_GUARD.format(root=str(ROOT)), "utf-8")
     content = {"scenarios": ["colours"], "tests": 1, "spans": ["2k"], "agents": ["python:agents.mine:Curious"]}
     (tmp_path / "sweep.yaml").write_text(json.dumps(content), "utf-8")
-    done = made.run("longspan", "sweep", "sweep.yaml", "--trust", "--on", "ray", "--json", cwd=tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    done = made.run("longspan", "sweep", "sweep.yaml", "--trust", "--on", "ray", "--json", cwd=tmp_path, env={"HOME": str(home)})
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not (home / ".ray").exists(), "the cluster's token is in no file"
     (journal,) = tmp_path.rglob("journal.jsonl")
     assert "'scenarios' is longspan's own folder: install longspan and import longspan.scenarios" in journal.read_text("utf-8")

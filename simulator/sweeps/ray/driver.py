@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any, Final, final
 
 import trio
@@ -120,6 +121,8 @@ def _connect(ray: Any, address: str) -> None:
         # Unless clusters are disabled, Ray replaces 127.0.0.1 by the machine's own address and listens on the network.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+        # Ray would write the token to a file in the home folder, which other users can often read.
+        os.environ.setdefault("RAY_AUTH_TOKEN", token_urlsafe(32))
         ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
 
 
