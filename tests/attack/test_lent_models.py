@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -320,7 +321,12 @@ def test_what_a_refusal_took_is_counted(lent: LentModels, paid: Paid) -> None:
 # Connections that are held open.
 
 
-def test_a_flood_of_half_open_requests_locks_nobody_out_and_holds_no_threads(lent: LentModels, paid: Paid) -> None:
+def test_a_flood_of_half_open_requests_locks_nobody_out_and_holds_no_threads(paid: Paid) -> None:
+    with lending(paid, Limits(seconds=inf)) as lent:
+        _flood(lent, paid)
+
+
+def _flood(lent: LentModels, paid: Paid) -> None:
     whole = request(lent, body=b" " * 1_000)
     starts = [b"", b"P", whole[:50], request(lent, {"Authorization": None}, body=b"")[:-2]]
     check_service(lent, paid)
@@ -382,13 +388,13 @@ def test_after_it_is_closed_nothing_is_answered_or_paid(paid: Paid) -> None:
         halfway.sendall(whole[:-1])
         assert redacted(f"it said {key}") == "it said [LONGSPAN_LENT_KEY]"
         lent.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", at))
         with suppress(ConnectionError):
             halfway.sendall(whole[-1:])
             assert halfway.recv(1) == b""
         with suppress(ConnectionResetError):
             assert running.recv(1) == b""
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", at))
         with pytest.raises(openai.APIConnectionError):
             api.chat.completions.create(**CHAT)
         with pytest.raises(AgentError, match="closed"):
@@ -396,6 +402,24 @@ def test_after_it_is_closed_nothing_is_answered_or_paid(paid: Paid) -> None:
         paid.gate.set()
     assert paid.calls == 1
     assert lent.take().usage == {}
+
+
+def test_a_closed_address_is_closed_even_if_its_thread_was_busy() -> None:
+    class Busy(Paid):
+        async def complete(self, *messages: Any, **options: Any) -> Completion:
+            self.entered.release()
+            busy.wait()
+            return await super().complete(*messages, **options)
+
+    busy, core = threading.Event(), Busy()
+    with lending(core) as lent, connect(lent) as connection:
+        at = port(lent)
+        connection.sendall(request(lent))
+        core.entered.acquire()
+        threading.Timer(0.2, busy.set).start()
+        lent.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", at))
 
 
 def test_an_address_that_cannot_be_opened_is_an_error_where_it_is_asked_for(paid: Paid) -> None:
