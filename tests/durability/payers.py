@@ -61,7 +61,7 @@ class Lent(Memory):
         self.client().ask("chat/completions", {"messages": [{"role": "user", "content": NOTE}], "max_tokens": 20})
 
     def client(self) -> Models:
-        return Models(self.lent.url)
+        return Models(self.lent.url, self.lent.key)
 
     async def add(self, turns: Sequence[Turn], at: datetime) -> list[MemoryItem]:
         failing = fails()
