@@ -155,7 +155,7 @@ class Account:
 
     `is_metered` says of a model's name or rates whether longspan itself calls it, and `metered` what such calls have cost so far.
     `expenses`: what the agent reports besides, None until it does. `failed`: the call did, so that the agent may have paid for more than it
-    reports. `partial_models`: it may also pay for models that `models` lacks. `refused`: a call was refused because of a limit.
+    reports. `partial_models`: it may also pay for models that `models` lacks.
     """
 
     models: Mapping[str, str | Rates] | None
@@ -166,7 +166,6 @@ class Account:
     expenses: Sequence[Expense] | None = None
     failed: bool = False
     partial_models: bool = False
-    refused: StoppedError | None = None
     amount: Amount | None = None
 
     @property
@@ -266,22 +265,17 @@ class Ledger:
         """Check that a call to a provider may be made that can cost `worst`. May be called from any thread, and does not wait for others.
 
         The call draws on what is reserved for its `account`. What exceeds that is reserved as well, unless the account's worst case was
-        known: then only a call after it has been used up is too much. Raises StoppedError, also later at the end of the account.
+        known: then only a call after it has been used up is too much. Raises StoppedError.
         """
         if self.limit == UNLIMITED:
             return
         more = worst
         if account is not None:
-            if account.refused is not None:
-                raise account.refused
             more = account.metered.plus(worst).beyond(account.reserved)
             if account.known and not account.reserved.is_used_up_by(account.metered):
                 more = NOTHING
         if (problem := self.grow(account, more)) is not None:
-            stopped = StoppedError(problem)
-            if account is not None:
-                account.refused = stopped
-            raise stopped
+            raise StoppedError(problem)
 
     def grow(self, account: Account | None, more: Amount) -> str | None:
         """Reserve more for an account. Return why that cannot be done. Without an account, only check that it could be done."""

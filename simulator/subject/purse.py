@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
+from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.subject.ledger import Account, Ledger, Rates, Worst, expense_of
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
@@ -51,6 +52,8 @@ class Purse:
     by: Payer = "agent"
     conversation: str | None = None
     meters: list[str | Rates] = field(default_factory=list)
+    _refused: StoppedError | None = None
+    """A metered call was refused because of a limit: nothing more is paid for, whatever the agent makes of the error that it got."""
     _opened: _Opened | None = None
     """The account that is open. Only a judge has several open at once, and it calls its model in their tasks."""
 
@@ -80,6 +83,8 @@ class Purse:
 
         Raises StoppedError before the call if it could exceed the limit, and afterwards if a metered call was refused for that reason.
         """
+        if self._refused is not None:
+            raise self._refused
         record = self.record
         async with self.ledger.paying(models, worst, self.is_metered) as account:
             account.partial_models = partial_models
@@ -99,8 +104,8 @@ class Purse:
                 if record is not None and account.expenses is not None:
                     with trio.CancelScope(shield=True):
                         await _run_in_thread(_record_reported, record, None if account.failed else call, self.by, purpose, account.expenses)
-                if account.refused is not None:
-                    raise account.refused
+                if self._refused is not None:
+                    raise self._refused
 
     def is_metered(self, rates: str | Rates) -> bool:
         """Return whether longspan itself calls a model for the agent. Rates are compared by identity: two models may cost the same."""
@@ -113,7 +118,11 @@ class Purse:
             opened = self._opened
         account = opened.account if opened is not None else None
         worst = expense_of(rates, at_most).amount
-        self.ledger.draw(account, worst)
+        try:
+            self.ledger.draw(account, worst)
+        except StoppedError as stopped:
+            self._refused = self._refused or stopped
+            raise
         call = None
         if self.record is not None:
             if opened is not None:

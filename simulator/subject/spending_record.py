@@ -221,14 +221,15 @@ class SpendingRecord:
         return list(calls.values())
 
     def spent(self) -> tuple[Amount, Amount]:
-        """Return all that was spent or may have been, and the most that an attempt at an event took."""
+        """Return all that was spent or may have been, and the most that an attempt at an event of a conversation took."""
         calls = self.calls()
-        tasks: dict[tuple[Any, ...], list[Amount]] = {}
+        tasks: dict[int, Amount] = {}
         for call in calls:
-            tasks.setdefault((call.before.by if not call.before.task else "", call.before.task), []).append(call.amount)
+            if call.before.work not in ("check", "background"):
+                tasks[call.before.task] = tasks.get(call.before.task, NOTHING).plus(call.amount)
         dearest = NOTHING
-        for amounts in tasks.values():
-            dearest = dearest.most(total(amounts))
+        for amount in tasks.values():
+            dearest = dearest.most(amount)
         return total(call.amount for call in calls), dearest
 
     def totals(self) -> SpendingTotals:

@@ -24,7 +24,7 @@ from longspan.agents.outside.bridge import Models
 from longspan.simulator.subject.ledger import Rates
 from tests.durability.provider import PRICES
 
-__all__ = ["Background", "Lent", "Own"]
+__all__ = ["Background", "Endless", "Lent", "Own", "Unsaved"]
 
 
 NOTE = "Note this. " * 100
@@ -90,6 +90,23 @@ class Lent(Memory):
 
     async def close(self) -> None:
         self.lent.close()
+
+
+class Unsaved(Lent):
+    """The same without snapshots."""
+
+    has_snapshots = False
+
+
+class Endless(Lent):
+    """Asks the lent model until it is refused, and then some more."""
+
+    async def add(self, turns: Sequence[Turn], at: datetime) -> list[MemoryItem]:
+        for _ in range(5):
+            with suppress(RuntimeError):
+                while True:
+                    await trio.to_thread.run_sync(self.ask)
+        return []
 
 
 class Background(Lent):
