@@ -104,6 +104,7 @@ class Conformance:
         self._open: list[Memory] = []
         self._turns: dict[int, list[Turn]] = {}
         self._pending = Pending()
+        self._calls = 0
         self._folder = TemporaryDirectory(prefix="longspan-")
         self._one: Memory | None = None
         self._other: Memory | None = None
@@ -184,7 +185,8 @@ class Conformance:
         """Pay for a call to a memory, and note what it used in the list. Raises StoppedError if a limit could be exceeded."""
         purse, took = current_purse() or Purse(), list[Used]()
         worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.payer} check", 0)
-        async with purse.paying(memory.models, worst, "check") as account:
+        self._calls += 1
+        async with purse.paying(memory.models, worst, "check", turn=self._calls) as account:
             failed = True
             try:
                 yield took

@@ -3,13 +3,13 @@ run has cost in all, and how much of that was paid more than once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Self, final
 
 from longspan.simulator.base.document import Document, Sentence
 from longspan.simulator.measures.measure import GradedTests, Measure
 from longspan.simulator.results.result import Result
-from longspan.simulator.subject.ledger import Spending, known_cost, tally
+from longspan.simulator.subject.ledger import Spending, tally
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Costs"]
@@ -29,22 +29,7 @@ class Costs(Measure):
     @classmethod
     def shown(cls, manifest: Manifest, result: Result) -> Document:
         parts = [_told(part, spent) for part, spent in result.costs.items()]
-        return Document(lines=[Sentence(line, "cost") for line in [*parts, *_describe_extra(result)]])
-
-
-def _describe_extra(result: Result) -> Iterator[str]:
-    """Yield sentences about money that the run spent outside its turns or more than once."""
-    spending, turns = result.spending, known_cost(part.cost_usd for part in result.costs.values())
-    if spending is None:
-        return
-    if spending.again_usd or abs(spending.known_usd - turns) >= 0.00005:
-        total = f"${spending.known_usd:.4f}" + (" or more (a price is unknown)" if spending.cost_usd is None else "")
-        again = f"; ${spending.again_usd:.4f} of it was paid more than once" if spending.again_usd else ""
-        yield f"{total} in all, with checks, experiments and repetitions{again}"
-    if spending.unanswered:
-        calls = f"{spending.unanswered:,} call{'s'[: spending.unanswered != 1]} ended without a known cost"
-        most = "an unknown amount" if spending.possibly_usd is None else f"up to ${spending.possibly_usd:.4f}"
-        yield f"{calls}, possibly {most} more"
+        return Document(lines=[Sentence(line, "cost") for line in [*parts, *result.cost_remarks]])
 
 
 def _told(part: str, spent: Spending) -> str:

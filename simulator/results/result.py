@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import fsum
 from statistics import fmean, pstdev
-from typing import Annotated, Literal, final
+from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -38,6 +38,9 @@ __all__ = [
     "rounded",
     "scenario_result",
 ]
+
+NOTABLE_USD: Final = 0.00005
+"""Differences in dollars that are worth a remark: figures have four decimals."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -303,6 +306,22 @@ class Result(_Frozen):
     def known_usd(self) -> float:
         """What the run has cost in dollars, as far as it is known."""
         return self.spending.known_usd if self.spending is not None else known_cost(part.cost_usd for part in self.costs.values())
+
+    @property
+    def cost_remarks(self) -> list[str]:
+        """What to say about money that the run spent outside its turns, more than once, or perhaps."""
+        if self.spending is None:
+            return []
+        turns, told = known_cost(part.cost_usd for part in self.costs.values()), []
+        if self.spending.again_usd or abs(self.spending.known_usd - turns) >= NOTABLE_USD:
+            unknown = " or more (a price is unknown)" if self.spending.cost_usd is None else ""
+            again = f"; ${self.spending.again_usd:.4f} of it was paid more than once" if self.spending.again_usd else ""
+            told.append(f"${self.spending.known_usd:.4f}{unknown} in all, with checks, experiments and repetitions{again}")
+        if self.spending.unanswered:
+            calls = f"{self.spending.unanswered:,} call{'s'[: self.spending.unanswered != 1]} ended without a known cost"
+            possibly = self.spending.possibly_usd
+            told.append(f"{calls}, possibly {'an unknown amount' if possibly is None else f'up to ${possibly:.4f}'} more")
+        return told
 
     @property
     def chance(self) -> float:

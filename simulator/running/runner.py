@@ -185,10 +185,8 @@ async def play_runs(
         scoring = Scoring(run, pages)
         error = await player.run(plan, run, scoring)
         outcome = await player.results(run, scoring, error)
-        if new and _is_empty(outcome) and (totals := run.spending.totals()).is_nothing:
+        if new and _is_empty(outcome) and run.spending.is_negligible():
             remove(run.path)
-            if totals.unanswered:
-                complain(f"{run.path.name}: deleted, since nothing was played; what its agent's failed call has cost is unknown")
             outcome = Outcome(run.path, None, outcome.error, kept=False)
         outcomes[run.path] = outcome
 

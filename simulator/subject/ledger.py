@@ -236,7 +236,7 @@ class Ledger:
                 reserved = seen.dearest if isinstance(worst, Unpriced) else worst
                 alone = call is not None and seen.is_new(call)
                 with self._lock:
-                    problem = self._excess(reserved)
+                    problem = self._excess(reserved, reserved)
                     if problem is None and not (alone and seen.alone):
                         self._reserved.append(reserved)
                         break
@@ -280,7 +280,8 @@ class Ledger:
     def grow(self, account: Account | None, more: Amount) -> str | None:
         """Reserve more for an account. Return why that cannot be done. Without an account, only check that it could be done."""
         with self._lock:
-            problem = self._excess(more) if more != NOTHING else None
+            whole = more if account is None else account.reserved.plus(more)
+            problem = self._excess(more, whole) if more != NOTHING else None
             if problem is None and account is not None:
                 self._reserved.remove(account.reserved)
                 account.reserved = account.reserved.plus(more)
@@ -305,9 +306,10 @@ class Ledger:
             self._seen_of(call).problem = problem
         return AgentError(problem)
 
-    def _excess(self, worst: Amount) -> str | None:
-        """Say which limit would be exceeded by a call that can cost `worst`, and the remedy; None if none would be."""
-        reached = total([self.spent, *self._reserved, worst])
+    def _excess(self, more: Amount, worst: Amount) -> str | None:
+        """Say which limit would be exceeded if `more` was reserved for a turn that can cost `worst` in all, and the remedy; None if none
+        would be."""
+        reached = total([self.spent, *self._reserved, more])
         if reached.dollars > self.limit.dollars:
             return (
                 f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "

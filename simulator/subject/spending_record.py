@@ -255,6 +255,11 @@ class SpendingRecord:
             output_tokens=sum(line.output_tokens for line in answered),
         )
 
+    def is_negligible(self) -> bool:
+        """Return whether nothing is known to have been paid for, and nothing can have been but for a reply that failed at once."""
+        failed_check = any(call.before.work == "check" and not call.after for call in self.calls())
+        return self.totals().is_nothing and not failed_check
+
     def _read(self) -> None:
         """Continue the numbers of an existing file."""
         if self._calls is None:

@@ -41,8 +41,6 @@ AGENTS = {
 }
 """Agents that pay: by their replies, in several calls for each, by a lent model, from a thread, and with a client of their own."""
 
-NO_RUN = SpendingTotals()
-
 UNREPORTED = ("own",)
 """Agents of whose failed calls nobody knows what they have cost."""
 
@@ -73,8 +71,6 @@ def step(out: Path, agent: str, environment: dict[str, str], limit: float | None
 def totals_in(out: Path) -> SpendingTotals:
     """The record of all runs in a folder."""
     known = [RunFolder(path.parent).spending.totals() for path in out.glob("*/manifest.json")]
-    if not known:
-        return NO_RUN
     possibly = [totals.possibly_usd for totals in known]
     return SpendingTotals(
         known_usd=sum(totals.known_usd for totals in known),
@@ -84,9 +80,7 @@ def totals_in(out: Path) -> SpendingTotals:
 
 
 def agrees(provider: Provider, totals: SpendingTotals, kind: str) -> None:
-    """Check a record against what the provider has charged. A run whose agent fails at once, and says nothing of a cost, is deleted."""
-    if kind in UNREPORTED and totals is NO_RUN:
-        return
+    """Check a record against what the provider has charged."""
     if provider.lost == 0 and totals.unanswered == 0:
         assert totals.known_usd == pytest.approx(provider.dollars, abs=1e-9)
     assert totals.known_usd <= provider.dollars + 1e-9
