@@ -27,7 +27,7 @@ from tests.durability.provider import PRICES, Provider
 from tests.forked import PROCESSES
 from tests.halfway import killed_at
 
-SEQUENCES = 50 if os.environ.get("LONGSPAN_KILLS") == "all" else 10
+SEQUENCES = 50 if os.environ.get("LONGSPAN_KILLS") == "all" else 5
 ROOT = Path(__file__).parents[2]
 
 AGENTS = {
