@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
@@ -27,6 +29,15 @@ BLOCK: Final = 2**16
 """How many bytes at the end of a file are read at once."""
 
 
+@dataclass(slots=True)
+class _End:
+    """The end of an open file: the checksum of its lines so far, and whether there are none."""
+
+    file: BinaryIO
+    running: RunningSum
+    begins: bool
+
+
 @final
 class JsonLines:
     """A file of JSON lines. It need not exist yet. An incomplete last line, left by a crash, is ignored.
@@ -38,25 +49,51 @@ class JsonLines:
     def __init__(self, path: Path, owner: Owner | None = None) -> None:
         self.path = path
         self._owner = owner
+        self._keeps = False
+        self._end: _End | None = None
 
     def append(self, *entries: dict[str, Any], sync: bool = True) -> None:
         """Append entries, none of them empty, and sync them to disk unless told otherwise.
 
         Raises JournalError if they cannot be written, the file is a link, or its last line has no checksum.
         """
+        end = self._end or self._open_end()
         try:
-            running = RunningSum()
-            begins = True
+            if end.begins and self._owner is not None and (named := self._owner.named) is not None:
+                entries = ({OWNER: named} | entries[0], *entries[1:])
+            end.file.write(b"".join(end.running.seal(_fields(entry)) for entry in entries))
+            end.file.flush()
+            if sync:
+                os.fsync(end.file.fileno())
+            end.begins = False
+        except OSError as error:
+            self._keeps = False  # the file may end with half a line
+            raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
+        finally:
+            self._end = end if self._keeps else None
+            if not self._keeps:
+                end.file.close()
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep the file open between appends. No other process may write to it meanwhile."""
+        self._keeps = True
+        try:
+            yield
+        finally:
+            self._keeps = False
+            if self._end is not None:
+                self._end.file.close()
+                self._end = None
+
+    def _open_end(self) -> _End:
+        """Open the file after its last complete line."""
+        try:
+            running, begins = RunningSum(), True
             if self.path.exists():
                 cut_torn(self.path)
                 begins = not self._follow(running)
-            if begins and self._owner is not None and (named := self._owner.named) is not None:
-                entries = ({OWNER: named} | entries[0], *entries[1:])
-            with open_file(self.path, "ab") as file:
-                file.write(b"".join(running.seal(_fields(entry)) for entry in entries))
-                file.flush()
-                if sync:
-                    os.fsync(file.fileno())
+            return _End(open_file(self.path, "ab"), running, begins)
         except OSError as error:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 

@@ -42,6 +42,7 @@ from longspan.simulator.subject.ledger import Ledger, models_of
 from longspan.simulator.subject.prompt_log import PromptLog
 from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.subject.telemetry import SILENT, TELEMETRY, ConversationName, Spans
 from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination, make_agent
 
@@ -134,9 +135,12 @@ class Player:
 
     async def run(self, plan: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
         """Play all of a run's conversations. Return the first error that interrupted one."""
+        with run.spending.kept_open() as record:
+            return await self._run(plan, run, scoring, record)
+
+    async def _run(self, plan: Plan, run: RunFolder, scoring: Scoring, record: SpendingRecord) -> LongspanError | None:
         errors: list[LongspanError] = []
         self._workers.add(scoring.worker)
-        record = run.spending
         if not any(run.journal(id).exists() for id in plan.manifest.played):
             try:
                 await self._admit(plan.agent, Purse(self._ledger, record, str(plan.agent)))

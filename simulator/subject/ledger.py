@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import fsum, inf
 from threading import Lock
-from typing import Any, Final, NamedTuple, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 import trio
 from pydantic import BaseModel, ConfigDict
@@ -206,6 +206,9 @@ class Ledger:
     one at a time, so that together they exceed the limit by the cost of one call at most. Usage with an unknown price is not counted: if
     there is a limit, `require_known` and `require_told` reject it.
     """
+
+    waits: ClassVar[bool] = False
+    """Whether `draw` has to wait for another process."""
 
     limit: Amount = UNLIMITED
     spent: Amount = NOTHING

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
@@ -90,10 +89,10 @@ class Purse:
             account.partial_models = partial_models
             purpose, call = Purpose(work, self.conversation, turn, query, again=again), None
             if record is not None and account.is_paid:
-                purpose = purpose._replace(task=await _run_in_thread(record.new_task))
+                purpose = purpose._replace(task=record.new_task())
                 if account.reports:
                     bounded = account.known and self.ledger.limit != UNLIMITED  # without a limit, nobody asks for the worst case
-                    call = await _run_in_thread(partial(record.begin, bounded=bounded), self.by, None, purpose, account.reserved)
+                    call = record.begin(self.by, None, purpose, account.reserved, bounded=bounded)
             self._opened = _Opened(self, account, purpose)
             token = _OPENED.set(self._opened)
             try:
@@ -101,7 +100,7 @@ class Purse:
             finally:
                 _OPENED.reset(token)
                 self._opened = None
-                if record is not None and account.expenses is not None:
+                if record is not None and (account.expenses or (call is not None and account.expenses is not None)):
                     with trio.CancelScope(shield=True):
                         await _run_in_thread(_record_reported, record, None if account.failed else call, self.by, purpose, account.expenses)
                 if self._refused is not None:
@@ -196,15 +195,17 @@ async def metered(purse: Purse | None, model: str, rates: str | Rates, at_most: 
     if purse is None:
         yield
         return
-    # In a thread: it writes to a disk, and may ask another process, which keeps the ledger.
-    call = await _run_in_thread(purse.begin, model, rates, at_most)
+    if purse.ledger.waits:
+        call = await _run_in_thread(purse.begin, model, rates, at_most)
+    else:
+        call = purse.begin(model, rates, at_most)
     token = _CALL.set(call)
     try:
         yield
     finally:
         _CALL.reset(token)
         with trio.CancelScope(shield=True):
-            await _run_in_thread(call.end)
+            await _run_in_thread(call.end)  # it waits for the disk
 
 
 def note_used(usage: Usage) -> None:

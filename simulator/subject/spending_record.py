@@ -7,8 +7,8 @@ its answer was lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from math import fsum
 from pathlib import Path
@@ -167,6 +167,12 @@ class SpendingRecord:
         self._lock = Lock()
         self._calls: dict[int, _Call] | None = None
         self._last = self._tasks = 0
+
+    @contextmanager
+    def kept_open(self) -> Iterator[SpendingRecord]:
+        """Keep the file open between calls. The run must be locked."""
+        with self._lines.kept_open():
+            yield self
 
     def new_task(self) -> int:
         """Return a number for an attempt at an event, higher than all before."""

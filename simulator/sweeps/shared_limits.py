@@ -56,6 +56,8 @@ class Keeper(Protocol):
 class SharedLedger(Ledger):
     """This process's part of the spending under a `limit` shared with others, in the common ledger of a `keeper`."""
 
+    waits = True
+
     def __init__(self, limit: Amount, keeper: Keeper) -> None:
         super().__init__(limit)
         self._keeper = keeper

@@ -117,6 +117,8 @@ class Background(Lent):
         self.threads: list[threading.Thread] = []
 
     async def add(self, turns: Sequence[Turn], at: datetime) -> list[MemoryItem]:
+        for earlier in self.threads[:-1]:  # the last one may still be under way
+            await trio.to_thread.run_sync(earlier.join)
         self.kept += turns
         thread = threading.Thread(target=self._quietly)
         thread.start()
