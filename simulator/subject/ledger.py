@@ -153,7 +153,8 @@ class _Seen:
 class Account:
     """The bill of one call to an agent, for which `reserved` was set aside. `settle` closes it. `known`: that is its worst case.
 
-    `is_metered` says of a model's name or rates whether longspan itself calls it, and `metered` what such calls have cost so far.
+    `is_metered` says of a model's name or rates whether longspan itself calls it, and `metered` what such calls have cost so far;
+    `pending` are the worst cases of those that are being made.
     `expenses`: what the agent reports besides, None until it does. `failed`: the call did, so that the agent may have paid for more than it
     reports. `partial_models`: it may also pay for models that `models` lacks.
     """
@@ -163,6 +164,8 @@ class Account:
     known: bool = True
     is_metered: Callable[[str | Rates], bool] = lambda rates: False
     metered: Amount = NOTHING
+    pending: list[Amount] = field(default_factory=list)
+    closed: bool = False
     expenses: Sequence[Expense] | None = None
     failed: bool = False
     partial_models: bool = False
@@ -254,7 +257,9 @@ class Ledger:
             done = True
         finally:
             with self._lock:
+                account.closed = True
                 self._reserved.remove(account.reserved)
+                self._reserved += account.pending
                 self.spent = self.spent.plus(account.total())
             seen.alone &= not alone
             if call is not None and (account.amount is not None if done else account.metered != NOTHING):
@@ -268,21 +273,24 @@ class Ledger:
         """Check that a call to a provider may be made that can cost `worst`. May be called from any thread, and does not wait for others.
 
         The call draws on what is reserved for its `account`. What exceeds that is reserved as well, unless the account's worst case was
-        known: then only a call after it has been used up is too much. Raises StoppedError.
+        known: then only a call after it has been used up is too much. Raises StoppedError. Each call is metered once afterwards.
         """
-        if self.limit == UNLIMITED:
-            return
-        more = worst
-        if account is not None:
-            more = account.metered.plus(worst).beyond(account.reserved)
-            if account.known and not account.reserved.is_used_up_by(account.metered):
-                more = NOTHING
-        if (problem := self.grow(account, more)) is not None:
-            raise StoppedError(problem)
+        if self.limit != UNLIMITED:
+            more = worst
+            if account is not None:
+                more = total([account.metered, *account.pending, worst]).beyond(account.reserved)
+                if account.known and not account.reserved.is_used_up_by(account.metered):
+                    more = NOTHING
+            if (problem := self.grow(account, more)) is not None:
+                raise StoppedError(problem)
+        with self._lock:
+            (self._reserved if account is None or account.closed else account.pending).append(worst)
 
     def grow(self, account: Account | None, more: Amount) -> str | None:
         """Reserve more for an account. Return why that cannot be done. Without an account, only check that it could be done."""
         with self._lock:
+            if account is not None and account.closed:  # the call comes too late for it
+                account = None
             whole = more if account is None else account.reserved.plus(more)
             problem = self._excess(more, whole) if more != NOTHING else None
             if problem is None and account is not None:
@@ -291,13 +299,22 @@ class Ledger:
                 self._reserved.append(account.reserved)
         return problem
 
-    def meter(self, account: Account | None, amount: Amount) -> None:
-        """Count what a call to a provider has cost. May be called from any thread."""
+    def count(self, amount: Amount) -> None:
+        """Count what was spent without an account."""
         with self._lock:
-            if account is not None:
+            self.spent = self.spent.plus(amount)
+
+    def meter(self, account: Account | None, worst: Amount, amount: Amount) -> bool:
+        """Count what a call to a provider has cost. May be called from any thread. Return whether the call outlived its account, or had
+        none."""
+        with self._lock:
+            if account is not None and not account.closed:
+                account.pending.remove(worst)
                 account.metered = account.metered.plus(amount)
-            else:
-                self.spent = self.spent.plus(amount)
+                return False
+            self._reserved.remove(worst)
+            self.spent = self.spent.plus(amount)
+            return True
 
     def _seen_of(self, call: Unpriced | None) -> _Seen:
         """Return the record of similar calls. No record is kept for calls whose worst case is known."""

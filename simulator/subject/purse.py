@@ -158,7 +158,7 @@ class _Metered:
         """Record what the call took. If nobody knows, it counts as the worst case."""
         expenses = [] if self.used is None or self.free else [expense_of(self.rates, self.used)]
         amount = expenses[0].amount if expenses else NOTHING if self.free else self.worst
-        self.purse.ledger.meter(self.account, amount)
+        self.purse.ledger.meter(self.account, self.worst, amount)
         if self.call is not None and self.purse.record is not None and (expenses or self.free):
             self.purse.record.end(self.call, expenses)
 

@@ -206,7 +206,7 @@ class _Lender:
             problem = self._ledger.grow(account, Amount(*message["more"]))
             self._nursery.start_soon(self._answer, {"draw": message["draw"], "problem": problem})
         elif "spend" in message:
-            self._ledger.meter(None, Amount(*message["spend"]))
+            self._ledger.count(Amount(*message["spend"]))
         return not message.keys().isdisjoint(("reserve", "release", "draw", "spend"))
 
     async def _pay(self, ticket: int, worst: Worst) -> None:

@@ -80,6 +80,9 @@ class SharedLedger(Ledger):
             yield account
             done = True
         finally:
+            with self._lock:
+                account.closed = True
+                self._reserved += account.pending
             del self._tickets[id(account)]
             with trio.CancelScope(shield=True):
                 known = account.amount is not None or (not account.reports and (done or account.metered != NOTHING))
@@ -88,12 +91,13 @@ class SharedLedger(Ledger):
     def grow(self, account: Account | None, more: Amount) -> str | None:
         if account is not None and more == NOTHING:
             return None
-        problem = self._keeper.draw(0 if account is None else self._tickets[id(account)], more)
+        problem = self._keeper.draw(0 if account is None else self._tickets.get(id(account), 0), more)
         if problem is None and account is not None:
             account.reserved = account.reserved.plus(more)
         return problem
 
-    def meter(self, account: Account | None, amount: Amount) -> None:
-        super().meter(account, amount)
-        if account is None:
+    def meter(self, account: Account | None, worst: Amount, amount: Amount) -> bool:
+        apart = super().meter(account, worst, amount)
+        if apart:
             self._keeper.spend(amount)
+        return apart

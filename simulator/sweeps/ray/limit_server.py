@@ -148,7 +148,7 @@ class LimitServer:
         return self._ledger.grow(acquired.account if acquired is not None else None, more)
 
     async def _spend(self, amount: Amount) -> None:
-        self._ledger.meter(None, amount)
+        self._ledger.count(amount)
 
     @asynccontextmanager
     async def _budget(self, worst: Worst, opened: list[Account]) -> AsyncIterator[Callable[[Any], None]]:
