@@ -25,6 +25,7 @@ from longspan.simulator.files.reading import parse_json
 from longspan.simulator.journal.journal import is_closed
 from longspan.simulator.results.result import read_result
 from longspan.simulator.subject.snapshots import RECORD, Snapshots
+from longspan.simulator.subject.spending_record import SPENDING
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.plugins import own_class
@@ -32,7 +33,7 @@ from longspan.simulator.suite.trust import Part, named_in
 
 __all__ = ["Prunable", "knows_code", "prunable"]
 
-OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", MANIFEST, LOCK)
+OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", SPENDING, MANIFEST, LOCK)
 """The files of a run that longspan writes and nobody has put work into, in the order of their deletion. The manifest goes near the end: as
 long as it is there, the remaining files can be recognized."""
 
