@@ -83,6 +83,9 @@ def told(run: RunFolder, outcome: Outcome) -> dict[str, Any]:
     assert outcome.error is None
     assert outcome.result is not None
     assert trio.run(replay, run).costs == outcome.result.costs
+    assert (spending := outcome.result.spending) is not None
+    once = sum(part.cost_usd or 0 for part in outcome.result.costs.values())
+    assert spending.known_usd - spending.again_usd >= once - 1e-9, "what the journals tell is in the record too"
 
     def essential(line: str) -> dict[str, Any]:
         entry = {name: value for name, value in json.loads(line).items() if name not in ("measured", "repeated", "sum")}
@@ -96,7 +99,7 @@ def told(run: RunFolder, outcome: Outcome) -> dict[str, Any]:
 
 
 def timeless(result: Result) -> dict[str, Any]:
-    fields = result.model_dump(exclude={"run"})
+    fields = result.model_dump(exclude={"run", "spending"})  # a run that was killed has paid for more
     fields["metrics"] = {name: value for name, value in fields["metrics"].items() if "seconds" not in name and name != "add_growth"}
     return fields
 
