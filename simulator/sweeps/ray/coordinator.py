@@ -55,7 +55,8 @@ class Coordinator:
         return await asyncio.wrap_future(self._limits.enter(owner, key, limiter, limits, slot))
 
     async def reserve(self, owner: Owner, worst: Worst) -> tuple[int, Amount]:
-        return await asyncio.wrap_future(self._limits.reserve(owner, worst))
+        ticket = await asyncio.wrap_future(self._limits.reserve(owner, worst))
+        return ticket, self._limits.reserved(ticket)
 
     async def draw(self, ticket: int, more: Amount) -> str | None:
         return await asyncio.wrap_future(self._limits.draw(ticket, more))

@@ -57,10 +57,14 @@ class LimitServer:
         """Return a ticket once the limiter `key` has let a request through (see `longspan.simulator.sweeps.shared_limits.SharedLimits`)."""
         return self._ask(lambda: self._acquire(owner, lambda: self._slot(key, limiter, limits, slot)))
 
-    def reserve(self, owner: Owner, worst: Worst) -> Future[tuple[int, Amount]]:
-        """Return a ticket for a call that may cost `worst`, and what is reserved for it. Raises StoppedError if that may exceed the
-        limit."""
+    def reserve(self, owner: Owner, worst: Worst) -> Future[int]:
+        """Return a ticket for a call that may cost `worst`. Raises StoppedError if that may exceed the limit."""
         return self._ask(lambda: self._reserve(owner, worst))
+
+    def reserved(self, ticket: int) -> Amount:
+        """Return the amount that is reserved for a ticket."""
+        acquired = self._acquired.get(ticket)
+        return acquired.account.reserved if acquired is not None and acquired.account is not None else NOTHING
 
     def draw(self, ticket: int, more: Amount) -> Future[str | None]:
         """Reserve more for a ticket, 0 for none. Return why that cannot be done."""
@@ -136,12 +140,12 @@ class LimitServer:
         async with shared.slot(slot.tokens) as own:
             yield lambda outcome: own.copy_outcome(outcome) if outcome is not None else None
 
-    async def _reserve(self, owner: Owner, worst: Worst) -> tuple[int, Amount]:
+    async def _reserve(self, owner: Owner, worst: Worst) -> int:
         opened: list[Account] = []
         ticket = await self._acquire(owner, lambda: self._budget(worst, opened))
         if (acquired := self._acquired.get(ticket)) is not None:
             acquired.account = opened[0]
-        return ticket, opened[0].reserved
+        return ticket
 
     async def _draw(self, ticket: int, more: Amount) -> str | None:
         acquired = self._acquired.get(ticket)
