@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Final, NamedTuple, final
 
@@ -124,5 +124,10 @@ def written(at: datetime) -> str:
 
 def digest(history: History) -> str:
     """Return the SHA-256, in hexadecimal, of a history's sessions and questions."""
-    content = json.dumps(asdict(history), sort_keys=True, default=str)
+    content = json.dumps(history, sort_keys=True, default=_plain)
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Return a part of a history as JSON's types. `asdict` would copy all of it at once."""
+    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else str(value)

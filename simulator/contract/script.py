@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Any, Final, Literal, final
 
@@ -191,11 +191,12 @@ class Script:
         fixed = [self.lines[head].at for head in others]
         if placement == "early":
             fixed = _early(fixed, [self.lines[head].asks for head in others])
-        order = {heads.index(head): number for number, head in enumerate(others)}
+        place = {head: number for number, head in enumerate(heads)}
+        order = {place[head]: number for number, head in enumerate(others)}
         needed = [[order[segment] for segment in group] for number, group in enumerate(self._needed()) if number in order]
         at = dict(zip(others, _places(fixed, needed, placement, random), strict=True))
         for before, after in pairwise(others):
-            between = [head for head in heads if before < head < after]
+            between = heads[place[before] + 1 : place[after]]
             at |= zip(between, _between(at[before], at[after], len(between), placement, random), strict=True)
         return replace(self, lines=[replace(line, at=at.get(number)) for number, line in enumerate(self.lines)])
 
@@ -223,14 +224,11 @@ class Script:
     def segments(self, count: Callable[[str], int], placement: Placement) -> list[Segment]:
         """Return the outline of a placed script: a dynamic test's own, or one made from the lines, with tokens counted by `count`."""
         segments: list[Segment] = []
-        for line in self.lines:
-            tokens = count(line.text) + count(line.reply or "")
-            replies, dates = (1, []) if line.reply is None else (0, [line.sent_at])
-            if line.together:
-                last = segments[-1]
-                segments[-1] = replace(last, tokens=last.tokens + tokens, replies=last.replies + replies, told=[*last.told, *dates])
-            else:
-                segments.append(Segment(line.at, tokens, replies, pause=line.pause, told=dates))
+        for head, after in pairwise([*self.heads(), len(self.lines)]):
+            group = self.lines[head:after]  # whole, because a history told in one go has as many lines as turns
+            tokens = sum(count(line.text) + count(line.reply or "") for line in group)
+            dates = [line.sent_at for line in group if line.reply is not None]
+            segments.append(Segment(group[0].at, tokens, len(group) - len(dates), pause=group[0].pause, told=dates))
         if self.keeps_places:
             return segments or list(self.outline)
         if placement == "early":
@@ -253,7 +251,7 @@ def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float | 
     last = max(1, len(fixed) - 1)
     early = {number: EARLY * place / max(1, len(told) - 1) for place, number in enumerate(told)}
     places = [early.get(number, LAST * number / last) if at is None else at for number, at in enumerate(fixed)]
-    return [max(places[: number + 1]) for number in range(len(places))]
+    return list(accumulate(places, max))
 
 
 def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], placement: Placement, random: Random) -> list[float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, NamedTuple, final
+from typing import Annotated, Generic, NamedTuple, TypeVar, final
 
 from pydantic import AliasChoices, Field
 
@@ -21,6 +21,8 @@ from longspan.simulator.journal import events
 from longspan.simulator.subject.ledger import total_cost
 
 __all__ = ["Change", "Evidence", "PlayedTest", "PlayedTurn", "Transcript", "Transcripts"]
+
+T = TypeVar("T")
 
 
 @final
@@ -189,6 +191,25 @@ class _End(NamedTuple):
     dealt: int
 
 
+@final
+class _Continued(Generic[T]):
+    """A trunk's items, and then a branch's own. The trunk's are not copied, because a long history may have thousands of branches."""
+
+    def __init__(self, trunk: _Continued[T] | None) -> None:
+        self._trunk = trunk
+        self._first = 0 if trunk is None else len(trunk)
+        self._own: list[T] = []
+
+    def append(self, item: T) -> None:
+        self._own.append(item)
+
+    def __len__(self) -> int:
+        return self._first + len(self._own)
+
+    def __getitem__(self, number: int) -> T:
+        return self._trunk[number] if self._trunk is not None and number < self._first else self._own[number - self._first]
+
+
 Change = PlayedTurn | PlayedTest | None
 """The change that an event made: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
 
@@ -218,13 +239,12 @@ class Transcript:
         self.now: datetime | None = None
         self.open: list[str] = []
         self.waiting: PlayedTurn | None = None
-        self.history: list[Exchange] = []
-        self._ends: list[_End] = []
+        self.history = _Continued[Exchange](trunk.history if trunk is not None else None)
+        self._ends = _Continued[_End](trunk._ends if trunk is not None else None)
         self.before = self.before_tokens = self.shared = 0
         if trunk is not None:
             self.before = self.turns = trunk.turns
             self.before_tokens = self.tokens = trunk.tokens
-            self.history, self._ends = list(trunk.history), list(trunk._ends)
         self._trunk = trunk
         self._alone = False
         self.nights: list[events.Night] = []

@@ -291,8 +291,8 @@ class Conversation:
 
     def _places(self, state: TestState, said: int) -> Iterator[Distraction]:
         """Yield the filler for the places that a test leaves empty in its next segment. It depends on the test's seed alone."""
-        *before, segment = state.outline[: state.said + 1]
-        if said < segment.turns and not (self._setting.alone or self._setting.isolated):
+        if said < state.outline[state.said].turns and not (self._setting.alone or self._setting.isolated):
+            *before, segment = state.outline[: state.said + 1]
             filled = sum(earlier.turns for earlier in before) + said
             yield from islice(places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +28,21 @@ from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec, inspected, make_agent
 
 __all__ = ["Estimate", "estimate"]
+
+
+@final
+@dataclass(slots=True)
+class _Size:
+    """What a conversation's own turns add up to. The turns themselves are not kept, because a long history would fill the memory."""
+
+    turns: int = 0
+    asked: int = 0
+    user_tokens: int = 0
+
+    def add(self, turn: PlayedTurn) -> None:
+        self.turns += 1
+        self.asked += turn.reply is not None and turn.reply.asked
+        self.user_tokens += turn.message.tokens
 
 
 class _Played(BaseModel):
@@ -94,12 +110,12 @@ async def estimate(plan: Plan) -> Estimate:
     estimated, because their queries are unknown beforehand.
     """
     transcripts = Transcripts()
-    turns: dict[str, list[PlayedTurn]] = defaultdict(list)
+    sizes: dict[str, _Size] = defaultdict(_Size)
 
     def add(id: str, event: events.Event) -> None:
         change = transcripts.add(id, event)
         if isinstance(change, PlayedTurn) and change.reply is not None and change.number >= transcripts[id].before:
-            turns[id].append(change)
+            sizes[id].add(change)
 
     with TemporaryDirectory() as folder:
         await _play(plan, Path(folder), add)
@@ -110,12 +126,12 @@ async def estimate(plan: Plan) -> Estimate:
     manifest = plan.manifest
 
     def played(ids: Iterable[str]) -> dict[str, Any]:
-        own = [turn for id in ids for turn in turns[id]]
+        own = [sizes[id] for id in ids]
         return {
-            "turns": len(own),
-            "asked": sum(not agent_observes or (turn.reply is not None and turn.reply.asked) for turn in own),
+            "turns": sum(size.turns for size in own),
+            "asked": sum(size.asked if agent_observes else size.turns for size in own),
             "tokens": sum(transcripts[id].own_tokens for id in ids),
-            "user_tokens": sum(turn.message.tokens for turn in own),
+            "user_tokens": sum(size.user_tokens for size in own),
             "nights": sum(len(transcripts[id].nights) for id in ids),
             "parts": tally(entry for id in ids for entry in transcripts[id].used),
         }
@@ -129,7 +145,7 @@ async def estimate(plan: Plan) -> Estimate:
         span=None if manifest.alone else manifest.span,
         seed=manifest.seed,
         agent=manifest.agent,
-        minutes=_minutes(pace, [usage for id in turns for part, usage, _ in transcripts[id].used if part == "agent"]) if pace else None,
+        minutes=_minutes(pace, [usage for id in sizes for part, usage, _ in transcripts[id].used if part == "agent"]) if pace else None,
         twins=extra("twin"),
         lesions=extra("lesion"),
         control=extra("control"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -186,10 +187,10 @@ def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script
     ids = [id for id, _ in series]
     if not ids:
         raise InputError(f"scenario {scenario.name}: series returned no tests")
-    invalid = next((id for id in ids if not (isinstance(id, str) and re.fullmatch(ID, id)) or ids.count(id) > 1), None)
-    if invalid is not None:
+    odd = [id for id in ids if not (isinstance(id, str) and re.fullmatch(ID, id))]
+    if invalid := odd or [id for id, count in Counter(ids).items() if count > 1]:
         rule = "ids must be unique and consist of lower case letters, digits, _ and -"
-        raise InputError(f"scenario {scenario.name}: series returned the test id {invalid!r:.60}; {rule}")
+        raise InputError(f"scenario {scenario.name}: series returned the test id {invalid[0]!r:.60}; {rule}")
     return series
 
 
