@@ -188,7 +188,7 @@ class Script:
             return replace(self, outline=outline)
         heads, asides = self.heads(), {head for head in self._asides() if self.lines[head].at is None}
         others = [head for head in heads if head not in asides]
-        fixed = [self.lines[head].at for head in others]
+        fixed: Sequence[float | None] = [self.lines[head].at for head in others]
         if placement == "early":
             fixed = _early(fixed, [self.lines[head].asks for head in others])
         place = {head: number for number, head in enumerate(heads)}
@@ -245,7 +245,7 @@ class Script:
         return segments or list(self.outline)
 
 
-def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float | None]:
+def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float]:
     """Return the places for early placement: lines that are not questions in the first tenth, questions evenly spaced."""
     told = [number for number, asking in enumerate(asks) if not asking]
     last = max(1, len(fixed) - 1)

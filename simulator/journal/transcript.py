@@ -239,8 +239,8 @@ class Transcript:
         self.now: datetime | None = None
         self.open: list[str] = []
         self.waiting: PlayedTurn | None = None
-        self.history = _Continued[Exchange](trunk.history if trunk is not None else None)
-        self._ends = _Continued[_End](trunk._ends if trunk is not None else None)
+        self.history: _Continued[Exchange] = _Continued(trunk.history if trunk is not None else None)
+        self._ends: _Continued[_End] = _Continued(trunk._ends if trunk is not None else None)
         self.before = self.before_tokens = self.shared = 0
         if trunk is not None:
             self.before = self.turns = trunk.turns
