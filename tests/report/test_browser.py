@@ -559,3 +559,15 @@ def test_the_table_of_tests_is_downloaded_without_formulas_as_other_csv_is(visit
         rows = list(csv.reader(io.StringIO(tab.evaluate("window.made.text()"), newline="")))
         found.append(rows[1][2])
     assert found == expected
+
+
+def test_the_table_of_tests_is_saved_as_a_file(visit: Open, mixed: Path, tmp_path: Path) -> None:
+    tab = visit(mixed, accept_downloads=True).page
+    failures(tab)
+    with tab.expect_download() as download:
+        tab.locator("#tests-csv").click()
+    assert download.value.suggested_filename == "tests.csv"
+    download.value.save_as(tmp_path / "tests.csv")
+    header, *rows = csv.reader(io.StringIO((tmp_path / "tests.csv").read_text("utf-8"), newline=""))
+    assert header == ["test", "score", "reason", "distance", "cause"]
+    assert len(rows) == tab.locator(".tests > .test").count()

@@ -321,3 +321,13 @@ def test_without_the_token_a_page_says_where_the_address_is(visit: Open, server:
     assert seen.faults() == []
     seen.picture("view-no-token")
     seen.complaints = [text for text in seen.complaints if "403" not in text]  # the browser's own word about the response
+
+
+def test_the_table_of_tests_is_saved_as_a_file_from_the_view_too(visit: Open, server: Server, tmp_path: Path) -> None:
+    tab = visit(server.at(f"runs/{ORACLE}/report"), accept_downloads=True).page
+    tab.locator(".tabs a").nth(1).click()
+    with tab.expect_download() as download:
+        tab.locator("#tests-csv").click()
+    assert download.value.suggested_filename == "tests.csv"
+    download.value.save_as(tmp_path / "tests.csv")
+    assert (tmp_path / "tests.csv").read_text("utf-8").startswith('"test","score","reason","distance","cause"\n"')
