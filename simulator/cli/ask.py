@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from longspan.simulator.cli import completion
 from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
 
 if TYPE_CHECKING:
+    from longspan.simulator.cli.outputs import AskedAgain
     from longspan.simulator.contract.graded_record import Grade
     from longspan.simulator.running.asking import Again, Past
 
@@ -104,8 +105,9 @@ def _print(past: Past, again: Again, prompt: bool) -> None:
         say(f"{title:9} {text}", lines=True)
 
 
-def _as_json(past: Past, again: Again, agent: str, grades: tuple[Grade, Grade] | None) -> dict[str, Any]:
+def _as_json(past: Past, again: Again, agent: str, grades: tuple[Grade, Grade] | None) -> AskedAgain:
     message, recorded, reply = past.turn.message, past.turn.reply, again.reply
+    words, score = _agree(past, again, grades)
     return {
         "conversation": past.conversation,
         "turn": message.turn,
@@ -114,10 +116,10 @@ def _as_json(past: Past, again: Again, agent: str, grades: tuple[Grade, Grade] |
         "expected": past.expected,
         "recorded": {"text": recorded.text, "trace": recorded.trace} if recorded is not None else None,
         "again": {"agent": agent, "text": reply.text, "trace": reply.trace, "cost_usd": again.costs},
-        "agree": dict(zip(("words", "score"), _agree(past, again, grades), strict=True)),
+        "agree": {"words": words, "score": score},
         "grades": {"recorded": grades[0].model_dump(mode="json"), "again": grades[1].model_dump(mode="json")} if grades else None,
         "prompts": [
-            {"model": model, "for": purpose, "messages": [each._asdict() for each in messages]}
+            {"model": model, "for": purpose, "messages": [{"role": role, "text": text} for role, text in messages]}
             for _, model, purpose, messages in again.prompts
         ],
     }

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from longspan.simulator.base.terminal import say_json
 from longspan.simulator.cli.options import JsonOption, SpecOption
+
+if TYPE_CHECKING:
+    from longspan.simulator.cli.outputs import Checked, CheckedFinding
 
 __all__ = ["check"]
 
@@ -27,7 +32,7 @@ def check(
 
     console = Console()
     spec = begun(AgentSpec.parse(agent))
-    findings: list[dict[str, str]] = []
+    findings: list[CheckedFinding] = []
 
     async def run() -> bool:
         ready = True
@@ -38,7 +43,8 @@ def check(
                 mark, style = MARKS[finding.verdict]
                 console.say(f"{finding.check:18}{finding.what}", mark=f"{mark:5}", mark_style=style)
         if json_:
-            say_json({"agent": str(spec), "ready": ready, "findings": findings})
+            checked: Checked = {"agent": str(spec), "ready": ready, "findings": findings}
+            say_json(checked)
         else:
             console.say("ready for a long run" if ready else "not ready for a long run: fix the lines marked BAD")
         return ready

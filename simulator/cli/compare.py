@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ from longspan.simulator.cli.options import JsonOption, RunsArgument
 if TYPE_CHECKING:
     from typing import IO
 
+    from longspan.simulator.cli.outputs import ComparedGroup
     from longspan.simulator.measures.comparing import Comparison
     from longspan.simulator.report.contrasts import Family
 
@@ -114,7 +115,7 @@ def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
     return paths, None
 
 
-def _group(name: str, comparison: Comparison) -> dict[str, Any]:
+def _group(name: str, comparison: Comparison) -> ComparedGroup:
     """The figures of runs that play the same tests as JSON: in rows, as in CSV, and what people are told of them."""
     from longspan.simulator.report.comparison_tables import as_rows, notes
 
@@ -161,9 +162,8 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 
     fall = load_fall(runs, baseline, margin)
     if json_:
-        values = {each.name: getattr(fall, each.name) for each in fields(fall)}
-        told = {"verdict": fall.verdict, "sentence": fall.sentence} | values
-        say_json(told | {"scenarios": [each._asdict() for each in fall.scenarios]})
+        scenarios = [each._asdict() for each in fall.scenarios]
+        say_json({"verdict": fall.verdict, "sentence": fall.sentence} | asdict(fall) | {"scenarios": scenarios})
         return CODES[fall.verdict] if fail_if_worse else 0
     console = Console()
     if fall.scenarios:

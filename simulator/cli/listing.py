@@ -14,6 +14,15 @@ from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
 
 if TYPE_CHECKING:
+    from longspan.simulator.cli.outputs import (
+        ListedAgent,
+        ListedMemory,
+        ListedOption,
+        ListedRun,
+        ListedScenario,
+        ListedSuite,
+        UnreadableRun,
+    )
     from longspan.simulator.cli.run_lines import RunLine
     from longspan.simulator.results.result import Result
     from longspan.simulator.suite.manifest import Manifest
@@ -35,7 +44,7 @@ def scenarios(json_: JsonOption = False) -> None:
     from longspan.simulator.contract.scenario import description
     from longspan.simulator.suite.plugins import scenario_class
 
-    rows: list[dict[str, Any]] = []
+    rows: list[ListedScenario] = []
     for name in installed(SCENARIOS):
         try:
             cls = scenario_class(name)
@@ -56,7 +65,7 @@ def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
     if kind is not None:
         _options(kind, load(AGENTS, "kind of agent", kind), json_)
         return
-    rows: list[dict[str, Any]] = []
+    rows: list[ListedAgent] = []
     for kind in installed(AGENTS):
         try:
             doc = (load(AGENTS, "kind of agent", kind).__doc__ or "").strip().splitlines()
@@ -72,7 +81,7 @@ def memories(json_: JsonOption = False) -> None:
     from longspan.simulator.base.installed import MEMORIES, installed
     from longspan.simulator.suite.plugins import load
 
-    rows: list[dict[str, Any]] = []
+    rows: list[ListedMemory] = []
     for name in installed(MEMORIES):
         try:
             cls = load(MEMORIES, "memory", name)
@@ -92,7 +101,7 @@ def _options(kind: str, cls: Any, json_: bool) -> None:
 
     said = meanings(cls.Options)
     defaults = {info.alias or name: info.get_default(call_default_factory=True) for name, info in cls.Options.model_fields.items()}
-    rows: list[dict[str, Any]] = [{"option": name, "default": defaults[name], "meaning": said[name]} for name in sorted(said)]
+    rows: list[ListedOption] = [{"option": name, "default": defaults[name], "meaning": said[name]} for name in sorted(said)]
     more = cls.Options.__doc__ if cls.Options.model_config.get("extra") == "allow" else None
     if json_:
         say_json({"agent": kind, "options": rows, "more": more})
@@ -117,7 +126,7 @@ def suites(json_: JsonOption = False) -> None:
     from longspan.simulator.base.installed import suites as known
     from longspan.simulator.suite.suite import load_suite
 
-    rows: list[dict[str, Any]] = []
+    rows: list[ListedSuite] = []
     for name in known():
         suite = load_suite(name)
         rows.append({"suite": name, "tests_per_scenario": suite.tests, "scenarios": list(suite.scenarios), "description": suite.title})
@@ -209,7 +218,7 @@ def _score(result: Result | None, *, named: bool) -> str:
     return f"{share}{f' {result.measured}' if named and result.measured != 'score' else ''}{' (unfinished)' if result.interrupted else ''}"
 
 
-def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> dict[str, Any]:
+def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> ListedRun | UnreadableRun:
     """Return a run as JSON: its settings, and its score if it has been graded, or the reason why it cannot be read."""
     if manifest is None:
         return {"folder": str(folder), "unreadable": why}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,6 +15,7 @@ from longspan.simulator.cli.runs import RunArgument
 
 if TYPE_CHECKING:
     from longspan.simulator.cli.console import Console
+    from longspan.simulator.cli.outputs import ShownTurn
     from longspan.simulator.report.excerpts import Excerpt
     from longspan.simulator.report.reading import ConversationView, TestView, TurnView
     from longspan.simulator.results.graded_runs import Graded
@@ -73,7 +74,7 @@ def show(
     return 0
 
 
-def _turn(turn: TurnView, test: TestView) -> dict[str, Any]:
+def _turn(turn: TurnView, test: TestView) -> ShownTurn:
     """Return a turn of a test as JSON, with the memories found for it if it is a question."""
     from longspan.simulator.cli.found import found_at
 
@@ -86,7 +87,7 @@ def _turn(turn: TurnView, test: TestView) -> dict[str, Any]:
         "reply": _whole(turn.reply) if turn.reply is not None else None,
         "asked": turn.asked,
         "ideal": _whole(test.expected[turn.number]) if turn.number in test.expected else None,
-        "found": [each._asdict() for each in found_at(test, turn)],
+        "found": [{"rank": rank, "text": text, "turns": turns, "needed": needed} for rank, text, turns, needed in found_at(test, turn)],
     }
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.analysis.comparable import comparable
 from longspan.simulator.analysis.contrasts import Contrasts, evaluate
@@ -23,7 +23,7 @@ from longspan.simulator.report.methods import committed, methods
 from longspan.simulator.results.graded_runs import Graded, Unusable
 from longspan.simulator.suite.citing import longspan_itself, references
 
-__all__ = ["NAME", "content", "family_of", "write_outcome"]
+__all__ = ["NAME", "ContrastRun", "content", "family_of", "write_outcome"]
 
 NAME: Final = "results"
 """The name of the folder for these files, inside a sweep's folder."""
@@ -32,6 +32,24 @@ MAX_BYTES: Final = 1 << 26
 """The largest contrasts.json that is read, in bytes."""
 
 FORMATS: Final[tuple[Format, ...]] = ("svg", "pdf")
+
+
+@final
+class ContrastRun(NamedTuple):
+    """A run whose scores a contrast compares, as contrasts.json describes it."""
+
+    folder: str
+    suite: str
+    span: int
+    seed: int
+    agent: str
+    label: str | None
+    created: str | None
+    commitment: str
+    score_bounds: tuple[float, float]
+    max_score: int
+    measure: str
+    versions: dict[str, str]
 
 
 def family_of(contrasts: Contrasts, runs: Sequence[Graded], unusable: Sequence[Unusable], statements: Collection[Statement] = ()) -> Family:
@@ -91,23 +109,23 @@ def content(family: Family, runs: Sequence[Graded]) -> dict[str, Any]:
         "stated": [each.model_dump(mode="json", exclude={"references"}) for each in family.statements],
         "missing": list(family.missing),
         "commitments_sha256": committed(runs),
-        "runs": [_run(run) for run in sorted(runs, key=lambda run: run.name)],
+        "runs": [_run(run)._asdict() for run in sorted(runs, key=lambda run: run.name)],
     }
 
 
-def _run(run: Graded) -> Mapping[str, Any]:
+def _run(run: Graded) -> ContrastRun:
     manifest = run.manifest
-    return {
-        "folder": run.name,
-        "suite": manifest.suite.name,
-        "span": manifest.span,
-        "seed": manifest.seed,
-        "agent": manifest.agent,
-        "label": manifest.label,
-        "created": None if manifest.created is None else manifest.created.isoformat(),
-        "commitment": manifest.commitment,
-        "score_bounds": run.result.score_bounds,
-        "max_score": run.result.max_score,
-        "measure": run.result.measured,
-        "versions": manifest.versions,
-    }
+    return ContrastRun(
+        folder=run.name,
+        suite=manifest.suite.name,
+        span=manifest.span,
+        seed=manifest.seed,
+        agent=manifest.agent,
+        label=manifest.label,
+        created=None if manifest.created is None else manifest.created.isoformat(),
+        commitment=manifest.commitment,
+        score_bounds=run.result.score_bounds,
+        max_score=run.result.max_score,
+        measure=run.result.measured,
+        versions=manifest.versions,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from hashlib import sha256
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.loopback import Server
+from tests.schemas import check_output
 
 from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
@@ -90,7 +90,7 @@ def test_a_turn_is_asked_again_from_the_snapshot_before_it(run: Path, capsys: py
     asked = [event.turn for event in events if event.type == "reply" and event.asked and event.turn >= snapshot]
     reply = next(event.text for event in events if event.type == "reply" and event.turn == asked[-1])
     assert longspan("ask", run, str(asked[-1]), "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = check_output("ask", capsys.readouterr().out)
     assert found["recorded"]["text"] == reply
     assert found["again"]["text"] == f"loaded, {reply}", "it was restored, and shown the turns between"
     assert content(run) == before, "an agent that spoils its snapshot spoils a copy"
@@ -118,7 +118,7 @@ def test_it_says_whether_replies_agree_and_grades_the_new_one(home: Path, run: P
             assert f"agree     {agree}" in printed
             assert printed[-1].startswith(f"grade     {grade}")
             assert longspan("ask", run, str(last), "--agent", server.model(), "--json") == 0
-        told = json.loads(capsys.readouterr().out)
+        told = check_output("ask", capsys.readouterr().out)
         assert told["agree"] == {"words": False, "score": agree != "no"}
         assert told["grades"]["again"]["score"] == float(grade.partition("%")[0]) / 100
 

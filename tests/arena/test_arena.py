@@ -31,6 +31,7 @@ from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from tests.arena.judges import by_sentences, lines
 from tests.loopback import Hang, Say, Server, Status
+from tests.schemas import check_output
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -317,7 +318,7 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
     (source, *_) = found.sources
     assert "Point: Anna leads the project.\n\n" in (found.document(source, agents[0]) or "")
     code, out, _ = ran(capsys, tmp_path / "runs", "--judge", server.model(), "--out", tmp_path / "arena", "--json", "--orders", "9")
-    result = json.loads(out)
+    result = check_output("arena", out)
     assert code == 0
     assert [each["system"] for each in result["standings"]] == agents
     assert {tuple(match["scores"]) for match in result["matches"]} == {(0.25, 1.0)}

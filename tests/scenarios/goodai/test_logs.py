@@ -17,6 +17,7 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.schemas import check_output
 
 from longspan.scenarios.goodai import files, logs, master_log
 from longspan.scenarios.goodai.facts import SCENARIOS
@@ -329,7 +330,7 @@ def test_the_command_prints_results_and_where_they_are(
     with pytest.raises(SystemExit) as leaving:
         main(["import", KIND, str(file), "--out", str(out), "--definitions", str(definitions), "--json"])
     assert leaving.value.code == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    (found,) = check_output("import", capsys.readouterr().out)
     assert (found["folder"], found["score"]) == (str(out), 3.0)
     assert {path.name for path in out.iterdir()} >= {"manifest.json", "result.json", "report.html", "grades.jsonl", "conversations"}
     assert [path.name for path in out.parent.iterdir()] == ["run"]

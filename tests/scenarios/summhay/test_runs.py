@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 from tests.loopback import Server
+from tests.schemas import check_output
 
 from longspan.simulator.archive.answer_store import AnswerStore
 from longspan.simulator.archive.run_folder import RunFolder
@@ -280,7 +281,7 @@ def test_a_person_at_the_terminal_goes_on_where_they_left(
     assert "summhay-1-1" not in capsys.readouterr().out
     assert len(annotations_by(run)["Ada"]) == 5
     assert command("annotate", str(run.path), "--json") == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
+    assert check_output("annotate", capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
     assert command(*given, "--test", "summhay-7-7") == 2
     assert "has no test 'summhay-7-7'" in capsys.readouterr().err
 
