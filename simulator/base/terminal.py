@@ -9,7 +9,9 @@ import os
 import re
 import shlex
 import sys
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from traceback import format_exception
 from types import TracebackType
 from typing import IO, Any, Final
@@ -24,6 +26,7 @@ __all__ = [
     "give_up_output",
     "prepare",
     "printing_aside",
+    "prints_to_terminal",
     "rewritable",
     "say",
     "say_json",
@@ -33,6 +36,9 @@ __all__ = [
 
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]|\r(?!\n)")
 """Characters that control a terminal, that HTML forbids, that cannot be encoded, or that change the direction of text after them."""
+
+_RESULTS: Final[ContextVar[IO[str] | None]] = ContextVar("results")
+"""Where `say_json` writes, if that is not standard output."""
 
 _PLAIN: Final = bytes([*b"\t\n", *range(0x20, 0x7F)])
 
@@ -91,20 +97,56 @@ def rewritable() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def printing_aside(wanted: bool) -> AbstractContextManager[Any]:
-    """Have what an agent's code prints on standard output go to standard error, if `wanted`: where the results are JSON."""
-    return redirect_stdout(sys.stderr) if wanted else nullcontext()
+def prints_to_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+@contextmanager
+def printing_aside() -> Iterator[None]:
+    """Leave standard output to `say_json`. All else that is printed there goes to standard error, as what an agent's code prints, and the
+    processes that it starts."""
+    with ExitStack() as stack:
+        results = sys.stdout
+        with suppress(OSError):  # a program can be started without standard output
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            if _is_standard_output(results):
+                results = stack.enter_context(_leaving(os.fdopen(os.dup(kept), "w", encoding=results.encoding, errors=results.errors)))
+            os.dup2(2, 1)
+            stack.callback(os.dup2, kept, 1)
+        stack.callback(_RESULTS.reset, _RESULTS.set(results))
+        stack.enter_context(redirect_stdout(sys.stderr))
+        yield
+
+
+def _is_standard_output(stream: IO[str] | None) -> bool:
+    try:
+        return stream is not None and stream.fileno() == 1
+    except (OSError, ValueError):  # it is closed, or no file
+        return False
+
+
+@contextmanager
+def _leaving(stream: IO[str]) -> Iterator[IO[str]]:
+    """Close a stream at the end. What could not be written was an error before."""
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):
+            stream.close()
 
 
 def say_json(value: Any) -> None:
     """Print a value as JSON on standard output. Characters that `visible` would replace are escaped, so nothing is lost."""
     value = redacted_in(value)
     text = json.dumps(value, ensure_ascii=False, indent=1)
+    stream = _RESULTS.get(sys.stdout)
     try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "surrogatepass")
+        text.encode(getattr(stream, "encoding", None) or "utf-8", "surrogatepass")
     except UnicodeEncodeError:
         text = json.dumps(value, indent=1)
-    _write(sys.stdout, _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+    _write(stream, _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
 def ask(prompt: str) -> str:

@@ -20,7 +20,7 @@ from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.base.hard_exit import report_crashes
 from longspan.simulator.base.pydantic_errors import problem_of
 from longspan.simulator.base.suggestions import meant
-from longspan.simulator.base.terminal import complain, give_up_output, prepare, rewritable, say, typed
+from longspan.simulator.base.terminal import complain, give_up_output, prepare, printing_aside, rewritable, say, typed
 from longspan.simulator.cli import (
     annotate,
     arena,
@@ -206,6 +206,11 @@ def _collect_after_loading() -> None:
 def run_command(arguments: Sequence[str] | None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    with printing_aside() if "--json" in given else nullcontext():
+        return _run_command(given)
+
+
+def _run_command(given: list[str]) -> int:
     try:
         code = _only(given or words_to_complete())(args=given, prog_name="longspan", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -87,19 +87,19 @@ def arena(
     check(gathered, rules, judge, limit)
     store = AnswerStore.create(out)
     with store.lock("arena"):
-        result = _judge(gathered, rules, judge, store, limit, quiet=json_)
+        result = _judge(gathered, rules, judge, store, limit)
         _print(result, out, json_)
     return 1 if not result.matches else 0
 
 
-def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, limit: float, *, quiet: bool) -> Result:
+def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, limit: float) -> Result:
     """Judge all pairs, showing progress, and rank the systems."""
     import trio
 
     from longspan.simulator.arena.evaluate import judge_and_rank
     from longspan.simulator.cli.counter import Counter
 
-    with Counter("comparisons", quiet=quiet) as counter:
+    with Counter("comparisons") as counter:
         return trio.run(lambda: judge_and_rank(gathered, rules, judge, store, max_cost=limit, on_progress=counter.update))
 
 

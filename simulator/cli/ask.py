@@ -50,8 +50,7 @@ def ask(
     asking = Asking(folder, past, agent)
 
     def agree(notice: str, costly: bool) -> bool:
-        if not json_:
-            say(notice)
+        say(notice)
         if costly and json_ and not yes:
             raise InputError(f"{notice}; --yes skips the question")
         return yes or not costly or confirm("Continue?")

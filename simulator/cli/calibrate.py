@@ -46,7 +46,7 @@ def calibrate(
     from longspan.simulator.judging.calibrate import calibrate as compare
 
     limit = inf if max_cost is None else max_cost
-    with Counter("answers", quiet=json_) as counter:
+    with Counter("answers") as counter:
         calibration, path = trio.run(lambda: compare(judge, labels, rubric, out=out, max_cost=limit, on_progress=counter.update))
     _print(calibration, path, json_)
     return 1 if calibration.failed == calibration.items else 0

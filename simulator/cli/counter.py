@@ -12,11 +12,10 @@ __all__ = ["Counter"]
 
 @final
 class Counter:
-    """Shows progress on standard error: how many of `what` are done. `quiet` shows nothing."""
+    """Shows progress on standard error: how many of `what` are done."""
 
-    def __init__(self, what: str, *, quiet: bool = False) -> None:
+    def __init__(self, what: str) -> None:
         self._what = what
-        self._quiet = quiet
         self._last = 0
         self._live = rewritable()
 
@@ -24,12 +23,12 @@ class Counter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._live and self._last and not self._quiet:
+        if self._live and self._last:
             complain()
 
     def update(self, done: int, total: int) -> None:
         """Show that `done` of `total` are done."""
         tenth = 10 * done // total
-        if not self._quiet and (self._live or tenth > self._last):
+        if self._live or tenth > self._last:
             complain(f"{done:,} of {total:,} {self._what}", rewritten=self._live)
         self._last = max(tenth, self._last, int(self._live))

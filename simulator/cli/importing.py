@@ -41,6 +41,6 @@ def import_(
         rules=rules,
     )
     imported = import_run(kind, file, out, options)
-    for note in () if json_ else (*imported.notes, *imported.left_out):
+    for note in (*imported.notes, *imported.left_out):
         say(note)
     return finish([Outcome(out, grade_run(RunFolder(out)), None)], json_)

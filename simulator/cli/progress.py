@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from longspan.simulator.base.address_space import room
-from longspan.simulator.base.terminal import as_line
+from longspan.simulator.base.terminal import as_line, prints_to_terminal
 from longspan.simulator.cli.console import Console
 from longspan.simulator.cli.standings import Standing, Standings
 from longspan.simulator.running.planning import Plan
@@ -52,14 +52,14 @@ GAP: Final = 3
 
 @final
 class Progress:
-    """Live progress of several runs: tests, share done, time, cost, turn, tokens, virtual time, open tests, score so far.
+    """Live progress of several runs, on standard error: tests, share done, time, cost, turn, tokens, virtual time, open tests, score.
 
     A terminal shows a live table. Elsewhere, a line is printed when a run starts, for each tenth of its tests, and each minute.
     Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
     """
 
     def __init__(self, plans: Sequence[Plan], console: Console | None = None) -> None:
-        self._console = console or Console()
+        self._console = console or Console(stderr=True)
         self._plans = list(plans)
         self._quiet = any(plan.agent.kind == "human" for plan in plans)
         self._live_table = self._console.is_terminal and bool(plans) and not self._quiet
@@ -67,7 +67,9 @@ class Progress:
         self._said = 0
         self._over = Event()
         self._ticking = Thread(target=self._tick, name="longspan: progress", daemon=True)
-        self._live = Live(console=self._console, get_renderable=self.table, refresh_per_second=8, transient=True)
+        # what is printed to a pipe or a file meanwhile stays there: only what shares the terminal goes above the table
+        shared = prints_to_terminal()
+        self._live = Live(console=self._console, get_renderable=self.table, refresh_per_second=8, transient=True, redirect_stdout=shared)
 
     def __enter__(self) -> Progress:
         notes: dict[str, list[tuple[str, str]]] = defaultdict(list)

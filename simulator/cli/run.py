@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.base.integers import whole
-from longspan.simulator.base.terminal import printing_aside, say_json
+from longspan.simulator.base.terminal import say_json
 from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, size, takes_grid
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run(
         raise InputError("--at-least is for the gate: add --fail-under-reach")
     limit = limit_of(max_cost, max_tokens)
     with telling(otel):
-        with keeping(replies) as kept, printing_aside(json_):
+        with keeping(replies) as kept:
             plans = [plan(settings, out) for settings in options.grid().runs()]
             if fail_under_reach is not None:
                 from longspan.simulator.results.reach import check_reach
@@ -108,9 +108,10 @@ def run(
                     check_reach(each.manifest, each.tests, fail_under_reach)
             for note in repetitions(plans):
                 complain(note)
-            with Progress([] if json_ else plans) as progress:
-                heard = None if json_ else progress.heard
-                outcomes = trio.run(lambda: play(plans, listener=heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf))
+            with Progress(plans) as progress:
+                outcomes = trio.run(
+                    lambda: play(plans, listener=progress.heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf)
+                )
         if kept is not None:
             complain(kept.summary)
         codes = [

@@ -72,14 +72,13 @@ def resume(
         folder.check()
         before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
-    if not json_:
-        say(notice)
+    say(notice)
     if costly and not yes and (json_ or not confirm("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
-    with telling(otel), Progress([] if json_ else [plan]) as progress:
-        heard = None if json_ else progress.heard
+    with telling(otel), Progress([plan]) as progress:
+        heard, seconds = progress.heard, time_limit or inf
         outcome = trio.run(
-            lambda: continue_run(folder, manifest.agent, listener=heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf)
+            lambda: continue_run(folder, manifest.agent, listener=heard, pages=Report, signals=True, limit=limit, seconds=seconds)
         )
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
@@ -126,8 +125,8 @@ def replay(
         pass
     plan = replan(folder.manifest.model_copy(update={"agent": agent}), agent, out or folder.path.parent)
     plan = replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions(), "label": None, **made_of(spec)}))
-    with Progress([] if json_ else [plan]) as progress:
-        outcomes = trio.run(lambda: play([plan], listener=None if json_ else progress.heard, pages=Report, signals=True))
+    with Progress([plan]) as progress:
+        outcomes = trio.run(lambda: play([plan], listener=progress.heard, pages=Report, signals=True))
     return finish(outcomes, json_)
 
 
@@ -165,9 +164,8 @@ def rerun(
     limit = limit_of(max_cost, max_tokens)
     plan = plan_some(folder.manifest, chosen, out or folder.path.parent, folder.path.resolve().name)
     with telling(otel):
-        with Progress([] if json_ else [plan]) as progress:
-            heard = None if json_ else progress.heard
-            outcomes = trio.run(lambda: play([plan], listener=heard, pages=Report, signals=True, limit=limit))
+        with Progress([plan]) as progress:
+            outcomes = trio.run(lambda: play([plan], listener=progress.heard, pages=Report, signals=True, limit=limit))
         return finish(outcomes, json_, len(chosen))
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longspan.simulator.base.integers import whole
-from longspan.simulator.base.terminal import complain, printing_aside, say, typed
+from longspan.simulator.base.terminal import complain, say, typed
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 
 if TYPE_CHECKING:
     from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.running.planning import Plan
-    from longspan.simulator.running.player import Listener, Outcome
+    from longspan.simulator.running.player import Outcome
     from longspan.simulator.subject.spending_limit import Amount
     from longspan.simulator.sweeps.sweep import Indexed
 
@@ -73,8 +73,7 @@ def sweep(
     for name, suite in suites.items():
         admit_file(name, suite.scenarios, trust=trust)
     out = out or Path("runs") / file.stem
-    with printing_aside(json_):
-        plans = plans_of(grids, out)
+    plans = plans_of(grids, out)
     contrasts = checked(contrasts, [planned.manifest for planned in plans.values()], file, out)
     limit = limit_of(max_cost, max_tokens)
     check_limit(list(plans.values()), limit)
@@ -87,11 +86,11 @@ def sweep(
     with telling(otel), locked(out, "sweep") as lock:
         pairs = make_folders(plans, out)
         entries = write_index(out, pairs)
-        if contrasts is not None and declare(out, contrasts, entries, suites.values()) and not json_:
+        if contrasts is not None and declare(out, contrasts, entries, suites.values()):
             say(f"{len(contrasts.contrasts)} contrast{'s' * (len(contrasts.contrasts) > 1)} stated, SHA-256 {contrasts.sha256}")
         left, finished = left_to_play(pairs)
         outcomes = {outcome.folder: outcome for outcome in finished}
-        outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, on, lock, limit, time_limit or inf, pairs, json_)}
+        outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, on, lock, limit, time_limit or inf, pairs)}
         entries = write_index(out, pairs)
         through = all(entry.state == "finished" for entry in entries)
         concluded = conclude(out, contrasts, entries) if contrasts is not None and through else None
@@ -116,7 +115,6 @@ def _play(
     limit: Amount,
     seconds: float,
     pairs: list[tuple[Plan, RunFolder]],
-    json_: bool,
 ) -> list[Outcome]:
     """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster. The whole sweep spends at most `limit`, and is
     stopped after `seconds`."""
@@ -132,17 +130,16 @@ def _play(
     if not left:
         return []
     spent, dearest = spent_so_far([run for _, run in pairs]) if limit != UNLIMITED else (NOTHING, NOTHING)
-    with Progress([] if json_ else [planned for planned, _ in left]) as progress, printing_aside(json_):
-        heard: Listener | None = None if json_ else progress.heard
+    with Progress([planned for planned, _ in left]) as progress:
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray
 
-            return play_on_ray(left, listener=heard, limit=limit, spent=spent, dearest=dearest)
+            return play_on_ray(left, listener=progress.heard, limit=limit, spent=spent, dearest=dearest)
         ledger = Ledger(limit, spent, dearest)
         if jobs == 1:
-            return trio.run(lambda: play_runs(left, ledger, listener=heard, pages=Report, signals=True, seconds=seconds))
+            return trio.run(lambda: play_runs(left, ledger, listener=progress.heard, pages=Report, signals=True, seconds=seconds))
         count = min(jobs, len(left))
-        return trio.run(lambda: play_in_processes(left, count, lock=lock, ledger=ledger, listener=heard, seconds=seconds))
+        return trio.run(lambda: play_in_processes(left, count, lock=lock, ledger=ledger, listener=progress.heard, seconds=seconds))
 
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:

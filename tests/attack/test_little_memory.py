@@ -54,7 +54,7 @@ def test_less_memory_than_any_run_takes_is_told_before_there_is_a_run(tmp_path: 
 def test_thirty_megabytes_are_counted_in_the_memory_of_the_smallest_run(tmp_path: Path) -> None:
     played = _longspan(tmp_path, *RUN, second="'hello world ' * 2_500_000", limit=LEAST)
     assert played.returncode == 0, played.stderr
-    assert "5,001,8" in played.stdout
+    assert "5,001,8" in played.stderr
 
 
 def test_a_reply_that_does_not_fit_in_memory_interrupts_the_run_in_one_line(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_an_agent_that_fails_is_told_in_a_line_and_the_rest_is_kept(tmp_path: Pa
     (tmp_path / "dying.py").write_text(DYING)
     done = longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "python:dying:Dying", "--agent", "oracle", where=tmp_path)
     assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("longspan:")]
     name = "ltm-2k-python-dying-Dying-seed0"
     assert line == f"longspan: {name}: interrupted: python:dying:Dying: reply raised ConnectionError: the line is dead (dying.py:8)"
     assert "Traceback" not in done.stdout + done.stderr

@@ -230,8 +230,8 @@ def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-u", "-c", "from longspan.simulator.cli import main; main()"]
     arguments = ["run", "ltm", "--span", "32k", "--agent", AGENTS["Keeper"], "--out", str(tmp_path), "--seed", "5"]
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    for line in process.stdout:
+    assert process.stderr is not None
+    for line in process.stderr:
         if "tests, turn" in line:
             break
     yield process
