@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from longspan.simulator.base.terminal import complain, say, say_json
 from longspan.simulator.cli.options import GridOptions, takes_grid
 
 if TYPE_CHECKING:
+    from longspan.simulator.preflight.estimate import Estimate
     from longspan.simulator.subject.ledger import Spending
 
 __all__ = ["estimate"]
@@ -32,23 +34,47 @@ def estimate(
     *,
     json_: Annotated[bool, typer.Option("--json", help="Only print the estimates, as a JSON list.")] = False,
 ) -> int:
-    """Estimate the tokens and the cost of runs.
+    """Estimate the tokens and the cost of runs, or of a run whose folder is given instead of a suite.
 
     The conversation is played with ideal replies and the agent's own prompts, but nothing is sent to a vendor.
     A model in this process is timed with one prompt and one answer.
     """
     import trio
 
-    from longspan.simulator.cli.standings import duration
     from longspan.simulator.contract.agent import never_asked
     from longspan.simulator.preflight.estimate import estimate as play
     from longspan.simulator.running.planning import plan, repetitions
 
     with never_asked():
+        if (folder := Path(options.suite)).joinpath("manifest.json").is_file():
+            return _estimate_run(folder, options, json_=json_)
         plans = [plan(settings, Path()) for settings in options.grid().runs()]
         for note in repetitions(plans):
             complain(note)
         estimates = [trio.run(play, planned) for planned in plans]
+    return _say_estimates(estimates, json_=json_)
+
+
+def _estimate_run(folder: Path, options: GridOptions, *, json_: bool) -> int:
+    """Estimate a run that exists, and say what it has cost so far."""
+    import trio
+
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.cli.runs import open_run
+    from longspan.simulator.preflight.estimate import estimate as play
+    from longspan.simulator.running.planning import replan
+    from longspan.simulator.subject.spending_record import read_totals
+
+    if replace(options, suite=GridOptions().suite, trust=False) != GridOptions():
+        raise InputError(f"{folder} is a run, whose settings are in its manifest: leave out the options that shape the conversation")
+    run = open_run(folder, options.trust)
+    entry = trio.run(play, replan(run.manifest, run.manifest.agent, folder.parent))
+    return _say_estimates([entry.model_copy(update={"spending": read_totals(run.path, run.owner())})], json_=json_)
+
+
+def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
+    from longspan.simulator.cli.standings import duration
+
     if json_:
         say_json([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates])
         return 0
@@ -71,4 +97,8 @@ def estimate(
             _say_parts(extra.parts)
         if not entry.parts:
             say("  unknown: this kind of agent does not report its usage")
+        if (spent := entry.spending) is not None:
+            again = f"; ${spent.again_usd:.4f} of it was paid more than once" if spent.again_usd else ""
+            unknown = " and calls without a known price" if spent.cost_usd is None else ""
+            say(f"  so far    ${spent.known_usd:.4f}{unknown} in {spent.calls:,} calls{again}")
     return 0

@@ -25,6 +25,7 @@ from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.running.planning import Plan, setting_of
 from longspan.simulator.subject.ledger import Spending, tally, total_cost
 from longspan.simulator.subject.snapshots import Snapshots
+from longspan.simulator.subject.spending_record import SpendingTotals
 from longspan.simulator.suite.agent_spec import AgentSpec, inspected, make_agent
 
 __all__ = ["Estimate", "estimate"]
@@ -71,9 +72,9 @@ class Extra(_Played):
 class Estimate(_Played):
     """An estimate of a run's tokens and cost if replies are ideal.
 
-    `minutes`: how long a model on this machine will take, at least and at most; None for other agents.
-    `span` is in tokens, None if every test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there
-    are none.
+    `minutes`: how long a model on this machine will take, at least and at most; None for other agents. `span` is in tokens, None if every
+    test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there are none. `spending`: what a run that
+    has begun has cost so far.
 
     `turns`, `asked` and `user_tokens` match the run exactly, because every agent is dealt the same conversation. Dynamic tests are the
     exception: replies decide which of their possible messages they say, which changes `user_tokens`, and how often they speak in a
@@ -88,6 +89,7 @@ class Estimate(_Played):
     twins: Extra | None = None
     lesions: Extra | None = None
     control: Extra | None = None
+    spending: SpendingTotals | None = None
 
     @property
     def extras(self) -> dict[str, Extra]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,6 +164,21 @@ def test_a_sweep_that_is_run_again_and_again_stays_below_its_limit(jobs: str, pr
         known = sum(RunFolder(folder).spending.totals().known_usd for folder in folders)
         assert known == pytest.approx(provider.dollars, abs=1e-9)
         assert provider.dollars <= limit + provider.dearest / 1e6
+
+
+def test_estimate_of_a_run_says_what_it_has_cost_so_far(provider: Provider, tmp_path: Path) -> None:
+    agent = f"openai/m?base_url={provider.url}&{PRICES}&context=1k&max_tokens=40"
+    outcome = first(tmp_path, agent, 0.02)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = longspan("estimate", str(outcome.folder), "--trust", "--json", where=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    (entry,) = json.loads(done.stdout)
+    assert entry["spending"]["known_usd"] == pytest.approx(provider.dollars, abs=1e-9)
+    said = longspan("estimate", str(outcome.folder), "--trust", where=tmp_path, env=environment).stdout
+    assert f"so far    ${provider.dollars:.4f} in {provider.requests} calls" in said
+    refused = longspan("estimate", str(outcome.folder), "--trust", "--span", "4k", where=tmp_path, env=environment)
+    assert refused.returncode == 2
+    assert "is a run, whose settings are in its manifest" in refused.stderr
 
 
 def test_a_run_without_its_record_takes_no_limit(provider: Provider, tmp_path: Path) -> None:
