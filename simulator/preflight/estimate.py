@@ -73,8 +73,8 @@ class Estimate(_Played):
     """An estimate of a run's tokens and cost if replies are ideal.
 
     `minutes`: how long a model on this machine will take, at least and at most; None for other agents. `span` is in tokens, None if every
-    test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there are none. `spending`: what a run that
-    has begun has cost so far.
+    test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there are none. `spending`: what a run
+    that has begun has cost so far.
 
     `turns`, `asked` and `user_tokens` match the run exactly, because every agent is dealt the same conversation. Dynamic tests are the
     exception: replies decide which of their possible messages they say, which changes `user_tokens`, and how often they speak in a
