@@ -96,14 +96,16 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 def _stub() -> None:
     """Make the provider of every model answer at once."""
     from longspan.agents.base import Usage
-    from longspan.agents.models.core import Completion
-    from longspan.agents.models.provider import Provider
+    from longspan.agents.models.api import Answer, Request
+    from longspan.agents.models.openai import OpenAICore
 
-    async def call(self: Provider, send: object, *, tokens: float) -> tuple[tuple[Completion, None], Usage]:
-        usage = Usage(int(tokens), 0, 2)
-        return (Completion("OK.", usage), None), usage
+    async def ask(self: OpenAICore, client: object, request: Request) -> Answer:
+        answer = Answer()
+        answer.usage, answer.done = Usage(request.at_most.input_tokens, 0, 2), True
+        answer.add("OK.")
+        return answer
 
-    Provider.call = call  # type: ignore[assignment, method-assign]
+    OpenAICore.ask = ask  # type: ignore[assignment, method-assign]
 
 
 if __name__ == "__main__":
