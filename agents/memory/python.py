@@ -23,8 +23,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-import trio
-
 from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
 from longspan.agents.memory.held import Held
@@ -78,7 +76,7 @@ class InProcessMemory(Memory):
         self._arguments = arguments
         check_arguments(self._class, arguments, target)
         in_trio = isinstance(self._class, type) and issubclass(self._class, Memory)
-        self._process = InProcess(self._name, None if in_trio else LoopThread(), settings.timeout)
+        self._process = InProcess(self._name, None if in_trio else LoopThread(name), settings.timeout)
         self._object = self._process.run_now("its constructor", self._make)
         self._is_new = True
         self._spent = Spent(settings.rates)
@@ -162,8 +160,7 @@ class InProcessMemory(Memory):
     async def close(self) -> None:
         try:
             if self._has("close"):
-                with trio.move_on_after(CLOSE_SECONDS):
-                    await self._call("close")
+                await self._process.run("close", self._object.close, CLOSE_SECONDS)
         finally:
             if self._process.thread is not None:
                 await self._process.thread.close()

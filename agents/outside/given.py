@@ -92,7 +92,7 @@ class GivenAgent(ObjectAgent):
 def _home(given: Given) -> Home | None:
     """Return the home of the given object, None for Trio."""
     if not given.shared:
-        return LoopThread()
+        return LoopThread("given")
     shared = _as_object(given.make())
     if isinstance(shared, BaseAgent):
         return None
@@ -101,7 +101,7 @@ def _home(given: Given) -> Home | None:
             return None
         if given.loop is not None:
             return _CallersLoop(given.loop)
-    return _threads.setdefault(given, LoopThread())
+    return _threads.setdefault(given, LoopThread("given"))
 
 
 def _as_object(made: Any) -> Any:

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final, Protocol, final
 
 import trio
@@ -58,9 +59,12 @@ class InProcess:
                 raise
             raise self._failure(what, error) from error
 
-    async def run(self, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function there, and await its result. Its errors become AgentErrors that say `what` raised."""
-        with trio.move_on_after(self._timeout):
+    async def run(self, what: str, function: Callable[[], Any], at_most: float = inf) -> Any:
+        """Call a function there, and await its result for `at_most` seconds or the agent's timeout, whichever is less.
+
+        Its errors become AgentErrors that say `what` raised.
+        """
+        with trio.move_on_after(min(at_most, self._timeout)):
             try:
                 if self.thread is not None:
                     return await self.thread.call(function)
@@ -70,7 +74,8 @@ class InProcess:
                 if not is_fault(error):
                     raise
                 raise self._failure(what, error) from error
-        raise AgentError(f"{self.name}: {what}: {too_slow(self._timeout)}")
+        problem = too_slow(self._timeout) if self._timeout <= at_most else f"it did not return within {at_most:g} s"
+        raise AgentError(f"{self.name}: {what}: {problem}")
 
     def _failure(self, what: str, error: BaseException) -> AgentError:
         hint = ""

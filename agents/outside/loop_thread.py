@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from contextvars import copy_context
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import outcome
 import trio
 
+from longspan.agents.base import AgentError
+from longspan.simulator.base.closing import end_before_exit, report_failure
+from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.hard_exit import LOOPS
 
 __all__ = ["LoopThread", "wait"]
+
+T = TypeVar("T")
 
 CANCEL_SECONDS: Final = 2.0
 """Seconds that a cancelled asyncio task has to clean up."""
@@ -30,51 +37,136 @@ CLOSE_SECONDS: Final = 5.0
 class LoopThread:
     """Calls functions, always in the same thread. Awaitables that they return are awaited by one asyncio loop, at the same time.
 
-    The loop also runs between calls. It stands still while a function is called, so that plain code may use `asyncio.run`.
+    The loop also runs between calls. It stands still while a function is called, so that plain code may use `asyncio.run`. `name`
+    identifies the object that lives there.
     """
 
-    def __init__(self) -> None:
-        runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self._loop = runner.get_loop()
-        self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
-        self._ended: Future[None] = Future()
-        self._newest: Future[Any] | None = None
-        threading.Thread(target=_serve, args=(runner, self._jobs, self._ended), name="longspan: an agent", daemon=True).start()
-        self._end = weakref.finalize(self, _post, self._loop, self._jobs, None)  # also where nobody calls `close`
+    def __init__(self, name: str) -> None:
+        self._service = service = _Service(name)
+        _services.add(service)
+        threading.Thread(target=service.run, name="longspan: an agent", daemon=True).start()
+        weakref.finalize(self, service.stop).atexit = False  # where nobody calls `close`; at exit, `_end_all` also waits
 
     def call_now(self, function: Callable[[], Any]) -> Any:
         """Call a function, and block until it has returned."""
-        return self._start(function).done.result().unwrap()
+        return self._service.start(function).done.result().unwrap()
 
     async def call(self, function: Callable[[], Any]) -> Any:
         """Call a function, and return its result, once that has been awaited if it is an awaitable.
 
         If this is cancelled, the task that awaits is cancelled too. Code that does not await cannot be: it is left to itself.
         """
-        job = self._start(function)
+        job = self._service.start(function)
         try:
             await wait(job.done)
         finally:
             if not job.done.done():
                 job.cancelled = True
-                self._loop.call_soon_threadsafe(job.cancel)
+                self._service.loop.call_soon_threadsafe(job.cancel)
                 if job.task is not None:
                     with trio.move_on_after(CANCEL_SECONDS, shield=True):
                         await wait(job.done)
         return job.done.result().unwrap()
 
     async def close(self) -> None:
-        """Cancel all tasks that are left, and close the loop. It is given up after CLOSE_SECONDS, and at once if a call never returned."""
-        self._end()
-        if self._newest is None or self._newest.done():
-            with trio.move_on_after(CLOSE_SECONDS):
-                await wait(self._ended)
+        """Cancel all tasks that are left, and close the loop.
 
-    def _start(self, function: Callable[[], Any]) -> _Job:
+        Raises AgentError if that fails, if it takes more than CLOSE_SECONDS, and at once if a call never returned.
+        """
+        self._service.stop()
+        if not self._service.is_stuck:
+            with trio.move_on_after(CLOSE_SECONDS):
+                await wait(self._service.ended)
+        if problem := self._service.leave():
+            raise AgentError(problem)
+
+
+@final
+class _Service:
+    """A loop and the jobs for it. It knows nothing of its LoopThread, so that it ends where nobody uses that any more."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.ended: Future[None] = Future()
+        self._name = name
+        self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
+        self._newest: Future[Any] | None = None
+        self._stopped = False
+        # asyncio's own one is shut down in a thread, which Python 3.12 refuses to start once the interpreter exits
+        self._executor = ThreadPoolExecutor(thread_name_prefix="asyncio")
+        self.loop.set_default_executor(self._executor)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a call has not returned."""
+        return self._newest is not None and not self._newest.done()
+
+    def start(self, function: Callable[[], Any]) -> _Job:
+        """Have the thread call a function."""
         job = _Job(function)
         self._newest = job.done
-        _post(self._loop, self._jobs, job)
+        self.loop.call_soon_threadsafe(self._jobs.put_nowait, job)
         return job
+
+    def stop(self) -> None:
+        """Have the thread end once it has called the functions before."""
+        if not self._stopped:
+            self._stopped = True
+            self.loop.call_soon_threadsafe(self._jobs.put_nowait, None)
+
+    def leave(self) -> str:
+        """Leave the thread to itself, whether or not it has ended. Return what is wrong, if anything."""
+        _services.discard(self)
+        if not self.ended.done():
+            return f"{self._name}: its thread did not end: {'a call has' if self.is_stuck else 'calls or tasks have'} not returned"
+        error = self.ended.exception()
+        return "" if error is None else f"{self._name}: its asyncio loop ended with {one_line(error)}"
+
+    def run(self) -> None:
+        """Do jobs until there comes None, then end the loop."""
+        try:
+            with closing(self.loop):
+                self._work()
+                self._run_until_complete(self.loop.create_task(_cancel_tasks(self.loop)))
+                self._executor.shutdown(cancel_futures=True)
+        except BaseException as error:
+            self.ended.set_exception(error)
+        else:
+            _services.discard(self)
+            self.ended.set_result(None)
+
+    def _work(self) -> None:
+        while True:
+            job = self._run_until_complete(self.loop.create_task(self._jobs.get()))
+            if job is None:
+                break
+            job.run(self.loop)
+            del job  # it holds the user's object
+
+    def _run_until_complete(self, task: asyncio.Task[T]) -> T:
+        while not task.done():
+            with suppress(SystemExit, KeyboardInterrupt, RuntimeError):  # another task raises one, or stops the loop
+                self.loop.run_until_complete(task)
+        return task.result()
+
+
+_services: Final[set[_Service]] = set()
+"""Those whose threads may still run."""
+
+
+def _end_all() -> None:
+    """End all loops, and wait for their threads."""
+    left = list(_services)
+    for service in left:
+        service.stop()
+    futures.wait([service.ended for service in left if not service.is_stuck], CLOSE_SECONDS)
+    for service in left:
+        if problem := service.leave():
+            report_failure(problem)
+
+
+end_before_exit(_end_all)
+os.register_at_fork(after_in_child=_services.clear)  # a child does not have its parent's threads
 
 
 @final
@@ -110,30 +202,7 @@ class _Job:
             self.task.cancel()
 
 
-def _serve(runner: asyncio.Runner, jobs: asyncio.Queue[_Job | None], ended: Future[None]) -> None:
-    """Do jobs until there comes None, then end the loop."""
-    loop = runner.get_loop()
-    try:
-        with runner:
-            while True:
-                waiting = loop.create_task(jobs.get())
-                while not waiting.done():
-                    with suppress(SystemExit, KeyboardInterrupt, RuntimeError):  # another task raises one, or stops the loop
-                        loop.run_until_complete(waiting)
-                job = waiting.result()
-                if job is None:
-                    break
-                job.run(loop)
-                del job, waiting  # they hold the user's object
-    finally:
-        ended.set_result(None)
-
-
-LOOPS.add(_serve.__code__)
-
-
-def _post(loop: asyncio.AbstractEventLoop, jobs: asyncio.Queue[_Job | None], job: _Job | None) -> None:
-    loop.call_soon_threadsafe(jobs.put_nowait, job)
+LOOPS.add(_Service._run_until_complete.__code__)
 
 
 def _nothing() -> None:
@@ -142,6 +211,18 @@ def _nothing() -> None:
 
 async def _result_of(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
+
+
+async def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel all other tasks, and close the generators that they leave. Raises what a task raised instead of ending."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()
+    for error in results:
+        if isinstance(error, Exception):
+            raise error
 
 
 async def wait(done: Future[Any]) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-import trio
-
 from longspan.agents.base import AgentError, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.outside.counts import dropped, priced
 from longspan.agents.outside.in_process import Home, InProcessAgent
@@ -115,8 +113,7 @@ class ObjectAgent(InProcessAgent):
     async def close(self) -> None:
         try:
             if self._made is not None and self.has("close"):
-                with trio.move_on_after(CLOSE_SECONDS):
-                    await self.call("close")
+                await self.run("close", self._made.close, CLOSE_SECONDS)
         finally:
             if self.thread is not None:
                 await self.thread.close()

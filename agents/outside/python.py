@@ -197,7 +197,7 @@ class _InProcess(ObjectAgent):
         found = find_class(target)
         check_arguments(found, arguments, target)
         in_trio = isinstance(found, type) and issubclass(found, BaseAgent)
-        super().__init__(f"python:{target}", settings, None if in_trio else LoopThread(), lambda: found(**arguments))
+        super().__init__(f"python:{target}", settings, None if in_trio else LoopThread(f"python:{target}"), lambda: found(**arguments))
         _ = self.object  # made at once, so that its errors are told at once
 
 

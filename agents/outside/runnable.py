@@ -58,7 +58,8 @@ class RunnableAgent(InProcessAgent):
         settings = options if isinstance(options, self.Options) else self.Options()
         named = find_object("runnable", target)
         is_shared = _is_runnable(named)
-        super().__init__(f"runnable:{target}", settings, _shared_thread(target.partition(":")[0]) if is_shared else LoopThread())
+        name = f"runnable:{target}"
+        super().__init__(name, settings, _shared_thread(target.partition(":")[0]) if is_shared else LoopThread(name))
         self._settings = settings
         self._is_shared = is_shared
         self._object = named if is_shared else self._made(named)
@@ -173,7 +174,7 @@ class RunnableAgent(InProcessAgent):
 @cache
 def _shared_thread(module: str) -> LoopThread:
     """Return the thread for objects of a module. It lives as long as they do, since their clients may belong to its loop."""
-    return LoopThread()
+    return LoopThread(f"runnable:{module}")
 
 
 def _is_runnable(value: Any) -> bool:

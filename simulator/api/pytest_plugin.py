@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,17 @@ def pytest_configure_node(node: Any) -> None:
         from longspan.simulator.api.pytest_items import folder_of
 
         node.workerinput["longspan"] = str(folder_of(node.config))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End what agents have left while the interpreter still can. A session whose agents cannot be closed fails."""
+    closing = sys.modules.get("longspan.simulator.base.closing")
+    if closing is None or not session.config.getoption("--longspan"):
+        return
+    closing.end_all()
+    for problem in closing.take_failures():
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        session.config.get_terminal_writer().line(f"\nlongspan: {problem}")
 
 
 @pytest.fixture

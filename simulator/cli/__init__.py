@@ -7,6 +7,7 @@ import gc
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import copy
@@ -16,8 +17,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from longspan.simulator.base.address_space import room
+from longspan.simulator.base.closing import end_all, report_failure, take_failures
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.base.hard_exit import report_crashes
+from longspan.simulator.base.hard_exit import end_process, report_crashes
 from longspan.simulator.base.pydantic_errors import problem_of
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain, give_up_output, prepare, printing_aside, rewritable, say, typed
@@ -173,7 +175,8 @@ LOADED: Final = 250_000
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit: with code 0 if it succeeded, 1 if it failed, 2 if its input is invalid, 130 if it was interrupted."""
+    """Run a command and exit: with code 0 if it succeeded, 1 if it failed or an agent could not be closed, 2 if its input is invalid, 130
+    if it was interrupted."""
     if arguments is None:  # the process is ours; callers that pass arguments keep Python's own way of finding garbage
         _collect_after_loading()
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # NumPy's threads sleep when they have nothing to do, which is nearly always
@@ -182,7 +185,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         atexit.register(gc.freeze)  # memory is about to be given back as a whole, so Python need not search it for garbage
     with report_crashes() if arguments is None else nullcontext():
         code = run_command(arguments)
+    if arguments is None and not _end_agents():
+        code = code or 1
+        if threading.active_count() > 1:  # a call may never return, and the interpreter would wait for its thread
+            end_process(code)  # all that was printed has been flushed (base/terminal.py)
     sys.exit(code)
+
+
+def _end_agents() -> bool:
+    """End what agents have left. Return whether everything could be closed."""
+    try:
+        end_all()
+    except KeyboardInterrupt:
+        report_failure("interrupted while agents were being closed")
+    return not take_failures()
 
 
 def _collect_after_loading() -> None:

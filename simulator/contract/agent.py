@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeGuard, final, 
 
 import trio
 
-from longspan.simulator.base.errors import AgentError
+from longspan.simulator.base.closing import report_failure
+from longspan.simulator.base.errors import AgentError, LongspanError, one_line
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.files.folders import below
 
@@ -214,10 +215,19 @@ def unreported(agent: Agent) -> Reply | None:
 
 
 async def close(agent: Agent) -> None:
-    """Call the agent's `close` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds."""
-    if callable(close_agent := getattr(agent, "close", None)):
-        with trio.move_on_after(CLOSE_TIMEOUT, shield=True), suppress(Exception):
+    """Call the agent's `close` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds.
+
+    A failure is reported instead of raised: the conversation is complete.
+    """
+    if not callable(close_agent := getattr(agent, "close", None)):
+        return
+    with trio.move_on_after(CLOSE_TIMEOUT, shield=True) as limit:
+        try:
             await close_agent()
+        except Exception as error:
+            report_failure(str(error) if isinstance(error, LongspanError) else f"{type(agent).__name__}: close raised {one_line(error)}")
+    if limit.cancelled_caught:
+        report_failure(f"{type(agent).__name__}: close did not return within {CLOSE_TIMEOUT:g} s")
 
 
 def has_snapshots(agent: Agent) -> bool:

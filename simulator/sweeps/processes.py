@@ -1,8 +1,8 @@
 """Runs played by several worker processes, one run at a time each: for agents that compute.
 
 A worker reads its runs from its standard input, one JSON object a line. It writes every event and the outcome of each run to its standard
-output. There it also asks its parent, which keeps the ledger for all, to reserve the cost of each call. When its input ends, its parent has
-exited, so it exits at once; journals survive this.
+output. There it also asks its parent, which keeps the ledger for all, to reserve the cost of each call. If its input ends during a run, its
+parent has exited, so it exits at once; journals survive this. If it ends between runs, the worker first ends what its agents have left.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import outcome
 import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.closing import end_all, report_failure, take_failures
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.base.hard_exit import end_process, report_crashes
 from longspan.simulator.base.processes import PROCESSES
@@ -49,6 +50,9 @@ from longspan.simulator.sweeps.sweep import finished
 from longspan.simulator.tracing import exporting
 
 __all__ = ["main", "play_in_processes", "result_of"]
+
+UNCLOSED: Final = 75
+"""The exit code of a worker that has played its runs, but could not close an agent."""
 
 # The parent process.
 
@@ -130,7 +134,8 @@ class _Dispatcher:
                 self._processes.discard(process)
                 with trio.CancelScope(shield=True):
                     await _input(process).aclose()
-                    await process.wait()
+                    if await process.wait() == UNCLOSED:
+                        report_failure("a worker process could not close an agent; its message is above")
 
     async def _serve(self, process: trio.Process) -> None:
         """Hand runs to one worker until none are left or it dies."""
@@ -343,26 +348,32 @@ def main() -> None:
     prepare()
     with report_crashes(), os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # output printed by an agent must not get into the protocol
-        orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        orders: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         borrower = _Borrower(output)
-        threading.Thread(target=_read, args=(orders, borrower), daemon=True).start()
-        while True:
-            order = orders.get()
+        is_playing = threading.Event()
+        threading.Thread(target=_read, args=(orders, borrower, is_playing), daemon=True).start()
+        while (order := orders.get()) is not None:
+            is_playing.set()
             manifest = Manifest.model_validate_json(order["manifest"])  # already checked by the parent process
             vouch(manifest)
             with exporting(order["otel"]) as tracing:
                 answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["limit"]), borrower, output)
+            is_playing.clear()
             _send(output, answer | {"spans": tracing.counts if tracing is not None else None})
+        end_all()
+        end_process(UNCLOSED if take_failures() else 0)
 
 
-def _read(orders: queue.SimpleQueue[dict[str, Any]], borrower: _Borrower) -> None:
+def _read(orders: queue.SimpleQueue[dict[str, Any] | None], borrower: _Borrower, is_playing: threading.Event) -> None:
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if "ticket" in message or "draw" in message:
             borrower.hear(message)
         else:
             orders.put(message)
-    end_process(0)
+    if is_playing.is_set():
+        end_process(0)
+    orders.put(None)
 
 
 _SENDING: Final = threading.Lock()

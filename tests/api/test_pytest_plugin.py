@@ -23,6 +23,9 @@ class Bot:
 class Broken:
     def reply(self, message):
         raise ValueError("no connection")
+class Unclosed(Bot):
+    def close(self):
+        raise ValueError("no way out")
 """
 
 ASKED = ("--longspan", "ltm@2k", "--longspan-scenario", "shopping", "--longspan-scenario", "jokes")
@@ -95,6 +98,17 @@ def test_an_agent_that_fails_is_an_error_of_one_line_in_each_test(project: Proje
     outcomes, shown = project.pytest(*ASKED, "--longspan-agent", "python:bot:Broken")
     assert outcomes == {"passed": 1, "failed": 6}
     assert len(re.findall(r"^AgentError: .*ValueError: no connection \(bot\.py:\d+\)$", shown, re.MULTILINE)) == 6
+
+
+def test_an_agent_that_cannot_be_closed_fails_the_session(project: Project) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "longspan.simulator.api.pytest_plugin", *ASKED, "--longspan-at-least", "0"]
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    for agent, code, shown in (("Bot", 0, 0), ("Unclosed", 1, 1)):
+        asked = [*command, "--longspan-agent", f"python:bot:{agent}"]
+        done = subprocess.run(asked, cwd=project.path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout
+        assert done.stdout.count("longspan: python:bot:Unclosed: close raised ValueError: no way out (bot.py:12)\n") == shown
+        assert " 7 passed" in done.stdout
 
 
 @pytest.mark.parametrize(
