@@ -323,7 +323,9 @@ def as_usage(usage: Any) -> Any:
     try:
         return plain(usage)
     except TypeError:
-        fields = {name: value for name, value in getattr(usage, "__dict__", {}).items() if isinstance(value, int)}
+        named = getattr(usage, "__dict__", {}).items()
+        # a class as the object has numbers of Python's own, since 3.13
+        fields = {name: value for name, value in named if isinstance(value, int) and not name.startswith("__")}
     if not fields:
         raise TypeError(f"usage is {type(usage).__name__}; it must be a dict or an object with input_tokens and output_tokens")
     return fields
