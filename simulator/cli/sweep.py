@@ -27,6 +27,9 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="The sweep's folder.", metavar="DIR", show_default="runs/ and FILE's name")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; each plays one run at a time.", parser=whole(1, 1000), metavar="N")] = 1,
     on: Annotated[str | None, typer.Option(help="ray: play each run as a task of a Ray cluster.", metavar="WHERE")] = None,
+    no_ship: Annotated[
+        bool, typer.Option("--no-ship", help="With --on ray: do not send the current folder to machines that lack it.")
+    ] = False,
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole sweep, including earlier cost.", min=0, metavar="USD")
     ] = None,
@@ -62,6 +65,8 @@ def sweep(
         raise InputError("--otel and --on ray exclude each other: a cluster's nodes have environments of their own; leave out one of them")
     if on and time_limit is not None:
         raise InputError("--time-limit and --on ray exclude each other; leave out one of them")
+    if no_ship and not on:
+        raise InputError("--no-ship is for --on ray; leave it out")
     if on:
         from longspan.simulator.sweeps.ray.driver import import_ray
 
@@ -90,7 +95,7 @@ def sweep(
             say(f"{len(contrasts.contrasts)} contrast{'s' * (len(contrasts.contrasts) > 1)} stated, SHA-256 {contrasts.sha256}")
         left, finished = left_to_play(pairs)
         outcomes = {outcome.folder: outcome for outcome in finished}
-        outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, on, lock, limit, time_limit or inf, pairs)}
+        outcomes |= {outcome.folder: outcome for outcome in _play(left, jobs, on, not no_ship, lock, limit, time_limit or inf, pairs)}
         entries = write_index(out, pairs)
         through = all(entry.state == "finished" for entry in entries)
         concluded = conclude(out, contrasts, entries) if contrasts is not None and through else None
@@ -111,13 +116,16 @@ def _play(
     left: list[tuple[Plan, RunFolder]],
     jobs: int,
     on: str | None,
+    ships: bool,
     lock: int,
     limit: Amount,
     seconds: float,
     pairs: list[tuple[Plan, RunFolder]],
 ) -> list[Outcome]:
-    """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster. The whole sweep spends at most `limit`, and is
-    stopped after `seconds`."""
+    """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster, which gets the current folder if it `ships`.
+
+    The whole sweep spends at most `limit`, and is stopped after `seconds`.
+    """
     import trio
 
     from longspan.simulator.cli.progress import Progress
@@ -134,7 +142,7 @@ def _play(
         if on is not None:
             from longspan.simulator.sweeps.ray.driver import play_on_ray
 
-            return play_on_ray(left, listener=progress.heard, limit=limit, spent=spent, dearest=dearest)
+            return play_on_ray(left, listener=progress.heard, limit=limit, spent=spent, dearest=dearest, ships=ships)
         ledger = Ledger(limit, spent, dearest)
         if jobs == 1:
             return trio.run(lambda: play_runs(left, ledger, listener=progress.heard, pages=Report, signals=True, seconds=seconds))

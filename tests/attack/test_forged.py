@@ -287,7 +287,8 @@ def test_a_sweep_does_not_take_over_a_finished_run_of_something_else(prey: Prey,
 def on_a_cluster(planned: Plan, run: RunFolder) -> LongspanError | None:
     """Have a node of a cluster play a run."""
     store = SegmentStore({run.path.name: run.path})
-    order = Order(run.path.name, store.grant(run.path.name, None), planned.manifest.model_dump_json(), UNLIMITED, str(Path.cwd()), ())
+    lease, manifest = store.grant(run.path.name, None), planned.manifest.model_dump_json()
+    order = Order(run.path.name, lease, manifest, UNLIMITED, str(run.path), str(Path.cwd()), ())
     answer = copy_context().run(play, Coordinator(store), order)  # it sets the limits that its process shares with others
     store.release(run.path.name)
     return LongspanError(answer["error"]) if answer["error"] is not None else None

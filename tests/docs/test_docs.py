@@ -110,7 +110,7 @@ ROOT_COMMAND: Any = typer.main.get_command(app)
 COMMANDS: dict[str, Any] = dict(ROOT_COMMAND.commands)
 
 OF_OTHERS = set(
-    "--backend-store-uri --dist --force-reinstall --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split()
+    "--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split()
 )
 """Options of pip, pytest, Ray, Inspect and MLflow that pages name."""
 

@@ -12,10 +12,10 @@ from tests.durability.agents import Keeper, after
 from longspan.simulator.contract.messages import Message
 
 
-def first() -> bool:
-    """Return True on the first call of all processes. The file `killed` in the working directory remembers it."""
+def first(file: str = "killed") -> bool:
+    """Return True on the first call of all processes. The file in the working directory remembers it."""
     try:
-        os.close(os.open("killed", os.O_CREAT | os.O_EXCL))
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return False
     return True
@@ -68,7 +68,7 @@ class Logged(Keeper):
     """Logs the turns that it gets to the file `asked`, with the Ray node that it runs on.
 
     The first agent on another node than the one in the file `head` that reaches its thirtieth turn writes to the pipe `reached`
-    and never answers.
+    and never answers. The first agent on the head waits for it there, or else the head might play all runs before the other begins.
     """
 
     turns = 0
@@ -80,7 +80,10 @@ class Logged(Keeper):
         self.turns += 1
         with Path("asked").open("a") as log:
             log.write(f"{node} {after(self.state, message.text, '')} {message.turn_id}\n")
-        if self.turns == 30 and node != Path("head").read_text() and first():
+        if self.turns == 30 and node == Path("head").read_text() and first("waiting"):
+            Path("begun").read_text()
+        elif self.turns == 30 and node != Path("head").read_text() and first():
+            Path("begun").write_text("")
             Path("reached").write_text(node)
             threading.Event().wait()
         return super().reply(message)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from itertools import islice
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import trio
@@ -28,8 +30,9 @@ from longspan.simulator.subject.spending_limit import UNLIMITED, Amount, limit_o
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.sweeps.ray import driver
+from longspan.simulator.sweeps.ray import driver, folder_copy
 from longspan.simulator.sweeps.ray.driver import required_resources
+from longspan.simulator.sweeps.ray.folder_copy import pack_folder
 from longspan.simulator.sweeps.ray.limit_server import LimitServer
 from longspan.simulator.sweeps.ray.segment_store import SegmentStore
 from longspan.simulator.sweeps.ray.segments import Answer, Piece, Segment, Shipper
@@ -351,6 +354,61 @@ def test_a_run_requires_what_its_agent_needs(agent: str, cpus: float, gpus: floa
     assert required_resources(dataclasses.replace(planned, agent=AgentSpec.parse(agent))) == (cpus, gpus)
 
 
+@pytest.mark.parametrize(("failures", "error"), [(0, None), (1, None), (2, "there is no module 'mine'")])
+def test_a_run_that_a_node_cannot_begin_is_played_once_more(failures: int, error: str | None, home: Path, tmp_path: Path) -> None:
+    answers = [{"error": "there is no module 'mine'", "stopped": False, "unfit": True}] * failures + [{"error": None, "stopped": False}]
+    probes: list[None] = []
+
+    def called(answer: Callable[..., Any]) -> Any:
+        def remote(*given: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_result(answer(*given))
+            return SimpleNamespace(future=lambda: future)
+
+        return SimpleNamespace(remote=remote)
+
+    async def probe_again() -> None:
+        probes.append(None)
+        await trio.lowlevel.checkpoint()
+
+    task = SimpleNamespace(options=lambda **_: called(lambda *_: answers.pop(0)))
+    coordinator = SimpleNamespace(grant=called(lambda *_: 1), release=called(lambda *_: None), silent_owners=called(lambda _: []))
+    errors = SimpleNamespace(RayError=ValueError, TaskCancelledError=KeyError, RayTaskError=KeyError)
+    nodes = SimpleNamespace(placement=dict, probe_new=trio.lowlevel.checkpoint, probe_again=probe_again)
+    player = driver.Driver(SimpleNamespace(remote=lambda play: task, exceptions=errors), coordinator, nodes, UNLIMITED, None)  # type: ignore[arg-type]
+    settings = RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, agent="oracle")
+    (outcome,) = trio.run(player.play, [(plan(settings, tmp_path), RunFolder(home))])
+    assert (str(outcome.error) if outcome.error else None) == error
+    assert len(probes) == min(failures, 1)
+
+
+# The copy of the current folder.
+
+COPIED = ("agent.py", "data/facts.txt", "environment.py", "keyboard.key.py", "tokens.json")
+LEFT_OUT = (
+    *(".env", "prod.env", "server.key", "data/CERT.PEM", "id_rsa", "credentials.json", "my_secrets.yaml", ".git/config", "linked.py"),
+    *("__pycache__/agent.pyc", "venv/pyvenv.cfg", "venv/lib/module.py", "runs/one/manifest.json", "runs/one/conversations/main"),
+    *("swept/sweep.json", "out/notes.txt"),
+)
+
+
+def test_the_copy_of_a_folder_has_neither_keys_nor_runs_and_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, archive = tmp_path / "here", tmp_path / "copy.zip"
+    for name in (*COPIED, *LEFT_OUT):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if name == "linked.py":
+            (folder / name).symlink_to(tmp_path)
+        else:
+            (folder / name).write_text("0123456789", "utf-8")
+    os.mkfifo(folder / "pipe")
+    pack_folder(folder, folder / "out", archive)
+    with ZipFile(archive) as packed:
+        assert sorted(packed.namelist()) == sorted(COPIED)
+    monkeypatch.setattr(folder_copy, "MAX_BYTES", 49)
+    with pytest.raises(InputError, match=r"/here: more than 0 MB to send .* or add --no-ship if the nodes have the folder"):
+        pack_folder(folder, folder / "out", archive)
+
+
 def test_giving_up_a_run_is_recorded_when_nobody_else_writes_there(
     store: SegmentStore, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -382,7 +440,9 @@ def test_giving_up_a_run_is_recorded_when_nobody_else_writes_there(
     others = {"TaskCancelledError": KeyError, "RayTaskError": KeyError}
     ray = SimpleNamespace(remote=lambda play: task, exceptions=SimpleNamespace(RayError=RayError, **others))
     settings = RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, agent="oracle")
-    (outcome,) = trio.run(driver.Driver(ray, coordinator, UNLIMITED, None).play, [(plan(settings, tmp_path), run)])
+    nodes = SimpleNamespace(placement=dict, probe_new=trio.lowlevel.checkpoint)
+    player = driver.Driver(ray, coordinator, nodes, UNLIMITED, None)  # type: ignore[arg-type]
+    (outcome,) = trio.run(player.play, [(plan(settings, tmp_path), run)])
     assert "lost 4 times without a new turn; the last time: the node was lost: RayError" in str(outcome.error)
     assert types == [["moved"] * 3]
     assert [entry["type"] for entry in run.incidents()] == ["moved"] * 3 + ["interrupted"]

@@ -1,4 +1,5 @@
-"""Sweeps on a Ray cluster of two nodes on this machine: one of them dies, both share limits, and no other machine can reach them."""
+"""Sweeps on a Ray cluster of two nodes on this machine: one of them dies, both share limits, one does not see the user's files, and no
+other machine can reach them."""
 
 from __future__ import annotations
 
@@ -17,14 +18,68 @@ from tests.simulator.test_sweep import LIMIT, MODULE, PRICED, ROOT, WORST, dolla
 CLUSTER = """
 import sys
 from ray.cluster_utils import Cluster
+alone, shared = sys.argv[1:]
 node = {"node_ip_address": "127.0.0.1", "num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20}
-cluster = Cluster(initialize_head=True, head_node_args=node)
-other = cluster.add_node(**node)
+cluster = Cluster(initialize_head=True, head_node_args=node | {"env_vars": {"HIDDEN": alone}})
+other = cluster.add_node(**node, env_vars={"HIDDEN": f"{alone}:{shared}"})
 print(cluster.address, cluster.head_node.node_id, other.node_id, flush=True)
 for line in sys.stdin:
-    cluster.remove_node(other, allow_graceful=False)
-    print("removed", flush=True)
+    if line == "add\\n":
+        cluster.add_node(**node)
+    else:
+        cluster.remove_node(other, allow_graceful=False)
+    print("done", flush=True)
 cluster.shutdown()
+"""
+
+HIDING = """
+import os, sys
+hidden = tuple(filter(None, os.environ.get("HIDDEN", "").split(":")))
+def hide(event, arguments):
+    if event in ("open", "os.listdir", "os.scandir", "os.chdir") and str(arguments[0]).startswith(hidden):
+        raise FileNotFoundError(2, "not on this node", str(arguments[0]))
+if hidden:
+    sys.addaudithook(hide)
+"""
+"""Hides folders from the processes of a node, as if it were another machine."""
+
+MEETING = """
+import os, ray
+from pathlib import Path
+
+class Meeting:
+    \"\"\"Each of two conversations waits for the other, so they are played by two nodes, which have one processor each.\"\"\"
+
+    def __init__(self, log):
+        self.log = Path(log)
+        self.text = Path("beside.txt").read_text() + str(sorted(os.listdir()))
+        self.has_met = False
+
+    def reply(self, message):
+        if not self.has_met:
+            self.has_met = True
+            self.meet()
+        return self.text
+
+    def observe(self, message, reply):
+        pass
+
+    def meet(self):
+        with self.log.open("a") as log:
+            log.write(f"{ray.get_runtime_context().get_node_id()} {self.text}\\n")
+        (self.log.parent / "meeting").open("w" if self.is_first() else "r").close()
+
+    def is_first(self):
+        try:
+            os.close(os.open(self.log.parent / "first", os.O_CREAT | os.O_EXCL))
+            return True
+        except FileExistsError:
+            return False
+
+class Alone(Meeting):
+    def meet(self):
+        with self.log.open("a") as log:
+            log.write(f"{ray.get_runtime_context().get_node_id()} {self.text}\\n")
 """
 
 
@@ -32,9 +87,12 @@ class TwoNodes:
     """A cluster in its own process."""
 
     def __init__(self, where: Path, environment: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CLUSTER], cwd=where, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.alone, self.shared = where / "seen-by-nobody", where / "seen-by-the-head"
+        (where / "hiding").mkdir()
+        (where / "hiding" / "sitecustomize.py").write_text(HIDING + (PRICED / "sitecustomize.py").read_text("utf-8"), "utf-8")
+        environment["PYTHONPATH"] = os.pathsep.join([str(where / "hiding"), environment["PYTHONPATH"]])
+        command = [sys.executable, "-c", CLUSTER, str(self.alone), str(self.shared)]
+        self.process = subprocess.Popen(command, cwd=where, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith("127.0.0.1:"):
@@ -44,11 +102,18 @@ class TwoNodes:
 
     def kill_other(self) -> None:
         """Kill the node that is not the head."""
+        self._do("remove")
+
+    def add(self) -> None:
+        """Add a node that sees all files."""
+        self._do("add")
+
+    def _do(self, what: str) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write("remove\n")
+        self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        assert self.process.stdout.readline() == "removed\n"
+        assert self.process.stdout.readline() == "done\n"
 
     def stop(self) -> None:
         self.process.communicate()
@@ -88,10 +153,55 @@ def test_the_nodes_share_limits(cluster: TwoNodes, tmp_path: Path) -> None:
         assert len(journals(tmp_path / "runs" / "s")) == 2
 
 
+def prepare(where: Path, log: Path, name: str) -> None:
+    """Write the module of a user, files beside it, and a sweep of two runs."""
+    where.mkdir(exist_ok=True)
+    (where / "mine.py").write_text(MEETING, "utf-8")
+    (where / "beside.txt").write_text("beside ", "utf-8")
+    (where / "server.key").write_text("a key", "utf-8")
+    (where / ".env").write_text("KEY=1", "utf-8")
+    write(where, agents=[f"python:mine:{name}?log={log / 'log'}"], seeds=[0, 1], tests=1)
+    os.mkfifo(log / "meeting")
+
+
+def logged(folder: Path) -> dict[str, str]:
+    """The files that the agents saw, by node."""
+    return {line.split()[0]: line.partition("beside ")[2] for line in (folder / "log").read_text("utf-8").splitlines()}
+
+
+def test_a_node_that_cannot_import_the_users_module_is_named_and_gets_no_runs(cluster: TwoNodes, tmp_path: Path) -> None:
+    prepare(cluster.shared, tmp_path, "Alone")
+    said = sweep(cluster.shared, "s.yaml", "--out", "alone", "--trust", "--on", "ray", "--no-ship").stderr
+    (line,) = [line for line in said.splitlines() if "gets no runs" in line]
+    why = "python:mine:Alone: there is no module 'mine'; start longspan in the folder that contains it"
+    assert line == f"node 127.0.0.1 ({cluster.other[:8]}) gets no runs: {why}"
+    assert [each["state"] for each in index(cluster.shared / "alone")] == ["finished"] * 2
+    assert logged(tmp_path).keys() == {cluster.head}
+
+
+def test_a_node_without_the_current_folder_gets_a_copy_without_keys(cluster: TwoNodes, tmp_path: Path) -> None:
+    prepare(cluster.shared, tmp_path, "Meeting")
+    said = sweep(cluster.shared, "s.yaml", "--out", "both", "--trust", "--on", "ray").stderr
+    assert "gets no runs" not in said
+    assert [each["state"] for each in index(cluster.shared / "both")] == ["finished"] * 2
+    seen = logged(tmp_path)
+    assert seen[cluster.other] == "['beside.txt', 'mine.py', 's.yaml']"
+    assert "server.key" in seen[cluster.head], "it has the folder itself"
+
+
+def test_a_sweep_that_no_node_can_play_is_an_error_of_one_line(cluster: TwoNodes, tmp_path: Path) -> None:
+    prepare(cluster.alone, tmp_path, "Alone")
+    said = sweep(cluster.alone, "s.yaml", "--trust", "--on", "ray", "--no-ship", code=2).stderr
+    last = said.splitlines()[-1]
+    assert last.startswith("longspan: no node of the Ray cluster can play the runs: node 127.0.0.1 (")
+    assert last.count("there is no module 'mine'") == 2
+
+
 def test_the_runs_of_a_dead_node_continue_elsewhere(cluster: TwoNodes, tmp_path: Path) -> None:
     content = {"agents": [f"{MODULE}:Logged"], "seeds": [0, 1, 2], "spans": ["2k"], "tests": 6}
     write(tmp_path, **content)
     (tmp_path / "head").write_text(cluster.head)
+    os.mkfifo(tmp_path / "begun")
     os.mkfifo(tmp_path / "reached")
     process = start(tmp_path, "s.yaml", "--out", "out", "--trust", "--on", "ray")
     assert (tmp_path / "reached").read_text() == cluster.other
@@ -111,6 +221,15 @@ def test_the_runs_of_a_dead_node_continue_elsewhere(cluster: TwoNodes, tmp_path:
     write(tmp_path, **(content | {"agents": [f"{MODULE}:Keeper"]}))
     sweep(tmp_path, "s.yaml", "--out", "here", "--trust")
     assert list(journals(tmp_path / "out").values()) == list(journals(tmp_path / "here").values())
+
+
+def test_a_node_that_joins_gets_runs_that_wait(cluster: TwoNodes, tmp_path: Path) -> None:
+    prepare(tmp_path, tmp_path, "Meeting")
+    process = start(tmp_path, "s.yaml", "--out", "out", "--trust", "--on", "ray")
+    cluster.add()
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert len(logged(tmp_path)) == 2
 
 
 def listening(*names: str) -> set[str]:

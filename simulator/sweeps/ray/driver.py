@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_urlsafe
+from tempfile import TemporaryDirectory
 from typing import Any, Final, final
 
 import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.closing import report_failure
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.gradebook.gradebook import Gradebook
@@ -27,7 +29,9 @@ from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
 from longspan.simulator.suite.agent_spec import AgentSpec, inspected
 from longspan.simulator.sweeps.processes import result_of
 from longspan.simulator.sweeps.ray.coordinator import Coordinator
+from longspan.simulator.sweeps.ray.folder_copy import pack_folder
 from longspan.simulator.sweeps.ray.node import Order, answer_of, play
+from longspan.simulator.sweeps.ray.nodes import Nodes
 
 __all__ = ["Driver", "import_ray", "play_on_ray", "required_resources"]
 
@@ -36,6 +40,12 @@ MAX_CALLS: Final = 100_000
 
 POLL_INTERVAL: Final = 0.5
 """The number of seconds between checks of the runs' progress."""
+
+JOIN_INTERVAL: Final = 2.0
+"""The number of seconds between searches for nodes that have joined the cluster."""
+
+JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""The environment variable that a driver has which `ray job submit` started. Its folder is a copy already, on all nodes."""
 
 NODE_TIMEOUT: Final = 60.0
 """A node counts as lost after this many seconds without a segment, even if Ray considers it alive."""
@@ -64,17 +74,23 @@ def play_on_ray(
     limit: Amount = UNLIMITED,
     spent: Amount = NOTHING,
     dearest: Amount = NOTHING,
+    ships: bool = True,
 ) -> list[Outcome]:
     """Play runs from where their journals end as tasks of a Ray cluster, and grade them.
 
     The cluster is the one at RAY_ADDRESS or the one that runs on this machine. If there is none, one is started that only this machine can
     reach. At most `limit` is spent in all, including the amount that the sweep has `spent` already; `dearest` is assumed as the least cost
-    of a call that cannot tell its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`.
+    of a call that cannot tell its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`. With `ships`, nodes without the
+    current folder get a copy.
 
-    Raises InputError if Ray is not installed, no cluster answers, or the cluster lacks the resources for a run.
+    Raises InputError if Ray is not installed, no cluster answers, no node can play the runs, or none has the resources for a run.
     """
-    with _connected() as ray:
-        _check_resources(ray, pairs)
+    out = pairs[0][1].path.parent if ships and JOB not in os.environ else None
+    with _connected(out) as (ray, has_copy):
+        nodes = Nodes(ray, _samples(pairs, has_copy))
+        trio.run(nodes.probe_new)
+        nodes.placement()
+        _check_resources(nodes, pairs)
         here = ray.get_runtime_context().get_node_id()
         affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         coordinator = (
@@ -84,7 +100,7 @@ def play_on_ray(
         )
         failure: BaseException | None = None
         try:
-            return trio.run(Driver(ray, coordinator, limit, listener).play, list(pairs))
+            return trio.run(Driver(ray, coordinator, nodes, limit, listener, has_copy=has_copy).play, list(pairs))
         except* ray.exceptions.RayError as group:
             failure = group
         while isinstance(failure, BaseExceptionGroup):
@@ -93,28 +109,37 @@ def play_on_ray(
 
 
 @contextmanager
-def _connected() -> Iterator[Any]:
-    """Connect Ray to a cluster."""
+def _connected(out: Path | None) -> Iterator[tuple[Any, bool]]:
+    """Connect Ray to a cluster, and ship the current folder without `out`, unless that is None. Yield Ray, and whether there is a copy."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS", "")
     if "://" in address:
         raise InputError(f"RAY_ADDRESS={address!r:.80}: Ray Client is not supported; start the sweep on a machine of the cluster")
     ray = import_ray()
     try:
-        _connect(ray, address)
+        has_copy = _connect(ray, address, out)
     except (ConnectionError, RuntimeError, ValueError) as error:
         remedy = "start one with `ray start --head`, or unset RAY_ADDRESS"
         raise InputError(f"no Ray cluster answers: {one_line(error)}; {remedy}") from error
     try:
-        yield ray
+        yield ray, has_copy
     finally:
         ray.shutdown()
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect(ray: Any, address: str, out: Path | None) -> bool:
+    """Connect Ray to a cluster. Return whether its nodes have a copy of the current folder."""
     quiet: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
     try:
-        ray.init(address=address or "auto", **quiet)
+        if out is None or not address:
+            ray.init(address=address or "auto", **quiet)
+        if out is None:
+            return False
+        ray.shutdown()  # a folder can only be sent while connecting, and until now there may have been no cluster to send it to
+        with TemporaryDirectory(prefix="longspan-") as folder:
+            archive = Path(folder) / "current-folder.zip"
+            pack_folder(Path.cwd(), out, archive)
+            ray.init(address=address or "auto", runtime_env={"working_dir": str(archive)}, **quiet)
     except ConnectionError:
         if address:
             raise
@@ -124,6 +149,8 @@ def _connect(ray: Any, address: str) -> None:
         # Ray would write the token to a file in the home folder, which other users can often read.
         os.environ.setdefault("RAY_AUTH_TOKEN", token_urlsafe(32))
         ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        return False
+    return True
 
 
 def required_resources(planned: Plan) -> tuple[float, float]:
@@ -137,21 +164,41 @@ def required_resources(planned: Plan) -> tuple[float, float]:
         return NETWORK_CPUS if models_of(agent) else 1.0, gpus
 
 
-def _check_resources(ray: Any, pairs: Sequence[tuple[Plan, RunFolder]]) -> None:
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+def _check_resources(nodes: Nodes, pairs: Sequence[tuple[Plan, RunFolder]]) -> None:
+    resources = [node["Resources"] for node in nodes.usable]
     for planned, _ in pairs:
         cpus, gpus = required_resources(planned)
-        if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
-            raise InputError(f"agent {planned.agent} requires {cpus:g} CPUs and {gpus:g} GPUs, which no node of the Ray cluster has")
+        if not any(each.get("CPU", 0) >= cpus and each.get("GPU", 0) >= gpus for each in resources):
+            raise InputError(f"agent {planned.agent} requires {cpus:g} CPUs and {gpus:g} GPUs, which no node has that can play its runs")
+
+
+def _samples(pairs: Sequence[tuple[Plan, RunFolder]], has_copy: bool) -> list[Order]:
+    """Return an order for each combination of agent, judge and suite, the shortest run's, since a node plans it to probe itself."""
+    samples: dict[tuple[str | None, ...], Order] = {}
+    for planned, run in sorted(pairs, key=lambda pair: pair[0].manifest.span):
+        manifest = planned.manifest
+        needs = manifest.agent, manifest.judge, manifest.suite.model_dump_json()
+        samples.setdefault(needs, _order(planned, run, 0, UNLIMITED, has_copy))
+    return list(samples.values())
+
+
+def _order(planned: Plan, run: RunFolder, lease: int, limit: Amount, has_copy: bool) -> Order:
+    folder, cwd = str(run.path.resolve()), str(Path.cwd())
+    return Order(run.path.name, lease, planned.manifest.model_dump_json(), limit, folder, cwd, tuple(sys.path), has_copy)
 
 
 @final
 class Driver:
     """Plays runs on a cluster."""
 
-    def __init__(self, ray: Any, coordinator: Any, limit: Amount, listener: Listener | None) -> None:
+    def __init__(
+        self, ray: Any, coordinator: Any, nodes: Nodes, limit: Amount, listener: Listener | None, *, has_copy: bool = False
+    ) -> None:
         self._ray = ray
         self._coordinator = coordinator
+        self._nodes = nodes
+        self._has_copy = has_copy
+        self._recalled: set[tuple[str, int]] = set()
         self._limit = limit
         self._listener = listener
         self._task = ray.remote(play)
@@ -174,6 +221,7 @@ class Driver:
         async with trio.open_nursery() as nursery:
             await nursery.start(self._handle_signals)
             nursery.start_soon(self._poll, pairs)
+            nursery.start_soon(self._welcome_nodes)
             async with trio.open_nursery() as runs:
                 for planned, run in pairs:
                     runs.start_soon(one, planned, run)
@@ -183,15 +231,23 @@ class Driver:
 
     async def _play_until_done(self, planned: Plan, run: RunFolder) -> LongspanError | None:
         """Play a run, on another node whenever one is lost. Return the error that interrupted it."""
-        name, lease, why, losses, known = run.path.name, 0, None, 0, -1
+        name, lease, why, losses, known, was_unfit = run.path.name, 0, None, 0, -1, False
         try:
             while True:
                 if self._stopped:
                     return StoppedError("stopped before its first turn" if why is None else why)
                 lease = await answer_of(self._coordinator.grant.remote(name, lease, why))
-                answer, why = await self._try(planned, name, lease)
+                answer, why = await self._try(planned, run, lease)
                 if answer is not None:
-                    return _outcome_error(answer)
+                    if not answer.get("unfit") or was_unfit or self._stopped:
+                        for problem in answer.get("unclosed", ()):
+                            report_failure(problem)
+                        return _outcome_error(answer)
+                    was_unfit, why = True, answer["error"]  # the fault is in the node, since the run was planned here
+                    await self._nodes.probe_again()
+                    continue
+                if why is None:
+                    continue
                 turns = _journal_bytes(run)
                 losses, known = (losses + 1 if turns <= known else 1), max(turns, known)
                 if losses > MAX_LOSSES:
@@ -202,11 +258,12 @@ class Driver:
             with trio.CancelScope(shield=True), suppress(self._ray.exceptions.RayError):
                 await answer_of(self._coordinator.release.remote(name, lease))
 
-    async def _try(self, planned: Plan, name: str, lease: int) -> tuple[dict[str, Any] | None, str | None]:
-        """Have a node play a run. Return its answer, or None and why the node was lost."""
+    async def _try(self, planned: Plan, run: RunFolder, lease: int) -> tuple[dict[str, Any] | None, str | None]:
+        """Have a node play a run. Return its answer, or None and why the node was lost, None if the run was recalled before it began."""
         cpus, gpus = required_resources(planned)
-        order = Order(name, lease, planned.manifest.model_dump_json(), self._limit, str(Path.cwd()), tuple(sys.path))
-        options = self._task.options(num_cpus=cpus, num_gpus=gpus, max_retries=0, name=f"longspan {name}")
+        name, place = run.path.name, self._nodes.placement()
+        order = _order(planned, run, lease, self._limit, self._has_copy)
+        options = self._task.options(num_cpus=cpus, num_gpus=gpus, max_retries=0, label_selector=place, name=f"longspan {name}")
         task = options.remote(self._coordinator, order)
         errors = self._ray.exceptions
         with trio.CancelScope() as scope:
@@ -214,9 +271,11 @@ class Driver:
             try:
                 return await answer_of(task), None
             except errors.TaskCancelledError:
+                if (name, lease) in self._recalled and not self._stopped:
+                    return None, None
                 return {"error": "stopped before its first turn", "stopped": True}, None
             except errors.RayTaskError as error:
-                return {"error": f"the node failed: {one_line(error.cause or error)}", "stopped": False}, None
+                return {"error": f"the node failed: {one_line(error.cause or error)}", "stopped": False, "unfit": True}, None
             except errors.RayError as error:
                 return None, f"the node was lost: {type(error).__name__}"
             finally:
@@ -232,6 +291,16 @@ class Driver:
             for key in await answer_of(self._coordinator.silent_owners.remote(NODE_TIMEOUT)):
                 if tuple(key) in self._tasks:
                     self._tasks[tuple(key)][1].cancel()
+
+    async def _welcome_nodes(self) -> None:
+        """Probe nodes that join, and let runs that have not begun go to them as well."""
+        while True:
+            await trio.sleep(JOIN_INTERVAL)
+            if await self._nodes.probe_new() and not self._stopped:
+                for (name, lease), (task, _) in list(self._tasks.items()):
+                    if not await answer_of(self._coordinator.has_started.remote(name, lease)):
+                        self._recalled.add((name, lease))
+                        self._ray.cancel(task)
 
     async def _notify_listener(self, pairs: list[tuple[Plan, RunFolder]]) -> None:
         if self._listener is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
@@ -16,7 +17,8 @@ from typing import Any, Final, final
 import trio
 
 from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.errors import LongspanError, StoppedError
+from longspan.simulator.base.closing import take_failures
+from longspan.simulator.base.errors import InputError, LongspanError, StoppedError, one_line
 from longspan.simulator.contract.agent import repeatable
 from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.report import Report
@@ -25,16 +27,19 @@ from longspan.simulator.running.player import RunEvent
 from longspan.simulator.running.runner import play_runs
 from longspan.simulator.subject.ledger import Ledger, Worst
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
-from longspan.simulator.suite.agent_spec import inspected
+from longspan.simulator.suite.agent_spec import AgentSpec, inspected
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import vouch
 from longspan.simulator.sweeps.ray.segments import Answer, Segment, Shipper
 from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS, SharedLedger
 
-__all__ = ["Order", "answer_of", "play"]
+__all__ = ["Order", "answer_of", "play", "probe"]
 
 SHIP_INTERVAL: Final = 1.0
 """The number of seconds between segments."""
+
+STARTED_IN: Final = Path.cwd()
+"""The copy of the current folder, if there is one: Ray starts the processes of a node there."""
 
 SHIP_TIMEOUT: Final = 60.0
 """How many seconds it may take to store a segment."""
@@ -45,16 +50,19 @@ SHIP_TIMEOUT: Final = 60.0
 class Order:
     """An order for a node to play a run, given by its folder's name, under a lease and under the `limit` of the whole sweep.
 
-    `manifest` is the run's, as JSON, which the process that started the sweep has checked. `cwd` and `path` are the current folder and
-    sys.path of the process that started the sweep, to import users' agents.
+    `manifest` is the run's, as JSON, which the process that started the sweep has checked. `folder`, `cwd` and `path` are the run's folder,
+    the current folder and sys.path there, to import users' agents and read their files. `has_copy`: nodes that do not see the run's folder
+    have a copy of the current folder.
     """
 
     run: str
     lease: int
     manifest: str
     limit: Amount
+    folder: str
     cwd: str
     path: tuple[str, ...]
+    has_copy: bool = False
 
 
 async def answer_of(reference: Any) -> Any:
@@ -77,9 +85,7 @@ async def answer_of(reference: Any) -> Any:
 
 def play(coordinator: Any, order: Order) -> dict[str, Any]:
     """Play a run from where the coordinator has it to its end, and return how it ended. Runs as a Ray task."""
-    with suppress(OSError):
-        os.chdir(order.cwd)
-    sys.path += [entry for entry in order.path if entry not in sys.path]
+    _enter(order)
     files: Mapping[str, bytes] | None = coordinator.fetch.remote(order.run, order.lease).future().result()
     if files is None:
         return {"error": "stopped before its first turn", "stopped": True}
@@ -93,7 +99,55 @@ def play(coordinator: Any, order: Order) -> dict[str, Any]:
             path.write_bytes(content)
         SHARED_LIMITS.set(_RemoteLimits(coordinator, order))
         error = trio.run(_Playing(coordinator, order, run).play)
-    return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError)}
+    return {
+        "error": None if error is None else str(error),
+        "stopped": isinstance(error, StoppedError),
+        "unfit": isinstance(error, InputError),
+        "unclosed": take_failures(),
+    }
+
+
+def probe(orders: Sequence[Order], required: str) -> str:
+    """Return why this node cannot play the runs of the orders; an empty text if it can. Runs as a Ray task.
+
+    It needs the `required` version of longspan, and everything that each run needs before its first turn.
+    """
+    if (own := version("longspan")) != required:
+        return f"it has longspan {own}, and the sweep was started by longspan {required}"
+    try:
+        for order in orders:
+            _enter(order)
+            manifest = Manifest.model_validate_json(order.manifest)
+            vouch(manifest)
+            with TemporaryDirectory(prefix="longspan-") as folder, inspected(replan(manifest, manifest.agent, Path(folder)).agent):
+                pass
+            if manifest.judge is not None:
+                with inspected(AgentSpec.parse(manifest.judge)):
+                    pass
+    except Exception as error:
+        return str(error) if isinstance(error, LongspanError) else one_line(error)
+    return ""
+
+
+def _enter(order: Order) -> None:
+    """Go to the folder where the sweep was started, or to its copy, and extend sys.path as it was there."""
+    cwd, path = Path(order.cwd), order.path
+    if order.has_copy and _sees(order):
+        sys.path[:] = [entry for entry in sys.path if entry != str(STARTED_IN)]
+    elif order.has_copy:
+        there, cwd = cwd, STARTED_IN
+        path = tuple(str(cwd / Path(entry).relative_to(there)) if Path(entry).is_relative_to(there) else entry for entry in path)
+    with suppress(OSError):
+        os.chdir(cwd)
+    sys.path += [entry for entry in path if entry not in sys.path]
+
+
+def _sees(order: Order) -> bool:
+    """Return whether this node sees the folder of the order's run, as on a shared disk. A folder of the same name may be another one."""
+    try:
+        return RunFolder(Path(order.folder)).manifest.run_nonce == Manifest.model_validate_json(order.manifest).run_nonce
+    except (OSError, LongspanError):
+        return False
 
 
 @final
