@@ -139,6 +139,10 @@ DAMAGE: Final[dict[str, Callable[[bytes, int, random.Random], bytes]]] = {
 # ---- commands, and what of their outcome must not change
 
 
+PROGRESS = re.compile(r"(judged|cut): (\d tests to play|\d/\d tests, .*)|the run is finished: .*|\S+ continues from .* without being asked")
+"""Lines about a run that is going on."""
+
+
 class Seen(NamedTuple):
     """What a command says of a run: `figures` that must not change without a word, and whether there was such a word, `told`."""
 
@@ -157,7 +161,9 @@ def commanded(*arguments: object) -> tuple[int, str, str]:
 def _graded(*arguments: object) -> Seen:
     code, out, err = commanded(*arguments, "--json")
     if code and err:
-        assert re.fullmatch(r"longspan: [^\n]+\n", err), err
+        *progress, last = err.splitlines()
+        assert last.startswith("longspan: "), err
+        assert all(PROGRESS.fullmatch(line) for line in progress), err
         return Seen(None, told=True)
     (result,) = json.loads(out)
     told = code != 0 or bool(result.get("changed")) or " changed: " in err

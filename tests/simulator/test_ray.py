@@ -52,7 +52,7 @@ class Meeting:
 
     def __init__(self, log):
         self.log = Path(log)
-        self.text = Path("beside.txt").read_text() + str(sorted(os.listdir()))
+        self.text = Path("beside.txt").read_text() + str(sorted(set(os.listdir()) - {"__pycache__"}))
         self.has_met = False
 
     def reply(self, message):
