@@ -46,13 +46,16 @@ __all__ = [
 ]
 
 Danger = Literal["run", "call", "send", "use"]
-"""What a stranger's spec could have an agent do, worst first: run code, call an address, send something with the user's keys or at the
-user's expense that the user did not choose, use a file or a model."""
+"""The ways that a stranger's agent spec can do harm, worst first.
+
+`run` code, `call` an address, `send` something, or `use` a file or a model. `send`: with the user's keys or at the user's expense, without
+the user's choice.
+"""
 
 
 class Pace(NamedTuple):
-    """The speed of a model on this machine, in tokens per second, and the most tokens of an answer. An agent with such a model has a
-    coroutine `pace`, which measures it."""
+    """The speed of a model on this machine in tokens per second, and the maximum tokens of an answer. An agent with such a model measures
+    it in a coroutine `pace`."""
 
     reading: float
     writing: float
@@ -64,7 +67,7 @@ _asked: Final = ContextVar("asked", default=True)
 
 @contextmanager
 def never_asked() -> Iterator[None]:
-    """Make agents only to inspect them. Anything that they need only to reply, such as an API key, may be missing."""
+    """Make agents only to inspect them. Anything required only to reply, such as an API key, may be missing."""
     token = _asked.set(False)
     try:
         yield
@@ -78,15 +81,15 @@ def will_be_asked() -> bool:
 
 
 CLOSE_TIMEOUT: Final = 20.0
-"""How many seconds an agent may take to release its resources."""
+"""The seconds that an agent may take to release its resources."""
 
 
 @runtime_checkable
 class Agent(Protocol):
-    """An agent that holds a conversation with the simulator.
+    """An agent that converses with the simulator.
 
-    Calls never overlap. A repeated `turn_id` means that the same request is being repeated. Errors that end the conversation
-    are raised as AgentError. Every call may be cancelled; afterwards the agent is only used to `reset` or `load`.
+    Calls never overlap. A repeated `turn_id` means a repeated request. Errors that end the conversation are raised as AgentError. Every
+    call may be cancelled; after that, only `reset` or `load` is called.
     """
 
     async def reply(self, message: Message) -> Reply:
@@ -96,7 +99,7 @@ class Agent(Protocol):
     async def observe(self, message: Message, reply: str) -> Reply | None:
         """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`.
 
-        Return the cost and usage as a Reply without regard to its text, or None if it took nothing.
+        Return a Reply with the cost and usage (its text is ignored), or None if it cost nothing.
         """
         ...
 
@@ -137,10 +140,11 @@ class RewindingAgent(Agent, Protocol):
 
 @runtime_checkable
 class ConsolidatingAgent(Agent, Protocol):
-    """An agent that can put its memory in order while nobody talks to it."""
+    """An agent that can consolidate its memory in virtual nights."""
 
     async def consolidate(self, at: datetime) -> Reply | None:
-        """Work through a night that ends at the virtual time `at`. Return the cost and usage as a Reply without regard to its text."""
+        """Consolidate the memory in a night that ends at the virtual time `at`. Return a Reply with the cost and usage; its text is
+        ignored."""
         ...
 
 
@@ -176,7 +180,7 @@ class NoAgent:
 
 
 def worst(*dangers: Danger | None) -> Danger | None:
-    """Return the worst of several dangers, None if there is none."""
+    """Return the worst of several dangers; None without any."""
     return min((danger for danger in dangers if danger is not None), key=get_args(Danger).index, default=None)
 
 
@@ -187,29 +191,29 @@ async def start(agent: Agent) -> None:
 
 
 async def replay(agent: Agent, message: Message, reply: Reply) -> Reply | None:
-    """Show the agent a turn that it answered before the conversation was interrupted and that is not in its snapshot.
+    """Show the agent a turn that it answered before an interruption and that its snapshot lacks.
 
-    Call the agent's `replay(message, reply)` if it has one. It receives the reply's trace as well, so that an agent whose replies change
-    something elsewhere can change it again. Otherwise call `observe`. Return the cost and usage, as `observe` does.
+    Call the agent's `replay(message, reply)` if it has one. It receives the reply's trace as well, so that it can repeat changes that the
+    reply made elsewhere. Otherwise call `observe`. Return the cost and usage, as `observe` does.
     """
     again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)
     return await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
 
 
 async def settle(agent: Agent) -> Reply | None:
-    """Let the agent finish adding the conversation to its memory, so that it can be found there. Return the cost and usage, as `observe`
+    """Let the agent finish adding the conversation to its memory, where it can then be found. Return the cost and usage, as `observe`
     does."""
     finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
     return await finish() if callable(finish) else None
 
 
 def has_partial_models(agent: Agent) -> bool:
-    """Return whether the agent may pay for models besides its `models`, and reports what they cost."""
+    """Return whether the agent may pay for models that its `models` does not list, and reports their cost."""
     return bool(getattr(agent, "has_partial_models", False))
 
 
 def unreported(agent: Agent) -> Reply | None:
-    """Return the cost and usage of a call that failed, as far as the agent has an `unreported()` that knows; None otherwise."""
+    """Return the cost and usage of a failed call, from the agent's `unreported()`; None if it has no such method."""
     account: Callable[[], Reply] | None = getattr(agent, "unreported", None)
     return account() if callable(account) else None
 
@@ -267,13 +271,13 @@ def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
 
 
 def lacking(agent: Agent) -> str:
-    """Say in words which abilities an agent lacks if it can be neither loaded again nor rewound. Its attribute `lacks`, if any, takes
+    """Describe the abilities that an agent lacks if it can be neither loaded again nor rewound. Its attribute `lacks`, if any, takes
     precedence."""
     return str(getattr(agent, "lacks", "neither save and load nor mark and rewind"))
 
 
 def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
-    """Return whether the agent works at night."""
+    """Return whether the agent consolidates its memory at night."""
     return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
 
 

@@ -1,6 +1,6 @@
-"""What checks find out about an agent, and the checks that only a kind of agent can make of its own agents.
+"""Results of an agent's checks, and the interface of checks that belong to a kind of agent.
 
-A kind whose class has `examination(target, options)` is examined by `longspan check`, and at the door: before a new run.
+If a kind's class has `examination(target, options)`, `longspan check` runs these checks, and so does a new run before it starts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Check", "Examination", "Finding"]
 
 
 class Finding(NamedTuple):
-    """The result of a check. "bad" means that a long run would fail, or mean nothing; "note" is worth knowing beforehand."""
+    """The result of a check. "bad": a long run would fail, or mean nothing. "note": worth knowing beforehand."""
 
     check: str
     verdict: Literal["good", "note", "bad"]
@@ -22,7 +22,7 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check by name. It returns None if there is nothing to find out. `at_door`: a new run is not begun if it finds something bad."""
+    """A named check. It returns None if it has nothing to report. With `at_door`, a bad finding stops a new run from starting."""
 
     name: str
     find: Callable[[], Awaitable[Finding | None]]
@@ -30,12 +30,12 @@ class Check(NamedTuple):
 
 
 class Examination(Protocol):
-    """The checks of one agent, which are made in their order. The first ones prepare those after them."""
+    """The checks of one agent. They run in order, since earlier ones prepare later ones."""
 
     checks: Sequence[Check]
 
     def took(self) -> Reply:
-        """Return what the checks made so far have taken, in usage and cost."""
+        """Return the usage and cost of the checks made so far."""
         ...
 
     async def close(self) -> None:

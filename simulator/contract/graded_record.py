@@ -16,20 +16,23 @@ from longspan.simulator.contract.queries import Answered, Holds, JudgeAnswers, Q
 __all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "readable", "watched"]
 
 MAX_CHARACTERS: Final = 100_000
-"""The number of characters read from the beginning of each reply: by graders, by judges, and by tests while they are played. The longest
-answers that a scenario asks for, summaries and minutes, have a tenth of that."""
+"""The number of characters that graders, judges and running tests read from the beginning of each reply. The longest answers that a
+scenario asks for, summaries and minutes, are a tenth as long."""
 
 
 def readable(reply: str) -> str:
-    """Return the part of a reply that is read."""
+    """Return the part of a reply that is read (see MAX_CHARACTERS)."""
     return reply[:MAX_CHARACTERS]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn as a grader sees it. `turn` is its number in the conversation. `told` is true if the agent was told of the turn and did not
-    reply. `sent_at` is its virtual time, or None where this is not known."""
+    """One turn as a grader sees it.
+
+    `turn` is its number in the conversation. `told`: the agent received the turn as history and did not reply. `sent_at` is its virtual
+    time; None if unknown.
+    """
 
     turn: int
     text: str
@@ -55,8 +58,8 @@ class Award:
 class Record:
     """Everything that a grader sees of a played test.
 
-    This is the test's own turns, the turns that it watched, the points that it awarded itself, and a judge's answers so far. `unread` names
-    the replies that are longer than a grader reads.
+    These are the test's turns, the turns that it watched, the points that it awarded itself, and a judge's answers so far. `unread` names
+    the replies that are too long for a grader to read in full.
     """
 
     exchanges: Sequence[Exchange] = ()
@@ -118,12 +121,12 @@ class Item(BaseModel):
 
 @final
 class Grade(BaseModel):
-    """A score in [0, 1] with the reason and the numbers of the turns that prove it.
+    """A score in [0, 1] with its reason and the numbers of the turns that prove it.
 
     A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not decide. The
     score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is graded again, and
-    `Record.said` returns the answers. `items` are the parts of the test that are scored separately. `chance` is what a guess would have
-    scored, where that differs from what was declared before the test was played (`Scenario.chance`).
+    `Record.said` returns the answers. `items` are the parts of the test that are scored separately. `chance` is the score of a guess, where
+    it differs from the score declared before the test (`Scenario.chance`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

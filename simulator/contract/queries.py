@@ -47,7 +47,7 @@ class Holds(Answer):
 Answered = TypeVar("Answered", bound=Answer)
 
 JudgeAnswers = Mapping[str, dict[str, Any] | str]
-"""A judge's answers by `Query.about`: the fields of the answer, or the reason why there is none."""
+"""A judge's answers by `Query.about`: the fields of the answer, or the reason why it is missing."""
 
 
 @final
@@ -76,7 +76,7 @@ class Query(BaseModel, Generic[Answered]):
         return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
     def read(self, answer: dict[str, Any] | str) -> Answered | str:
-        """Validate an answer's fields. Return the answer, or the reason why there is none."""
+        """Validate an answer's fields. Return the answer, or the reason why it is invalid."""
         if isinstance(answer, str):
             return answer
         try:

@@ -1,4 +1,4 @@
-"""Rungs: the items of a test that asks for plain facts at many distances, and at once. How far back an agent remembers is read off them."""
+"""Rungs: the items of a test that asks for plain facts at many distances. They show how far back an agent remembers."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ OUTCOMES: Final[Mapping[str, str]] = {
     "part": "a part of the list",
     "none": "no value",
 }
-"""What a reply settled on, in words, by the outcome of a rung."""
+"""A description of each outcome of a rung."""
 
 
 @final
 class Rung(NamedTuple):
     """A question for facts, asked in `turn`.
 
-    `strand` names a group of facts that is reported on its own: plain facts, updates, lists. `type` is the kind of the fact, such as dog,
-    and empty in runs that did not record it. `at_once`: the question was asked in the message that stated the fact, so the agent had
-    nothing to remember. `score` is in [0, 1], or None if undecided. `chance` is the expected score of a guess among all values of the type,
-    `heard` that of a guess among the values that the conversation had stated so far; it is `chance` where it was not recorded.
+    `strand` names a group of facts with its own results: plain facts, updates, lists. `type` is the kind of the fact, such as dog; empty in
+    runs that did not record it. `at_once`: the message that stated the fact also asked for it, so the agent had nothing to remember.
+    `score` is in [0, 1], or None if undecided. `chance` is the expected score of a guess among all values of the type. `heard` is the
+    expected score of a guess among the values stated so far; it equals `chance` if it was not recorded.
 
-    `outcome` describes what the reply settled on, and is empty where that is unknown:
+    `outcome` classifies the values in the reply; it is empty if unknown:
     - `right`: the expected value;
     - `old`: the value that an update replaced;
     - `confused`: one wrong value, which the conversation had stated for another fact of the type;
     - `other`: one value that the conversation had never stated;
-    - `several`: two or more values, or a list of what the conversation had stated;
+    - `several`: two or more values, or a list of stated values;
     - `part`: some of the expected values of a list, and no wrong one;
     - `none`: no value.
     """
@@ -83,7 +83,7 @@ def rungs(items: Iterable[Item]) -> list[Rung]:
 
 
 def unanswered(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Return the rungs among the items of a test that nobody answered, without scores and outcomes."""
+    """Return the rungs among the items of an unanswered test, without scores and outcomes."""
     return tuple(_without_answer(item) for item in items if _is_rung(item))
 
 

@@ -23,7 +23,7 @@ from longspan.simulator.contract.stage import Stage
 __all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured"]
 
 LONG: Final = 1_000
-"""A line of this many characters or more is written in full in the event of its turn alone."""
+"""Lines of at least this many characters are written in full only in the events of their turns."""
 
 Skill = Literal[
     "recall",
@@ -68,17 +68,19 @@ class Scenario(BaseModel, ABC):
     """Whether all needles can be placed early."""
 
     ladder: ClassVar[bool] = False
-    """Whether its tests ask for facts at distances up to nine tenths of the span, so that they show how far back an agent remembers. Their
+    """Whether its tests ask for facts at distances up to nine tenths of the span, so that they show how far back an agent remembers. Its
     items are then rungs (see `contract.rungs`)."""
 
     compounded: ClassVar[bool] = False
-    """Whether its score multiplies or subtracts what items earn, so that one wrong item costs more than its part. People are then told how
+    """Whether its score multiplies or subtracts the scores of items, so that one wrong item costs more than its part. Results then show how
     many items a full mark takes."""
 
     asks_again: ClassVar[bool] = False
-    """Whether repeating the last question after the farewell shows what the agent still reveals: `grade` then reads the reply to the
-    repeated question instead of the answer. For scripted scenarios with a farewell that asks to forget, and a question that means the same
-    afterwards."""
+    """Whether repeating the last question after the farewell shows what the agent still reveals.
+
+    `grade` then reads the reply to the repeated question instead of the answer. This is for scripted scenarios whose farewell asks the
+    agent to forget, and whose question still means the same afterwards.
+    """
 
     @abstractmethod
     def make(self, random: Random) -> Script:
@@ -106,12 +108,15 @@ class Scenario(BaseModel, ABC):
         return ()
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        """Return figures for the difficulties planted in a test, by name: `similar` counts the similar facts told before the question, and
-        `updates` how often the fact in question was changed. Results include these figures and group scores by them."""
+        """Return counts of the difficulties planted in a test, by name.
+
+        `similar` counts the similar facts stated before the question, `updates` the changes of the fact in question. Results include these
+        figures and group scores by them.
+        """
         return {}
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the `needles` that a right answer to a question cannot do without, among those that the question was asked with (`needs`).
+        """Return the `needles` that a right answer to a question requires, among those that it was asked with (`needs`).
 
         `number` counts the test's questions from 0. Each collection names one needle, numbered from 0 as in `needles`, or several if any
         one of them is enough. A needle in no collection may be forgotten, for example because a later one replaced it. By default, all
@@ -169,8 +174,7 @@ def measured(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
 
 
 def description(scenario: Scenario | type[Scenario]) -> str:
-    """Return a sentence that says what a scenario tests: the first line of its docstring, with its parameters' values filled in if it is an
-    instance."""
+    """Describe what a scenario tests: the first line of its docstring, with parameters' values filled in for an instance."""
     first = (scenario.__doc__ or "").strip().partition("\n")[0]
     if isinstance(scenario, type):
         return first
@@ -214,8 +218,10 @@ class Test:
         return definition
 
     def opening(self) -> dict[str, Any]:
-        """Return the definition for the test's `open` event, with digests in place of some lines: of all lines if the test only tells a
-        history, otherwise of long lines and replies."""
+        """Return the definition for the test's `open` event, with digests in place of some lines.
+
+        Digests replace all lines if the test only tells a history, otherwise long lines and replies.
+        """
         definition = self.definition()
         if self.script.tells_alone:
             lines = json.dumps(definition["lines"], sort_keys=True, separators=(",", ":"))
@@ -234,7 +240,7 @@ def _sha256(text: str) -> str:
 
 
 def _plain(item: Line | Segment) -> dict[str, Any]:
-    """Return a line or a segment as JSON. Fields about telling are included only if they are set."""
+    """Return a line or a segment as JSON. Fields about past turns are included only if they are set."""
     values = {field.name: getattr(item, field.name) for field in fields(item)} | {"pause": item.pause.total_seconds()}
     told: dict[str, Any] = {"reply": values.pop("reply", None), "told": [_iso(date) for date in values.pop("told", ())]}
     told["sent_at"] = _iso(values.pop("sent_at", None))

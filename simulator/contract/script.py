@@ -27,14 +27,14 @@ EARLY: Final = 0.1
 """The share of the span, at its beginning, where early placement puts all needles, so that they are about a span away from the question."""
 
 GAP: Final = 0.05
-"""The share of the span that spread placement leaves between a question and the nearest needle that it needs. The same share is added to
-that, because the needle may have to wait for its turn."""
+"""The share of the span that spread placement leaves between a question and the nearest needle that it needs. Drawn gaps are twice as wide,
+because the needle may have to wait for its turn."""
 
 MAX_PAUSE: Final = timedelta(days=3650)
 """The longest virtual time that may pass between two segments."""
 
 ATTEMPTS: Final = 1000
-"""How often places are drawn until they leave such gaps. If they never do, the script is placed evenly."""
+"""The maximum number of draws to find places with such gaps. If none has them, the script is placed evenly."""
 
 
 @final
@@ -43,12 +43,11 @@ class Line:
     """One line of a scripted test.
 
     `ideal` is the reply of a perfect agent; only `oracle` ever sees it. `asks` makes the line a question. It needs the needles numbered in
-    `needs` (from 0 in the order they are said; None for all said before it). A line that is neither a needle nor a question does not matter
-    to any question; between other lines it is an aside, and the others are placed as if it were not there. `pause` is virtual time that
-    must pass before the line. `at` is the share of the span before which the line may not be said; None leaves it to the run's placement.
-    `together` keeps the line directly after the one before, with no other test between them. A line with a `reply` is a turn that took
-    place, at `sent_at`: the agent is told of it, not asked (see `Stage.tell`). In a script that is `alone`, a question may also have a
-    date; it is then asked on that date.
+    `needs`, from 0 in their order; None for all needles before it. A line that is neither a needle nor a question does not matter to any
+    question. Between other lines it is an aside, and the others are placed as if it were absent. `pause` is virtual time that must pass
+    before the line. `at` is the earliest share of the span for the line; None leaves it to the run's placement. `together` keeps the line
+    directly after the previous one, with no other test between them. A line with a `reply` is a past turn, at `sent_at`: the agent is shown
+    it, not asked (see `Stage.tell`). In a script that is `alone`, a question may also have a date, when it is asked.
     """
 
     text: str
@@ -68,13 +67,13 @@ class Line:
 class Segment:
     """Everything that a test says between two waits. It is charged in full, however much of it the test says.
 
-    `at`: the share of the span, from 0 to 1, before which the segment may not begin; None leaves it to the run's placement. `tokens`: the
-    most tokens that its messages have together, including the replies in the turns that it tells. `replies`: the most messages that the
-    agent answers. `told`: the dates of the turns that it tells, all before it says anything; None for a turn without a date. `pause`,
-    `after_tokens` and `after_turns`: how much virtual time, how many tokens and how many turns must pass since the segment before. `gap`:
-    the share of the span that must pass since then. `by`: the segment should be finished by this share of the span, unless it is
-    longer than that. `watch`: how many turns the test may watch afterwards; "next" for all turns until its next segment, or "rest" for all
-    turns until no other test is open or can open.
+    `at`: the earliest share of the span, from 0 to 1, where the segment may begin; None leaves it to the run's placement. `tokens`: the
+    maximum tokens of its messages together, including the replies in its past turns (see `Stage.tell`). `replies`: the maximum number of
+    messages that the agent answers. `told`: the dates of its past turns, which come before everything else; None for a turn without a date.
+    `pause`, `after_tokens` and `after_turns`: the virtual time, tokens and turns that must pass since the previous segment. `gap`: the
+    share of the span that must pass since then. `by`: its deadline as a share of the span, unless the segment is longer than that. `watch`:
+    how many turns the test may watch afterwards. "next" means all turns until its next segment, "rest" all turns until no other test is
+    open or can open.
     """
 
     at: float | None
@@ -100,20 +99,20 @@ class Script:
     """The script of one test: the facts for its grader, and every line of a scripted test or the outline of a dynamic one.
 
     `facts` is JSON (dict, list, str, int, float, bool, None). It is journaled when the test opens; grading uses only the facts and the
-    transcript. `farewell` asks the agent to disregard everything that the test said. It is said after the test if another test of the same
-    scenario is still to come. `alone` gives the test a conversation to itself. The conversation begins with the test's first line, and has
-    no opening message, filler, other tests or span.
+    transcript. `farewell` asks the agent to disregard everything that the test said. It follows the test if another test of the same
+    scenario is still to come. `alone` gives the test its own conversation, which begins with the test's first line. It has no opening
+    message, filler, other tests or span.
 
-    `trunk` is the id, in the same series, of a test that tells a history. This test is then a branch: it begins where the trunk ends, and
-    its questions may need the trunk's needles, which are numbered before its own. Nothing that it says reaches another branch. The trunk
+    `trunk` is the id, in the same series, of a test that tells a history. This test is then a branch, which begins where the trunk ends.
+    Its questions may need the trunk's needles, which are numbered before its own. Nothing that it says reaches another branch. The trunk
     only tells turns and is not graded. Both are `alone`. `tags` are words to select and group tests by, beginning with a kind of question.
     A test that does not count (`counts`) is graded, but is left out of its scenario's score.
 
-    With `keeps_places`, each segment has a place in the span (`at`) that no placement moves. What lies between two segments is then the
-    test's own business.
+    With `keeps_places`, each segment has a place in the span (`at`) that no placement moves. The test is then responsible for the distance
+    between its segments.
 
-    `recorded` is a digest of the recorded history, meeting or the like that the test is about, or None if the seed makes the test. Tests
-    about the same recording are not independent of each other, whatever their seeds are.
+    `recorded` is a digest of the recorded history, meeting or the like that the test is about; None if the seed makes the test. Tests about
+    the same recording are not independent, even with different seeds.
     """
 
     facts: Mapping[str, Any]
@@ -157,7 +156,7 @@ class Script:
 
     @property
     def tells_alone(self) -> bool:
-        """Whether the test only tells turns, in a conversation to itself."""
+        """Whether the test only tells past turns, in its own conversation."""
         return self.alone and bool(self.lines) and all(line.reply is not None for line in self.lines)
 
     def heads(self) -> list[int]:
@@ -171,11 +170,11 @@ class Script:
         return (date for date in dates if date is not None)
 
     def placed(self, placement: Placement, random: Random) -> Script:
-        """Return the script with a place in the span for each segment that has none yet, in order: the first at 0, the last at LAST.
+        """Return the script with a place in the span for every segment, keeping those already set. The first is at 0, the last at LAST.
 
-        `spread` draws the remaining places with `random`, at least twice GAP between a question and a needle that it needs (in a dynamic
-        test, any segment may be either). `uniform` spaces them evenly. `early` puts all lines that are not questions in the first tenth.
-        Asides are placed last, in the spaces between the other lines, which are placed as if there were no asides.
+        `spread` draws the other places with `random`, at least twice GAP between a question and a needle that it needs. (In a dynamic test,
+        any segment may be either.) `uniform` spaces them evenly. `early` puts all lines that are not questions in the first tenth. Asides
+        are placed last, in the spaces between the other lines, which are placed as if there were no asides.
         """
         if self.keeps_places:
             return self
@@ -201,7 +200,7 @@ class Script:
         return replace(self, lines=[replace(line, at=at.get(number)) for number, line in enumerate(self.lines)])
 
     def _asides(self) -> set[int]:
-        """Return the numbers of the lines that form a segment of their own, between other lines, and are neither needle nor question."""
+        """Return the numbers of the lines that form a separate segment between others and are neither needle nor question."""
         heads = self.heads()
         alone = {head for head, after in pairwise([*heads, len(self.lines)]) if after - head == 1}
         return {head for head in heads[1:-1] if head in alone and not self.lines[head].needle and not self.lines[head].asks}
@@ -225,7 +224,7 @@ class Script:
         """Return the outline of a placed script: a dynamic test's own, or one made from the lines, with tokens counted by `count`."""
         segments: list[Segment] = []
         for head, after in pairwise([*self.heads(), len(self.lines)]):
-            group = self.lines[head:after]  # whole, because a history told in one go has as many lines as turns
+            group = self.lines[head:after]  # sliced once, because a history told in one go has a line for each turn
             tokens = sum(count(line.text) + count(line.reply or "") for line in group)
             dates = [line.sent_at for line in group if line.reply is not None]
             segments.append(Segment(group[0].at, tokens, len(group) - len(dates), pause=group[0].pause, told=dates))
@@ -311,7 +310,7 @@ def is_date(value: object) -> bool:
 
 
 def _told_problem(line: Line) -> str | None:
-    """Describe an invalid field in the turn that a line tells; None if all are valid."""
+    """Describe an invalid field in a line's past turn or date; None if all are valid."""
     if line.sent_at is not None and not is_date(line.sent_at):
         return f"sent_at must be a datetime without a time zone, or None, got {line.sent_at!r:.80}"
     if line.reply is None:
@@ -341,7 +340,7 @@ def _is_json(value: object) -> bool:
         case list():
             return all(map(_is_json, value))
         case float():
-            return math.isfinite(value)
+            return math.isfinite(value)  # JSON has no NaN and no infinity
         case str():
             return value.encode("utf-8", "replace").decode() == value  # fails for lone surrogates
         case _:

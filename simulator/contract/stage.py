@@ -177,15 +177,15 @@ class Stage:
         return reply
 
     async def wait(self) -> None:
-        """Give up the floor until the next segment: until its place in the span, and everything else that its outline makes it wait for."""
+        """Give up the floor until the next segment: until its place in the span, and everything else that its outline requires."""
         await _post(Wait())
 
     def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
         """Iterate over the following turns of all tests and filler: at most as many as declared by the segment just said.
 
-        The watch ends after `turns` turns. If that is None, it ends as the segment just said declares: when the next segment is due, which
-        is then said without another `wait`, or when no other test is open or can open. `amend` changes the ideal reply of each watched
-        turn. Messages said before such a counted watch is over wait for its end.
+        The watch ends after `turns` turns. If that is None, the segment just said decides. With "next", the watch ends when the next
+        segment is due, which then needs no other `wait`. With "rest", it ends when no other test is open or can open. `amend` changes the
+        ideal reply of each watched turn. Messages said before a counted watch is over wait for its end.
         """
         if turns is not None and turns < 1:
             raise ScenarioError(f"watch needs turns >= 1, got {turns}")
@@ -205,7 +205,7 @@ class Stage:
 
 @final
 class Watcher:
-    """The iterator of `Stage.watch`. It is not an async generator, so that a `break` ends the watch at once."""
+    """The iterator of `Stage.watch`. It is not an async generator, so that a `break` ends the watch immediately."""
 
     def __init__(self, begin: int, turns: int | None, amend: Amend | None) -> None:
         self._begin = self._next = begin
