@@ -1,7 +1,7 @@
 """The conductor: decides who speaks next, so that every test keeps its span with as little filler as possible.
 
-It only decides. Its decisions follow from the tests, the span and the filler alone: a test is charged the figures in its outline, and an
-agent's reply a constant, so that every agent is dealt the same conversation. Positions are in charged tokens.
+Its decisions follow from the tests, the span and the filler alone. A test is charged the figures in its outline, and an agent's reply a
+constant, so that every agent is dealt the same conversation. Positions are in charged tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longspan.simulator.play.look_ahead import Job, plays_out
 __all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", "cost"]
 
 CHARGE: Final = 20
-"""The tokens charged for an agent's reply, whatever its length (the medians of published logs range from 3 to 133)."""
+"""The tokens charged for an agent's reply of any length (the medians of published logs range from 3 to 133)."""
 SPARE: Final = 60
 """The tokens of its span that a test plans to leave unused, because filler may be a little longer than the gap it fills."""
 URGENT: Final = 0.1
@@ -29,11 +29,11 @@ URGENT: Final = 0.1
 HURRIED: Final = 0.05
 """If a test's slack falls below this share of the span, it may speak before others open."""
 CROWD: Final = 10.0
-"""The needles of an early placed test, together with other tests' needles among them, may take this many times their own length."""
+"""An early placed test's needles, together with other tests' needles among them, may take this many times their own length."""
 HEAVY: Final = 0.4
 """A test that fills more than this share of its span is heavy: it opens before all others."""
 SHORT: Final = 60
-"""The number of tokens in a filler message that is said to pass turns, not tokens."""
+"""The number of tokens in a filler message that passes turns, not tokens."""
 
 
 def cost(segment: Segment) -> int:
@@ -54,10 +54,10 @@ class Phase(Enum):
 class TestState:
     """A test as the conductor sees it. Only the conductor changes it.
 
-    `said`: how many segments of `outline` have been said. `start`: the position of the first. The next may be said when all of `due`,
-    `due_turn` and `due_time` are reached; `due_turn` is infinite while the test watches until no other is left. `watching`: until
-    `due_turn` it may watch a bounded number of turns. `farewell`: the last segment of its outline once it has ended, if another test of its
-    scenario is still to come.
+    `said`: how many segments of `outline` have been said. `start`: the position of the first. The next one requires that `due`, `due_turn`
+    and `due_time` are reached. `due_turn` is infinite while the test watches until no other is left. `watching`: until `due_turn` it may
+    watch a bounded number of turns. `farewell`: the last segment of its outline once it has ended, if another test of its scenario is still
+    to come.
     """
 
     test: Test
@@ -105,8 +105,8 @@ class Fill(NamedTuple):
 class Conductor:
     """Schedules tests over a conversation. Each test has `span` tokens from its first needle to its last question.
 
-    The caller asks for the `next` step, takes it, and reports it: `speaks` and `said`, `ends`, or `passes`. Without `paced` (an
-    isolated test, a history and the questions about it), waits for tokens end at once, and tests open in the order given.
+    The caller asks for the `next` step, takes it, and reports it: `speaks` and `said`, `ends`, or `passes`. Without `paced` (an isolated
+    test, a history and the questions about it), waits for tokens end immediately, and tests open in the order given.
     """
 
     def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
@@ -125,8 +125,8 @@ class Conductor:
             self._queues.setdefault(state.test.scenario.name, deque()).append(state)
 
     def _rank(self, state: TestState) -> tuple[int, bool, int]:
-        """Return a sort key for opening tests: heavy ones come first, by their largest segment; the rest follow as they were made,
-        except that tests said in one go come last, when most others are open."""
+        """Return a sort key for opening tests. Heavy ones come first, by their largest segment; the rest follow in the order they were
+        made. Tests said in one go come last, when most others are open."""
         heavy = sum(segment.tokens for segment in state.outline) > HEAVY * self.span
         weight = max(segment.tokens for segment in state.outline) if heavy else 0
         return -weight, len(state.outline) == 1, state.test.order
@@ -144,8 +144,7 @@ class Conductor:
     # Reports from the caller.
 
     def charges(self, tokens: int) -> None:
-        """Charge a turn of the step that is being taken. This decides nothing: once the step is over, the position is where its outline
-        says."""
+        """Charge a turn of the current step. This decides nothing: after the step, the position follows from its outline."""
         self._step += tokens
 
     def passes(self, tokens: int) -> None:
@@ -224,7 +223,7 @@ class Conductor:
         return self._pass(turn, now, dues, watched)
 
     def _only(self, turn: int) -> TestState | None:
-        """Return the only test that is left, if nothing keeps it waiting: a history may have thousands of segments."""
+        """Return the last remaining test if nothing keeps it waiting. This is a shortcut for histories of thousands of segments."""
         if self._paced or self._queues or len(self._open) > 1:
             return None
         return next((state for state in self._open if state.pending and state.due_turn <= turn), None)
@@ -258,10 +257,10 @@ class Conductor:
     def _opening(self, watched: bool) -> TestState | None:
         """Return the test to open now, or one whose farewell must come first, or None if none may open.
 
-        None opens with a turn that is told while a bounded number of turns is `watched`.
+        No test that begins with a past turn opens while a bounded number of turns is `watched`.
 
-        A scenario with more tests to come goes before one with fewer, which must not take its room: the longest queue decides
-        how long the conversation is.
+        A scenario with more tests to come goes first. The longest queue decides the conversation's length, so shorter ones must not take
+        its room.
         """
         taken = frozenset[str]().union(*(state.topics for state in self._open if state.phase is Phase.OPEN))
         leaving = [state for state in self._open if state.phase is Phase.LEAVING]
@@ -276,11 +275,11 @@ class Conductor:
         return None
 
     def _reopens_by(self, state: TestState) -> bool:
-        """Return whether the test of its scenario before has taken nearly all of its span, or there is nothing else to wait for."""
+        """Return whether the previous test of its scenario has taken nearly all of its span, or there is nothing else to wait for."""
         return self.position >= self._reopens.get(state.test.scenario.name, 0) or not any(other.pending for other in self._open)
 
     def _may_open(self, state: TestState, position: int) -> bool:
-        """Return whether playing out, on paper, everything that remains to be said by everyone keeps every span."""
+        """Return whether every span can be kept when all remaining segments are played out on paper."""
         if not any(other.pending for other in self._open):
             return True
         return plays_out(position, [*self._chains(), self._chain(state, 0, position)], first=True)
@@ -296,8 +295,7 @@ class Conductor:
         ]
 
     def _still(self, state: TestState) -> list[Job]:
-        """Return the remaining jobs of an open test. They are asked for before every turn, so they are made anew only when the test has
-        spoken."""
+        """Return the remaining jobs of an open test. They are cached until the test speaks, because every turn needs them."""
         said, jobs = self._left.get(state, (-1, []))
         if said != state.said:
             jobs = self._chain(state, state.said, state.start)
@@ -310,7 +308,7 @@ class Conductor:
         needed = sum(map(cost, state.outline))
         jobs = []
         for segment in reversed(state.outline[first:]):
-            if segment.by < 1:  # so as not to ask for more than can be done among others
+            if segment.by < 1:  # loosened so that other tests' needles fit in between
                 by = max(segment.by * self.span, min(CROWD * needed, (LAST - GAP) * self.span))
                 deadline = min(deadline, start + by)
             gap = segment.gap * self.span
@@ -321,7 +319,7 @@ class Conductor:
 
 
 def _tells(state: TestState) -> bool:
-    """Return whether the test's next segment tells a turn, which the agent does not answer."""
+    """Return whether the test's next segment begins with a past turn, which the agent does not answer."""
     return bool(state.outline[state.said].told)
 
 

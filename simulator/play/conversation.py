@@ -37,12 +37,12 @@ from longspan.simulator.play.twin import Replacements
 __all__ = ["Conversation"]
 
 DISK: Final = trio.CapacityLimiter(4)
-"""The limit of threads that sync journals. It is separate, so that agents that block threads do not delay them."""
+"""The limit of threads that sync journals. It is separate, so that agents that block threads do not delay syncing."""
 
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
-"""The number of turns until the agent is saved if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
-conversation, so with a fixed number of turns, the time to save a long history would grow with its square."""
+"""The turns until the agent is saved if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
+conversation, so with a fixed number, the time to save a long history would grow with its square."""
 
 
 @final
@@ -66,12 +66,12 @@ class _Utterance:
 
 
 def _turn_name(conversation: str) -> str:
-    """Return the beginning of a conversation's turn ids. Its own id may be a test's name, which the agent must not see."""
+    """Return the prefix of a conversation's turn ids. Its own id may be a test's name, which the agent must not see."""
     return hashlib.sha256(conversation.encode()).hexdigest()[:8]
 
 
 def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
-    """Return what a segment with `said` turns over declares instead of a request; None if it declares the request."""
+    """Return the declaration that a request violates, after `said` turns of a segment; None if the segment declares the request."""
     if segment is None or said >= segment.turns:
         return "no message"
     tells = said < len(segment.told)
@@ -89,8 +89,8 @@ class Conversation:
     awaited before each turn.
 
     A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the agent catches
-    up and is asked from then on. `on_fault` is called with a test's id, its error as journaled, and the exception, before an error of its
-    own ends a test that is not replayed. A branch continues from the end of its `trunk`. An experiment continues from its `fork` and ends
+    up and is asked from then on. `on_fault` is called when a test's error ends it, except in a replay. Its arguments are the test's id, the
+    error as journaled, and the exception. A branch continues from the end of its `trunk`. An experiment continues from its `fork` and ends
     with its test; `journal` then includes the part that it shares with the other conversation.
     """
 
@@ -222,7 +222,7 @@ class Conversation:
     # The floor.
 
     async def _give_floor(self, state: TestState, jump: datetime | None, nursery: trio.Nursery) -> None:
-        """Let a test say its next segment or its farewell. Any part of a segment that it leaves unsaid is filled, in its name."""
+        """Let a test say its next segment or its farewell. Filler, in the test's name, replaces any part that it leaves unsaid."""
         test = state.test
         if jump is not None:
             self._jump(test, jump)
@@ -250,8 +250,10 @@ class Conversation:
         self._conductor.said(state, turn=self.turns, now=self.now)
 
     async def _serve(self, task: TestTask, segment: Segment | None) -> int:
-        """Serve a test's requests until it gives up the floor, or until it ends if it has no segment left to say. A request that its
-        outline does not declare is an error of the test. Return how many messages it has said."""
+        """Serve a test's requests until it gives up the floor, or, after its last segment, until it ends.
+
+        Return the number of messages said. A request that the outline does not declare is an error of the test.
+        """
         said, left = 0, segment.tokens if segment else 0
         while True:
             self._write_events(task)
@@ -279,7 +281,7 @@ class Conversation:
                     return said
 
     def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
-        """Return why a segment does not allow a watch, or None if it does. The places it leaves are among the turns."""
+        """Return why a segment does not allow a watch, or None if it does. Turns that fill the test's empty places count as well."""
         declared = segment.watch if segment else 0
         if isinstance(declared, str):
             return None
@@ -314,7 +316,7 @@ class Conversation:
         self._write(opened if test.trunk is None else opened.besides(self._opened[test.trunk]))
 
     def _jump(self, test: Test, to: datetime | None) -> None:
-        """Move the clock for a test, unless that time has come."""
+        """Move the clock to a test's time, unless that is past."""
         if to is not None and to > self.now:
             self._clock.jump(to)
             self._write(events.Jump(test=test.id, to=to))
@@ -362,8 +364,8 @@ class Conversation:
         return verdict
 
     def _write_events(self, task: TestTask) -> None:
-        """Journal a test's awards, and its error if it has failed. The test does not do so itself, because a full disk must not
-        count as its error."""
+        """Journal a test's awards, and its error if it has failed. The test does not do this itself, so that a full disk does not count as
+        its error."""
         for award in task.awards:
             self._write(award)
         task.awards.clear()
@@ -374,7 +376,7 @@ class Conversation:
             self._write(events.ScenarioError(test=task.test.id, error=task.error))
 
     async def _end(self, state: TestState) -> None:
-        """End a test that has said, or left unsaid, all of its outline."""
+        """End a test whose outline has all been said or filled."""
         task = self._tasks[state.test.id]
         if isinstance(task.request, Watch):
             await task.resume(None)
@@ -446,7 +448,7 @@ class Conversation:
         return turn
 
     async def _pass_night(self) -> None:
-        """Let the agent work until the next morning, and journal its work. Then save the agent."""
+        """Let the agent consolidate its memory until the next morning, and journal that. Then save the agent."""
         morning = morning_after(self.now)
         self._clock.jump(morning)
         night = await self._respondent.night(self.turns, morning)
@@ -454,7 +456,7 @@ class Conversation:
         self._save_due |= night.consolidated
 
     async def _settle(self) -> None:
-        """Let the agent finish adding the turns so far, and journal the cost of that."""
+        """Let the agent finish adding the turns so far, and journal the cost."""
         settled = await self._respondent.settle(self.turns)
         if settled is not None:
             self._write(settled)
@@ -466,7 +468,7 @@ class Conversation:
             self._write(events.Snapshot(turn=self.turns))
 
     async def _save_progress(self) -> None:
-        """Save what was played before it is stopped, so that nothing is paid for again when it is resumed."""
+        """Save the progress before stopping, so that resuming pays for nothing again."""
         await self._agent.save_progress()
         self._journal.sync()
 
@@ -478,7 +480,7 @@ class Conversation:
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 
     async def _amended(self, ideal: str) -> str:
-        """Return the current turn's ideal reply as amended by the tests that watch it."""
+        """Return the current turn's ideal reply, as amended by watching tests."""
         for task, watch in self._watchers():
             if watch.amend is not None and watch.turn == self.turns:
                 try:
@@ -492,7 +494,7 @@ class Conversation:
         return ideal
 
     async def _show(self, turn: Turn) -> None:
-        """Show a turn to the watching tests. Their own next messages and waits come when they have the floor again."""
+        """Show a turn to the watching tests. They say their next messages and waits when they have the floor again."""
         for task, watch in self._watchers():
             if watch.turn != turn.number:
                 continue

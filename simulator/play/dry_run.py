@@ -1,4 +1,4 @@
-"""A dry run: a conversation's schedule on paper, to know beforehand how long it will be."""
+"""A dry run: plays a conversation's schedule on paper to predict its length."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ class Length(NamedTuple):
 
 
 def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
-    """Return approximately how long a conversation will be: nothing is said, and filler is assumed to have exactly the tokens that it
-    should have.
+    """Estimate how long a conversation will be. Nothing is said, and filler is assumed to have exactly the requested tokens.
 
-    It costs a few hundredths of the time to play the conversation with an instant agent at large spans, and a tenth of a second at small
-    ones.
+    At large spans this takes a few hundredths of the time to play with an instant agent; at small ones, a tenth of a second.
     """
     conductor = setting.conductor(tests)
     clock = VirtualClock(setting.starts_at, setting.pace)

@@ -48,16 +48,16 @@ T = TypeVar("T")
 class LiveAgent:
     """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
 
-    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the turns after
-    that, with the nights between them: a snapshot before a turn includes the night before that turn. Any exception of the agent becomes an
+    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the later turns,
+    with the nights between them. A snapshot before a turn includes the night before that turn. Any exception of the agent becomes an
     AgentError that names the turn.
 
-    In a branch, `trunk` brings the agent to where the branch begins, and there are no `snapshots`. An experiment shares its first turns,
-    `shared` of them, with another conversation. In a lesion, turns are only counted; before the agent is asked, it is brought to where it
-    `knows` only the last of them.
+    In a branch, `trunk` brings the agent to where the branch begins, and there are no `snapshots`. An experiment shares its first `shared`
+    turns with another conversation. In a lesion, turns are only counted. Before the agent is asked, it is brought to a state where it
+    `knows` only the last ones.
 
-    Each cost is recorded once, with the turn that caused it. If the agent is shown turns whose cost is already in the journal, the new cost
-    counts only against the ledger's limit. The same holds for turns of another conversation, except when an experiment begins: its first
+    Each cost is recorded once, with the turn that caused it. When the agent sees turns whose cost is already in the journal, the new cost
+    counts only against the ledger's limit. The same is true of another conversation's turns, except when an experiment begins: its first
     turn records that cost. `purse` pays for everything; `depth` is the number of characters said so far.
     """
 
@@ -115,11 +115,11 @@ class LiveAgent:
         await self._call(start(self.agent))
 
     def knows(self, since: int) -> None:
-        """Note that the next time the agent is needed, it must know only the turns from number `since` on. The turns are kept for that."""
+        """Note that the agent must know only the turns from number `since` on when it is needed next. The turns are kept for that."""
         self._since, self._keeps = since, True
 
     async def catch_up(self, *, night: bool = False) -> None:
-        """Bring the agent to the end of the journal. `night` says whether a night follows there. Does nothing when called again."""
+        """Bring the agent to the end of the journal; do nothing when called again. `night`: a night follows there."""
         if self._since is not None:
             since, self._since = self._since, None
             await self._recall(since)
@@ -169,7 +169,7 @@ class LiveAgent:
             await self._call(trunk.arrive())
 
     async def end_branch(self) -> None:
-        """Take back the branch's turns, if that is needed and the agent can."""
+        """Undo the branch's turns, if that is needed and the agent can."""
         if self._trunk is not None and self._caught_up:
             await self._call(self._trunk.rewind())
 
@@ -185,7 +185,7 @@ class LiveAgent:
                 raise
 
     async def _repeat(self, nights: Iterable[datetime]) -> None:
-        """Let the agent work again in nights that its snapshot does not have."""
+        """Let the agent repeat its work in nights that its snapshot lacks."""
         for at in nights:
             if consolidates(self.agent):
                 self._untold.append(await self._work(self.agent, at, again=self._repeats))
@@ -208,7 +208,7 @@ class LiveAgent:
         return (None if took is None else worked), costs
 
     async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
-        """Let the agent work through a night that ends at `at`. Return its report as a Reply, and the cost in dollars by part.
+        """Let the agent consolidate its memory in a night that ends at `at`. Return its report as a Reply, and the cost in dollars by part.
 
         The Reply is None if the agent has nothing to do at night. Its `measured` has the seconds, and the agent's size in bytes before and
         after, if known. Raises as `reply` does.
@@ -295,13 +295,13 @@ class LiveAgent:
             await self.save()
 
     async def _save_at(self, turn: int) -> None:
-        """Take a snapshot of an agent that has caught up to a turn before the journal's end, so that its turns are not paid for again."""
+        """Take a snapshot of an agent that has caught up to a turn before the journal's end, to avoid paying for its turns again."""
         if self._snapshots is not None and not self._snapshots.copied and not self._busy and has_snapshots(self.agent):
             await self._call(self._snapshots.save(self.agent, turn))
 
     @asynccontextmanager
     async def _paying(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
-        """Open an account for a call. If the call fails, the agent may still know what it cost."""
+        """Open an account for a call. The agent may report the cost of a failed call."""
         partial_models = has_partial_models(self.agent)
         async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models) as account:
             try:
@@ -314,15 +314,16 @@ class LiveAgent:
 
     @property
     def _repeats(self) -> bool:
-        """Whether turns that the agent is shown were paid for before. An experiment pays once for those that it shares."""
+        """Whether the turns shown to the agent were paid for before. An experiment pays once for those that it shares."""
         return not self._shared or self._turns > self._shared
 
     async def _show(
         self, message: Message, reply: Reply, turn: int, *, asked: bool = False, shown_again: bool = False
     ) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent. It has no reply to make unless it cannot observe. Return its report and the cost.
+        """Show a turn to the agent, which replies only if it cannot observe. Return its report and the cost.
 
-        `asked`: it has made the reply before. `shown_again`: the turn is in the journal already."""
+        `asked`: it has made the reply before. `shown_again`: the turn is in the journal already.
+        """
         show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
         if not pays_to_observe(self.agent):
             return _account(await self._call(show())), None
@@ -343,7 +344,7 @@ class LiveAgent:
         return took, costs
 
     def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
-        """Return an account together with all costs not recorded yet."""
+        """Return a report together with all costs not recorded yet."""
         untold, self._untold = self._untold, []
         for took, cost in untold:
             besides = dict(told.besides)
@@ -359,7 +360,7 @@ class LiveAgent:
         self._busy = True
         try:
             value = await call
-            self._busy = False
+            self._busy = False  # not in a `finally`: after an error or a cancellation, the agent's state is unknown
             return value
         except LongspanError:
             raise
@@ -370,7 +371,7 @@ class LiveAgent:
 
 
 def _account(took: object) -> Reply:
-    """Return the agent's account of observing a turn. Raises AgentError if it is not a valid account."""
+    """Return the agent's report on observing a turn. Raises AgentError if it is invalid."""
     return Reply("") if took is None else _checked(took, "observed, and returned")
 
 
@@ -379,7 +380,8 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 
 def _checked(reply: object, did: str = "replied with") -> Reply:
-    """Return a reply that can be journaled, without lone surrogates. Raises AgentError, that the agent `did` so, for an invalid reply."""
+    """Return a reply that can be journaled, without lone surrogates. Raises AgentError for an invalid reply; its message says what the
+    agent `did`."""
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
         raise AgentError(f"the agent {did} {what} instead of text in a Reply")
@@ -400,8 +402,7 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
 
 
 def _without_keys(reply: Reply) -> Reply:
-    """Return a reply with keys redacted. Everything that an agent says passes through here once, before anything reads, keeps or exports
-    it."""
+    """Return a reply with keys redacted. All of an agent's output passes through here once, before anything reads, keeps or exports it."""
     try:
         trace = redacted_in(reply.trace)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""The look-ahead: whether everything that tests still have to say can be said in time. Positions and costs are in charged tokens."""
+"""The look-ahead: whether all remaining segments can meet their deadlines. Positions and costs are in charged tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Job", "fits", "plays_out", "urgent_first"]
 
 @final
 class Job(NamedTuple):
-    """A segment still to be said: not before `release`, nor before `gap` has passed after the segment before. It must be finished by
+    """A segment still to be said: not before `release`, and not before `gap` has passed since the previous segment. It must be finished by
     `deadline`, and takes `cost`."""
 
     release: float
@@ -23,8 +23,8 @@ class Job(NamedTuple):
 def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool = False) -> bool:
     """Return whether some order of the jobs meets every deadline, by playing out the remaining jobs on paper.
 
-    A chain holds the jobs of one test, in order. Whole segments are said one after another: each time the most urgent released segment that
-    leaves room for the rest. `first`: the last chain's first segment comes before all others.
+    A chain has the jobs of one test, in order. Whole segments follow one another: each time the most urgent released segment that leaves
+    room for the rest. `first`: the last chain's first segment comes before all others.
     """
     left = [list(chain) for chain in chains if chain]
     if _any_order(position, left):
@@ -62,7 +62,7 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
 
 
 def _any_order(position: float, chains: Sequence[Sequence[Job]]) -> bool:
-    """Return whether no job can be late, since each could wait until all the others are said."""
+    """Return whether no job can be late even if it waits until all the others are finished."""
     total = sum(job.cost for chain in chains for job in chain)
     for chain in chains:
         end = position
@@ -74,10 +74,10 @@ def _any_order(position: float, chains: Sequence[Sequence[Job]]) -> bool:
 
 
 def urgent_first(position: float, chains: Sequence[Sequence[Job]]) -> bool:
-    """Return whether every deadline is met, with a token to spare, by always saying the most urgent released segment next.
+    """Return whether every deadline is met, with a token to spare, if the most urgent released segment always comes next.
 
-    Then each of these leaves room for the rest, since the rest is said in time. That is found far sooner so than by asking `fits` of each.
-    The token to spare makes up for rounding: `fits` adds in another order.
+    Each of these then leaves room for the rest, since the rest is in time. This is far faster than asking `fits` of each. The spare token
+    covers rounding: `fits` adds in another order.
     """
     heads = [(chain[0].release, chain, 0) for chain in chains]
     while heads:

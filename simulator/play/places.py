@@ -11,7 +11,7 @@ __all__ = ["places"]
 
 
 def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
-    """Yield one filler message for each turn of an outline, to be said if the test leaves that place empty. They depend on the
+    """Yield one filler message for each turn of an outline, for use where the test leaves that place empty. The messages depend on the
     test's `seed` alone."""
     filler = filler.reseeded(f"{seed}/places")
     for segment in outline:

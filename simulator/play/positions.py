@@ -17,9 +17,11 @@ __all__ = ["Positions", "Trunk"]
 @final
 @dataclass(frozen=True, slots=True)
 class Trunk:
-    """The end of a conversation that others branch off: before turn `turns`, at virtual time `now`, at a position in tokens as said and as
-    charged (`dealt`). `needles` holds the turns of its tests' needles, `opened` the opening events of these tests, by id; `sum` is its
-    journal's last checksum."""
+    """The end of a conversation that others branch off.
+
+    It lies before turn `turns`, at virtual time `now`, at a position in tokens as said and as charged (`dealt`). `needles` are the turns of
+    its tests' needles, `opened` the opening events of these tests, by id; `sum` is its journal's last checksum.
+    """
 
     conversation: str
     turns: int
@@ -32,7 +34,7 @@ class Trunk:
 
     @property
     def point(self) -> events.BranchPoint:
-        """How a branch's journal names it."""
+        """The branch point that a branch's journal records."""
         return events.BranchPoint(conversation=self.conversation, turn=self.turns, sum=self.sum)
 
 

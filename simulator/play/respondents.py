@@ -1,6 +1,6 @@
-"""Who responds while a conversation is played: its journal as far as that goes, and from then on the agent and the judge.
+"""Respondents of a conversation: its journal as far as that goes, and from then on the agent and the judge.
 
-The conversation asks one respondent, and cannot tell which it is: so playing, resuming and replaying are the same.
+The conversation cannot distinguish them, so playing, resuming and replaying are the same.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Ready(NamedTuple):
 
 @final
 class Unanswered(NamedTuple):
-    """A message that is in the journal as `sent`, and has no reply yet. `ideal` is the reply of a perfect agent; a `ready` reply is not
-    asked for. `again`: the message was in the journal before, so that the agent may have seen it."""
+    """A journaled message, `sent`, that has no reply yet. `ideal` is the reply of a perfect agent; a `ready` reply needs no agent. `again`:
+    the message was in the journal before, so the agent may have seen it."""
 
     message: Message
     sent: events.Message
@@ -57,7 +57,7 @@ class Respondent(Protocol):
         ...
 
     async def settle(self, turn: int) -> events.Settled | None:
-        """Return the agent's cost of finishing to add the turns before `turn`. None if there is nothing to record."""
+        """Return the agent's cost of finishing the turns before `turn`. None if there is nothing to record."""
         ...
 
     async def save(self) -> bool:
@@ -127,7 +127,7 @@ class _Live:
 
 @final
 class _Recorded:
-    """The journal. Anything that it does not have yet is asked of the `rest`.
+    """The journal. Anything that it lacks is asked of the `rest`.
 
     Everything that follows from the recorded events is computed again, so that writing it compares it with the record.
     """
@@ -225,11 +225,10 @@ def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
 
 
 def _as_read(kind: type[Told], what: str, *, turn: int, **fields: Any) -> Told:
-    """Return an event with the agent's report, exactly as it will be read back from the journal. Raises AgentError if it cannot be
-    journaled."""
+    """Return an event with the agent's report, exactly as the journal will return it. Raises AgentError if it cannot be journaled."""
     try:
         event = kind(turn=turn, **fields)
-        if event.trace is not None or event.besides or event.cost_usd:  # the rest is harmless
+        if event.trace is not None or event.besides or event.cost_usd:  # other fields survive JSON unchanged
             read_back = kind.model_validate_json(events.as_json(event))  # tuples become lists
             event = read_back.model_copy(update={"measured": event.measured})
     except Exception as error:

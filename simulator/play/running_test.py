@@ -21,17 +21,16 @@ from longspan.simulator.journal import events
 __all__ = ["TestTask"]
 
 MAX_ERRORS_RAISED: Final = 10
-"""How often an error is raised inside a test that broke the rules before its coroutine is closed."""
+"""The errors raised inside a test that broke the rules before its coroutine is closed."""
 
 
 @final
 @dataclass(slots=True, eq=False)
 class TestTask:
-    """Runs one test in its own Trio task, hands it the floor and takes it back.
+    """Runs one test in its own Trio task, gives it the floor and takes it back.
 
-    `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception.
-    `told`: its error has been journaled. `stopped`: it left its last segment unsaid. `needles` (its trunk's
-    come first) and `watched` are turn numbers.
+    `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception. `told`: its
+    error has been journaled. `stopped`: it left its last segment unsaid. `needles` (its trunk's come first) and `watched` are turn numbers.
     """
 
     test: Test
@@ -125,7 +124,7 @@ class TestTask:
                 failure = failure or ScenarioError("a test may await nothing but its Stage")
                 outcome = await _await_cancelled(awaited)
                 if not isinstance(outcome, Error):
-                    step = partial(play.send, outcome)  # it could not be cancelled: a nursery, a thread
+                    step = partial(play.send, outcome)  # the wait could not be cancelled: a nursery, a thread
                     continue
             elif failure is None:
                 try:
@@ -165,7 +164,7 @@ def _yield_to_trio(trap: Any) -> Any:
 
 
 async def _await_cancelled(trap: Any) -> Any:
-    """Let Trio handle a foreign wait and cancel it at once, so that nothing can wake the test later."""
+    """Let Trio handle a foreign wait and cancel it immediately, so that nothing can wake the test later."""
     with trio.CancelScope() as scope:
         scope.cancel()
         return await _yield_to_trio(trap)

@@ -1,4 +1,4 @@
-"""The settings of one conversation, and everything that follows from them before a word is said."""
+"""The settings of one conversation, and everything that follows from them before the first message."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ OPENING: Final = (
 class Setting:
     """The settings of one conversation.
 
-    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has a conversation to itself.
-    `alone`: its test has one in any run, and the conversation begins with the test's first line. `branched`: others branch off at its end,
-    where the agent is saved. `pinned`: tests that others branch off at the first needle; the agent is saved there too. `nights`: how many
-    fall in every span of a conversation that has one. `score_farewells`: after its farewell, a test's last question is asked once more, if
-    its scenario allows that. `run`: the name of the run in its journal.
+    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has its own conversation. `alone`:
+    this test has one in any run, which begins with the test's first line. `branched`: others branch off at its end, where the agent is
+    saved. `pinned`: tests that others branch off at the first needle; the agent is saved there too. `nights`: the number of nights in every
+    span, if the conversation has one. `score_farewells`: after its farewell, a test's last question is asked once more, if its scenario
+    allows that. `run`: the name of the run in its journal.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Setting:
         return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
 
     def schedule_nights(self) -> Nights:
-        """Return when nights fall in a conversation that has not begun."""
+        """Return the schedule of nights in a conversation that has not begun."""
         return Nights(0 if self.isolated or self.alone else self.nights, self.span)
 
     def conductor(self, tests: Iterable[Test]) -> Conductor:

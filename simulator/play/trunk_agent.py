@@ -16,7 +16,7 @@ __all__ = ["TrunkAgent"]
 class TrunkAgent:
     """Brings `agent` back to the end of a trunk of `turns` turns, which `past` returns, and `depth` characters.
 
-    After a branch it returns to the state marked there, if it can; otherwise it is loaded again from the trunk's newest snapshot.
+    After a branch it rewinds to the state marked there, if it can; otherwise it is loaded again from the trunk's newest snapshot.
     """
 
     def __init__(self, agent: Agent, snapshots: Snapshots, turns: int, depth: int, past: Callable[[], Iterable[PastTurn]]) -> None:
@@ -34,7 +34,7 @@ class TrunkAgent:
         return self._there
 
     async def go_back(self) -> int:
-        """Load the agent. Return how many of the trunk's turns it has: the later ones have to be shown to it."""
+        """Load the agent. Return how many of the trunk's turns it has; it must be shown the later ones."""
         restored = await self._snapshots.restore(self._agent, self.turns)
         if self._used and not restored:
             await self._agent.reset()
@@ -51,7 +51,7 @@ class TrunkAgent:
         self._there = False
 
     async def rewind(self) -> None:
-        """Take back everything after the trunk, if the agent can, so that the next branch finds it there."""
+        """Undo everything after the trunk, if the agent can, for the next branch."""
         if rewinds(self._agent):
             await self._agent.rewind()
             self._there = True

@@ -1,4 +1,4 @@
-"""The lines that a twin's test says in place of its needles."""
+"""The lines that replace the needles of a twin's test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Replacements"]
 MAX_TOKENS: Final = 40
 """The most tokens of a line that replaces a needle."""
 REMARKS: Final = 40
-"""How many such remarks are tried to find one without a word from the needle."""
+"""The number of remarks tried to find one without a word from the needle."""
 
 
 @final
