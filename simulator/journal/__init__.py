@@ -1,1 +1,1 @@
-"""The record of a run: events, the journal that keeps them, and the one fold that reads it."""
+"""The record of a run: events, their journal, and the transcript folded from it."""

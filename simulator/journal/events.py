@@ -1,4 +1,4 @@
-"""The journal's event types. Events record what happened; all results are derived from them."""
+"""The journal's event types. Events record facts; all results are derived from them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 MessageKind = Literal["opening", "line", "question", "farewell", "again", "filler"]
-"""`again`: a test's last question once more, after its farewell."""
+"""`again`: a test's last question, repeated after its farewell."""
 
 LEAVING: Final = ("farewell", "again")
-"""The kinds of messages of a test that has ended."""
+"""The kinds of messages after a test has ended."""
 
 
 class _Event(BaseModel):
@@ -49,8 +49,11 @@ class _Event(BaseModel):
 
 @final
 class BranchPoint(BaseModel):
-    """The point where a conversation branches off another: off `conversation`, before turn `turn`. `sum` is the checksum of the last line
-    of its journal that both share. This is the journal's last line, unless the branch is an experiment. It covers all lines before."""
+    """The point where a conversation branches off another `conversation`, before turn `turn`.
+
+    `sum` is the checksum of the last line of that journal that both share, and covers all lines before. This is the journal's last line,
+    unless the branch is an experiment.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -85,12 +88,12 @@ class Begin(_Event):
 
 @final
 class Open(_Event):
-    """The start of a test at token `position`, with all that its grading needs. `facts` is None if the expected answers are unknown.
+    """The start of a test at token `position`, with everything needed to grade it. `facts` is None if the expected answers are unknown.
 
-    `trunk`: the test that tells the history that this one asks about. `tags` and `counts` come from its script. Nothing is journaled twice.
-    If a test only tells a history, its `lines` are in the events of its turns, and this event has `lines_sha256` instead (for other tests,
-    `text_sha256` or `reply_sha256` replaces a long `text` or `reply`). A branch's event leaves out everything that is in its trunk's (see
-    `besides`).
+    `trunk`: the test that tells the history behind this test's questions. `tags` and `counts` come from its script. Nothing is journaled
+    twice. If a test only tells a history, its `lines` are in the events of its turns, and this event has `lines_sha256` instead. For other
+    tests, `text_sha256` or `reply_sha256` replaces a long `text` or `reply`. A branch's event leaves out everything that its trunk's
+    contains (see `besides`).
     """
 
     type: Literal["open"] = "open"
@@ -113,8 +116,11 @@ class Open(_Event):
     position: int
 
     def besides(self, trunk: Open) -> Open:
-        """Return the part of a branch's event that differs from its trunk's: without `skills` and `parameters`, which belong to the
-        scenario, and with `own_facts` instead of the facts, if it has all of the trunk's facts or others in their place."""
+        """Return the part of a branch's event that differs from its trunk's.
+
+        It lacks `skills` and `parameters`, which belong to the scenario. If the branch has all of the trunk's facts, or others in their
+        place, it has `own_facts` instead of the facts.
+        """
         leaves: dict[str, Any] = {"skills": [], "parameters": {}}
         if self.facts is not None and trunk.facts and self.facts.keys() >= trunk.facts.keys():
             own = {name: fact for name, fact in self.facts.items() if name not in trunk.facts or not _same(fact, trunk.facts[name])}
@@ -122,8 +128,8 @@ class Open(_Event):
         return self.model_copy(update=leaves)
 
     def with_trunk(self, trunk: Open) -> Open:
-        """Return the whole event of a branch, given that its journal has only the part that differs from its trunk's. Raises ValueError if
-        this fails."""
+        """Return the whole event of a branch, whose journal has only the part that differs from its trunk's. Raises ValueError if this
+        fails."""
         if trunk.scenario != self.scenario:
             raise ValueError(f"test {self.test!r:.80} asks about {trunk.test!r:.80}, which is of another scenario")
         whole: dict[str, Any] = {"skills": self.skills or trunk.skills, "parameters": self.parameters or trunk.parameters}
@@ -145,9 +151,9 @@ class Open(_Event):
 class Message(_Event):
     """The user's message of turn `turn`: `tokens` tokens, starting at token `start`. Written before the agent is asked.
 
-    `dealt`: the charged tokens before it, which are the same for every agent (see `conversation.CHARGE`); None in runs of 0.2,
-    whose schedule followed the agent's replies. `test` is None for the opening and for filler, except filler in the place of a
-    test that ended early. `needle`: later questions may need it. `needs`: the turns of the needles that a question needs.
+    `dealt`: the charged tokens before it, the same for every agent (see `conductor.CHARGE`). It is None in runs of 0.2, whose schedule
+    followed the agent's replies. `test` is None for the opening and for filler, except filler in the place of a test that ended early.
+    `needle`: later questions may need it. `needs`: the turns of the needles that a question needs.
     """
 
     type: Literal["message"] = "message"
@@ -165,14 +171,14 @@ class Message(_Event):
 
     @property
     def charged(self) -> int:
-        """The charged position where it starts; the measured one in runs of 0.2."""
+        """The charged position of its start; the measured one in runs of 0.2."""
         return self.start if self.dealt is None else self.dealt
 
 
 @final
 class Reply(_Event):
-    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was put in the agent's history without asking it; the
-    other fields then record the cost of that.
+    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was added to the agent's history without asking it;
+    the other fields then record that cost.
 
     `usage` counts the agent's tokens, `besides` the tokens of other models that it called. `cost_usd` is the cost of each part in dollars,
     None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first reply was lost in a
@@ -195,7 +201,7 @@ class Reply(_Event):
 
 @final
 class Jump(_Event):
-    """A jump of the virtual clock, for a test that waits for a time or tells a turn of that date."""
+    """A jump of the virtual clock, for a test that waits for a time or tells a past turn of that date."""
 
     type: Literal["jump"] = "jump"
     test: str
@@ -206,8 +212,8 @@ class Jump(_Event):
 class Night(_Event):
     """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
 
-    `consolidated`: the agent has `consolidate`, and worked. The cost of its work is recorded as for a reply; `trace` lists memories that
-    were written. `measured` has the size of the agent's memory in bytes, `bytes_before` and `bytes_after`, if it can save.
+    `consolidated`: the agent has `consolidate`, and ran it. Its cost is recorded as for a reply; `trace` lists the memories written.
+    `measured` has the size of the agent's memory in bytes, `bytes_before` and `bytes_after`, if the agent can save.
     """
 
     type: Literal["night"] = "night"
@@ -222,8 +228,10 @@ class Night(_Event):
 
 @final
 class Settled(_Event):
-    """Everything said before turn `turn` can be found in the agent's memory, and the branches begin. Only the trunk of an agent that
-    reports the cost of this has the event. It holds the rest of the cost of adding, in the form of a reply's."""
+    """The point where the agent's memory contains everything before turn `turn`, and the branches begin.
+
+    Only the trunk of an agent that reports this cost has the event. It records the rest of the cost of adding, in the form of a reply's.
+    """
 
     type: Literal["settled"] = "settled"
     turn: int
@@ -235,7 +243,7 @@ class Settled(_Event):
 
 @final
 class Award(_Event):
-    """Points that a dynamic test gives itself for turn `turn`."""
+    """Points that a dynamic test awards itself for turn `turn`."""
 
     type: Literal["award"] = "award"
     test: str
@@ -316,8 +324,8 @@ def parse_json(line: bytes) -> Event:
 
 
 def as_json(event: Event) -> bytes:
-    """Return an event as JSON, without fields that are None or `measured`, and without the fields that a branch's event leaves to its
-    trunk's. Raises ValueError for text that is not valid Unicode."""
+    """Return an event as JSON, without `measured` and fields that are None. A branch's event also lacks the fields of its trunk's. Raises
+    ValueError for text that is not valid Unicode."""
     left_out = {name for name, value in vars(event).items() if value is None or name == "measured"}
     if isinstance(event, Open) and event.trunk is not None:
         left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}
@@ -325,7 +333,7 @@ def as_json(event: Event) -> bytes:
 
 
 def _says(line: Mapping[str, Any], text: str) -> bool:
-    """Return whether a line, which may hold a digest instead of its text, says `text`."""
+    """Return whether a line, which may have a digest instead of its text, says `text`."""
     if "text_sha256" in line:
         return bool(line["text_sha256"] == hashlib.sha256(text.encode()).hexdigest())
     return line.get("text") == text

@@ -1,4 +1,4 @@
-"""Experiments: a test's conversation played again with one thing changed: its needles, what the agent knows, or the distance."""
+"""Experiments: a test's conversation played again with one thing changed: its needles, the agent's knowledge, or the distance."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ExperimentKind = Literal["twin", "lesion", "control"]
 
 @final
 class Experiment(BaseModel):
-    """A conversation in which a `test` of `conversation` is played again.
+    """A conversation that plays a `test` of `conversation` again.
 
-    A twin or a lesion goes the same way as `conversation` at first, and on its own from a turn of `test` until that test has ended.
-    A `twin` leaves it at the test's first needle: where the test would say a needle, something else is said. A `lesion` leaves it at
-    the test's first question; each of its questions is asked of an agent that knows nothing but the last `tokens` tokens before it.
+    A twin or a lesion shares the beginning of `conversation`, and diverges at a turn of `test` until that test has ended. A `twin` diverges
+    at the test's first needle: other lines replace its needles. A `lesion` diverges at the test's first question: each question goes to an
+    agent that knows only the last `tokens` tokens before it.
 
-    A `control` shares nothing: the test has a conversation to itself, with nothing between its lines.
+    A `control` shares nothing: the test has its own conversation, with nothing between its lines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""Where an experiment leaves the conversation whose beginning it shares."""
+"""Where an experiment diverges from the conversation whose beginning it shares."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["Fork", "fork_of"]
 class Fork:
     """The branch point of an `experiment`, and the part that it shares with the other conversation.
 
-    In a lesion, only the test's questions are asked. `said`: the replies from the branch point on, by turn, for all other turns. `nights`:
-    the turns that follow a night when the agent worked. `since`: the first turn that it knows of when it is first asked.
+    In a lesion, only the test's questions are asked. `said`: the replies to all other turns from the branch point on, by turn. `nights`:
+    the turns that follow a night when the agent worked. `since`: the first turn that the agent knows when it is first asked.
     """
 
     experiment: Experiment
@@ -33,7 +33,7 @@ class Fork:
     since: int = 0
 
     def gives(self, message: Message) -> Reply | None:
-        """Return the reply that a message is given; None if the agent is asked."""
+        """Return the recorded reply to a message; None if the agent is asked."""
         if message.test == self.experiment.test and message.kind == "question":
             return None
         return self.said.get(message.turn)
@@ -45,8 +45,10 @@ class Fork:
 
 
 def fork_of(experiment: Experiment, journal: Path) -> Fork:
-    """Find where an experiment leaves the conversation in a closed `journal`: before the first message that it replaces or asks again, or
-    before the close if the test has said none. Raises JournalError for a damaged journal.
+    """Find where an experiment diverges from the conversation in a closed `journal`.
+
+    This is before the first message that it replaces or asks again, or before the close if there is no such message. Raises JournalError
+    for a damaged journal.
     """
     transcript = Transcript()
     lines: list[bytes] = []
@@ -81,7 +83,7 @@ def _known(experiment: Experiment, starts: Sequence[int], start: int) -> int:
 
 
 def _leaves(experiment: Experiment, message: Message) -> bool:
-    """Return whether an experiment goes its own way at a message of its test."""
+    """Return whether an experiment diverges at a message of its test."""
     if experiment.kind == "lesion":
         return message.kind == "question"
     return message.needle and message.kind != "question"

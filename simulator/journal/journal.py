@@ -23,7 +23,7 @@ __all__ = ["Journal", "Shared", "check_journal", "is_closed", "last_sum", "read_
 E = TypeVar("E", bound=events.Event)
 
 MAX_LINE_BYTES: Final = 2**30
-"""A longer line, in bytes, cannot be an event."""
+"""The maximum bytes of a line; a longer one cannot be an event."""
 
 MAX_CLOSE_BYTES: Final = 1000
 """An upper bound on the bytes in the line of a Close event."""
@@ -32,8 +32,8 @@ MAX_CLOSE_BYTES: Final = 1000
 def read_journal(path: Path, owner: Owner | None = None) -> Iterator[events.Event]:
     """Yield the events of a journal in order, without an incomplete last line.
 
-    `owner`: the run and the conversation that the journal must belong to, if known. Raises DamageError at a line that differs from the line
-    that was written, and JournalError if the file cannot be read or belongs to another.
+    `owner`: the run and the conversation that the journal must belong to, if known. Raises DamageError at a line that was changed, and
+    JournalError if the file cannot be read or belongs to another.
     """
     lines = JournalLines(path, owner)
     for line in _complete_lines(path):
@@ -48,7 +48,7 @@ def read_lines(path: Path, owner: Owner | None = None) -> Iterator[tuple[bytes, 
 
 
 def read_shared(path: Path, sum: str, owner: Owner) -> Iterator[events.Event]:
-    """Yield the part of the journal at `path` that a branch shares: the events after the first, up to the line with a checksum.
+    """Yield the part of the journal at `path` that a branch shares: the events after the first, up to the line with this checksum.
 
     Raises JournalError if there is no such line, and as `read_journal` does.
     """
@@ -123,9 +123,9 @@ class Journal:
 
     While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the recorded event,
     such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last line, left by a crash, was
-    cut off. With `replay_only` nothing is written, and the end of the journal raises StoppedError.
+    cut off. With `replay_only`, nothing is written, and StoppedError is raised at the end of the journal.
 
-    `shared`: another journal's events come after the first event; they are replayed too, and not written to this journal.
+    `shared`: another journal's events, which follow the first event. They are replayed too, and not written to this journal.
 
     `owner`: the run and the conversation that an existing journal must belong to. Raises JournalError if it belongs to another.
     """
@@ -143,7 +143,8 @@ class Journal:
                 self._lines.check(line)
                 self._recorded.append(line)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._replay_only = replay_only or is_packed(path)  # a finished run, so nothing is added
+            self._replay_only = replay_only or is_packed(path)  # only finished runs are packed, so nothing is added
+            # Unbuffered, so that an event leaves this process before the next step is taken.
             self._file = open_file(path, "rb" if self._replay_only else "ab", buffering=0)
             if not self._replay_only:
                 self.torn = cut_torn(path)
@@ -167,7 +168,7 @@ class Journal:
         return self._lines.sum
 
     def recorded(self) -> events.Event | None:
-        """Return the recorded event at this position, or None after the last one. Raises StoppedError there if nothing is written."""
+        """Return the recorded event at this position, or None after the last one. With `replay_only`, raises StoppedError there."""
         if self.shares:
             return parse_line(self._shared.lines[self._again], self._again + 1, self._shared.path)
         if self._replay_only and not self.replaying:

@@ -1,4 +1,4 @@
-"""The lines of a journal: each is written with a checksum, and checked when it is read."""
+"""The lines of a journal, which get a checksum on writing and are checked on reading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEASURED: Final = b',"measured":'
 class JournalLines:
     """The lines of the journal at `path`, written or read in order. `seq` is the next line's.
 
-    `owner`: the run and the conversation that the first line must name; None if that is not checked.
+    `owner`: the run and the conversation that the first line must name; None to skip that check.
     """
 
     def __init__(self, path: Path, owner: Owner | None = None) -> None:

@@ -1,7 +1,7 @@
 """The transcript of a conversation: folds its events, one by one, into turns and tests.
 
-Results, reports and views are derived from it. Nothing else examines the types of events: code that follows a conversation
-reacts to the changes that `Transcript.add` returns.
+Results, reports and views are derived from it. Only this module examines the types of events. Other code that follows a conversation reacts
+to the changes that `Transcript.add` returns.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Evidence:
 
 @final
 class PlayedTurn(NamedTuple):
-    """A message and its reply, None while there is none. `jumps` and `nights` are those directly before the message."""
+    """A message and its reply, None until it arrives. `jumps` and `nights` are those directly before the message."""
 
     message: events.Message
     reply: events.Reply | None = None
@@ -88,7 +88,7 @@ class PlayedTurn(NamedTuple):
 def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
     """Return the parts, each with its usage and its cost in dollars."""
     costs = event.cost_usd or {}
-    parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents tell their cost and no tokens
+    parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents report cost but no tokens
     parts |= ({"agent": event.usage} if event.usage else {}) | (event.besides or {})
     return [(part, usage, costs.get(part)) for part, usage in parts.items()]
 
@@ -98,10 +98,10 @@ def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str
 class PlayedTest:
     """A test as it was played.
 
-    `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last question; None
-    before these are said. `dealt`: the first and the last of these as charged. `status` is "open", "played" or "scenario_error"; in the
-    last case `error` is the message. `refused`: how many of its own messages got a refusal. `unanswered`: how many of its questions got a
-    reply that is not an answer. `again`: its last question once more after its farewell, with the reply.
+    `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last question. They are
+    None until then. `dealt`: the charged positions of `start` and `until`. `status` is "open", "played" or "scenario_error"; in the last
+    case `error` is the message. `refused`: the number of its messages that got a refusal. `unanswered`: the number of its questions whose
+    reply is not an answer. `again`: its last question, repeated after its farewell, with the reply.
     """
 
     definition: events.Open
@@ -129,7 +129,7 @@ class PlayedTest:
 
     @property
     def unjudged(self) -> str | None:
-        """The reason why a judge that it waited for failed; None if none failed."""
+        """Why a judge that it waited for failed; None if none failed."""
         return next((verdict.why for verdict in reversed(self.verdicts) if verdict.failed), None)
 
     @property
@@ -154,14 +154,14 @@ class PlayedTest:
 
     @property
     def tells(self) -> bool:
-        """Whether it tells a history that others ask about, and is not graded."""
+        """Whether it only tells a history for others' questions, and is not graded."""
         lines = self.definition.lines  # in runs of 0.3, the event of a test that only tells has its lines
         told = self.definition.lines_sha256 is not None or (bool(lines) and all("reply" in line for line in lines))
         return self.definition.alone and told
 
     @property
     def told(self) -> bool:
-        """Whether it tells a history, or asks about one, in a conversation of the history's own."""
+        """Whether it is played in a told history's conversation: it tells the history, or asks about it."""
         definition = self.definition
         return (
             self.tells
@@ -170,8 +170,8 @@ class PlayedTest:
         )
 
     def certified(self, span: int) -> bool | None:
-        """Return whether it kept its span, in charged tokens. A test with a conversation to itself has no span to keep. None for a test
-        about a history that is told, since the history's length is given."""
+        """Return whether it kept its span, in charged tokens. A test with its own conversation has no span to keep. None for a test about a
+        told history, whose length is given."""
         if self.told:
             return None
         return self.until is not None and (self.definition.alone or self.span_dealt <= span)
@@ -193,7 +193,7 @@ class _End(NamedTuple):
 
 @final
 class _Continued(Generic[T]):
-    """A trunk's items, and then a branch's own. The trunk's are not copied, because a long history may have thousands of branches."""
+    """A trunk's items, followed by a branch's. The trunk's are not copied, because a long history may have thousands of branches."""
 
     def __init__(self, trunk: _Continued[T] | None) -> None:
         self._trunk = trunk
@@ -211,22 +211,22 @@ class _Continued(Generic[T]):
 
 
 Change = PlayedTurn | PlayedTest | None
-"""The change that an event made: a turn that began (no reply yet) or was completed, or a test that opened or ended (see its status)."""
+"""The change that an event made. A turn began (no reply yet) or was completed, or a test opened or ended (see its status)."""
 
 
 @final
 class Transcript:
     """The state of a conversation after the events added so far. Its results are derived from this.
 
-    A branch continues from its `trunk`: turns, positions and history are counted from the trunk's beginning, and everything else from its
-    own. `before` and `before_tokens` are the trunk's turns and tokens; 0 if there is none. An experiment's events begin with those that it
-    shares with another conversation, `shared` of them, and its own turns come `before` these; their costs and refusals are not counted.
+    A branch continues from its `trunk`: turns, positions and history are counted from the trunk's beginning, and everything else from the
+    branch's. `before` and `before_tokens` are the trunk's turns and tokens; 0 without a trunk. An experiment begins with `shared` events of
+    another conversation. Their turns and tokens are in `before` and `before_tokens`, and their costs and refusals are not counted.
 
-    `events` is the number of events added. `history` holds the turns that have a reply; `waiting` is the turn that has none yet. `tests`
-    are by id, in the order they opened; `open` holds the ids of tests that have not ended. `turns`, `tokens` and `filler_tokens` are totals
-    so far, as is the number of refusals, `refused`; `now` is virtual time. Of `steps` pairs of consecutive test messages, `switches` are of
-    different tests (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests summed over the `spoken`
-    test messages. `used` is the usage and cost in dollars of each part, reply by reply, including the `nights` that have passed.
+    `events` is the number of events added. `history` has the turns with a reply; `waiting` is the turn without one yet. `tests` are by id,
+    in the order they opened; `open` has the ids of tests that have not ended. `turns`, `tokens`, `filler_tokens` and `refused` (refusals)
+    are totals so far; `now` is virtual time. `steps` counts pairs of consecutive test messages, `switches` the pairs of different tests
+    (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests summed over the `spoken` test messages.
+    `used` is the usage and cost in dollars of each part, reply by reply, including the `nights` that have passed.
     """
 
     def __init__(self, trunk: Transcript | None = None) -> None:
@@ -270,12 +270,12 @@ class Transcript:
 
     @property
     def own_turns(self) -> int:
-        """The number of its own turns, without its trunk's."""
+        """The number of its turns, without its trunk's."""
         return self.turns - self.before
 
     @property
     def own_tokens(self) -> int:
-        """The tokens of its own turns."""
+        """The tokens of its turns, without its trunk's."""
         return self.tokens - self.before_tokens
 
     def record(self, test: PlayedTest) -> Record:
@@ -382,7 +382,7 @@ class Transcript:
         return test
 
     def _opened_by(self, id: str) -> events.Open:
-        """Return the opening event of the test that tells a history: here, or in the trunk."""
+        """Return the opening event of the test that tells a history, in this conversation or the trunk."""
         tests = self.tests if self._trunk is None or id in self.tests else self._trunk.tests
         return tests[id].definition
 
