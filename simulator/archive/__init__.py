@@ -1,1 +1,1 @@
-"""A run's folder, and everything that is read back from it."""
+"""Run folders, and the records read from them."""

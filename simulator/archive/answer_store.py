@@ -1,4 +1,4 @@
-"""Answers of models, stored in a folder so that none is paid for twice."""
+"""Answers of models, stored in a folder so that none is paid twice."""
 
 from __future__ import annotations
 

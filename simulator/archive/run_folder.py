@@ -42,10 +42,10 @@ PROMPTS = "prompts.jsonl"
 JOURNAL: Final = "journal.jsonl"
 
 MAX_BYTES: Final = 64 * 2**20
-"""The largest manifest and the largest result that are read. Longspan never writes larger ones."""
+"""The maximum bytes of a manifest or a result that is read. longspan never writes larger ones."""
 
 RESULTS = (RESULT, "report.html")
-"""Files that are written whole, and written again whenever a run is scored."""
+"""Files that every scoring of a run writes anew."""
 
 
 @final
@@ -62,7 +62,7 @@ class Correction(BaseModel):
 
 @final
 class Failure(NamedTuple):
-    """How an agent failed: the error, and the traceback of the exception, or else the end of the agent's standard error."""
+    """An agent's failure: the error, and the traceback of the exception, or else the end of the agent's standard error."""
 
     error: str
     details: str
@@ -70,16 +70,16 @@ class Failure(NamedTuple):
 
 @final
 class RunFolder:
-    """The folder of an existing run, which may come from anybody.
+    """The folder of an existing run, which may come from a stranger.
 
-    Reading `manifest` raises InputError if the folder holds no run. Every method raises JournalError if a path that it needs is a link or
+    Reading `manifest` raises InputError if the folder has no run. Every method raises JournalError if a path that it needs is a link or
     leads through one.
 
     Every file except the manifest names its run. Methods that raise JournalError for a damaged file also raise it for a file of another
     run.
 
-    A manifest that is read from the folder does not allow anything that it names to be run, called or read (see `trust`). Pass `manifest`
-    if it is already known.
+    Nothing that a manifest from the folder names may be run, called or read without permission (see `trust`). Pass `manifest` if it is
+    already known.
     """
 
     def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
@@ -91,7 +91,7 @@ class RunFolder:
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
         """Create a run's folder in `out`, with its manifest. If the name is taken, a number is added.
 
-        The things that the user has allowed the manifest to name are remembered, so that resuming the run does not ask again.
+        The user's permissions for what the manifest names are stored, so that resuming the run does not ask again.
         """
         number = 1
         while True:
@@ -127,7 +127,7 @@ class RunFolder:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
     def owner(self, conversation: str | None = None) -> Owner:
-        """Return the owner that the run's files name, or the files of a conversation."""
+        """Return the owner that the files of the run, or of one conversation, must name."""
         return Owner(self.manifest.run_name, conversation)
 
     def journal(self, conversation: str) -> Path:
@@ -149,9 +149,11 @@ class RunFolder:
         return self.journal(conversation).with_name(PROMPTS)
 
     def events(self, conversation: str) -> Iterator[Event]:
-        """Yield the events of a conversation; none if it has not begun. An experiment shares events with another conversation: these come
-        first, and are followed by its own, without its first. Raises JournalError for a damaged journal, and for a branch whose trunk has
-        changed."""
+        """Yield the events of a conversation; none if it has not begun.
+
+        An experiment's first event is left out; the events that it shares with another conversation come before its own. Raises
+        JournalError for a damaged journal, and for a branch whose trunk has changed.
+        """
         path = self.journal(conversation)
         for event in read_journal(path, self.owner(conversation)) if path.exists() else ():
             if isinstance(event, Begin):
@@ -172,12 +174,12 @@ class RunFolder:
                 raise JournalError(f"{self.journal(conversation)}{where}: {error}") from error
 
     def _check_trunk(self, conversation: str, begin: Begin) -> None:
-        """Raise JournalError if a conversation branches off a trunk other than its manifest says, or off a trunk that has changed."""
+        """Raise JournalError if a conversation's trunk is not the one in its manifest, or has changed."""
         point, trunk = begin.trunk, self.manifest.trunks.get(conversation)
         named = point.conversation if point is not None else None
         experiment = self.manifest.experiments.get(conversation)
         if experiment is not None and not experiment.shares:
-            experiment = None  # its journal is that of any conversation
+            experiment = None  # its journal is like any conversation's
         if begin.experiment != experiment or (experiment is not None and named != experiment.conversation):
             raise JournalError(f"{self.journal(conversation)}: it is not the experiment that the manifest says: restore both from a copy")
         if experiment is not None:
@@ -187,8 +189,7 @@ class RunFolder:
             raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}: restore both from a copy")
 
     def check(self) -> None:
-        """Check the journals' checksums. Raises DamageError for a line that differs from the line that was written, and JournalError for
-        the journal of another run."""
+        """Check the journals' checksums. Raises DamageError for a line that was changed, and JournalError for another run's journal."""
         for id in self.manifest.played:
             if self.journal(id).exists():
                 check_journal(self.journal(id), self.owner(id))

@@ -1,4 +1,4 @@
-"""Past turns, in the form that agents are shown."""
+"""Past turns in the form that agents receive them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["PastTurn", "message_of", "nights_before", "past_turns", "turns_of"]
 
 @final
 class PastTurn(NamedTuple):
-    """A message, its reply, and whether the agent wrote the reply (`asked`) or was only told of it. `nights` holds the ends of those nights
-    directly before it that the agent worked through."""
+    """A message, its reply, and whether the agent wrote the reply (`asked`). `nights` are the ends of the nights directly before it when
+    the agent worked."""
 
     message: Message
     reply: Reply
@@ -42,13 +42,15 @@ def message_of(turn: PlayedTurn) -> Message:
 
 
 def nights_before(turn: PlayedTurn) -> Sequence[datetime]:
-    """Return the ends of those nights directly before a turn that the agent worked through."""
+    """Return the ends of the nights directly before a turn when the agent worked."""
     return [night.to for night in turn.nights if night.consolidated]
 
 
 def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None = None) -> Iterator[PlayedTurn]:
-    """Yield a conversation's turns, those in its trunk first, and fold them into `transcripts` if given. Each turn is yielded twice: with
-    its message, and again with its reply. Raises JournalError for a damaged journal."""
+    """Yield a conversation's turns, beginning with its trunk's, and fold them into `transcripts` if given.
+
+    Each turn is yielded twice: with its message, and again with its reply. Raises JournalError for a damaged journal.
+    """
     transcripts = Transcripts() if transcripts is None else transcripts
     trunk = run.manifest.trunks.get(conversation)
     for id in (conversation,) if trunk is None else (trunk, conversation):
