@@ -1,1 +1,1 @@
-"""Suites, specs, plugins and manifests, which define the contents of a run, and the gate that decides what may run."""
+"""Suites, specs, plugins and manifests, which define a run, and the gate that decides which code may run."""

@@ -32,7 +32,7 @@ PLAIN: Final = "/:@!$'()*+,;=[]~"
 """Characters of an option's value that a spec's text need not escape."""
 
 TRUE: Final = ("true", "1", "yes", "on", "t", "y")
-"""What an option that is true may say."""
+"""The values that mean true."""
 
 _METHODS = ("reply", "observe", "reset", "save", "load")
 
@@ -70,7 +70,7 @@ class AgentSpec:
         return cls(match["kind"], unquote(match["target"] or ""), options, text)
 
     def unless_given(self, **options: str) -> AgentSpec:
-        """Return this spec with the `options` that its kind has and that it does not set itself. Its text stays as it is.
+        """Return this spec with these `options` as defaults, as far as its kind has them. Its text stays the same.
 
         Raises InputError if the kind is unknown.
         """
@@ -78,7 +78,7 @@ class AgentSpec:
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
     def having(self, options: Mapping[str, str]) -> AgentSpec:
-        """Return this spec with more options, which it must not set already, also in its text."""
+        """Return this spec with more options, also in its text. The spec must not set them already."""
         text = str(self)
         for name, value in options.items():
             text += f"{'&' if '?' in text else '?'}{name}={quote(value, safe=PLAIN)}"
@@ -86,7 +86,7 @@ class AgentSpec:
 
     @property
     def without_answerer(self) -> AgentSpec | None:
-        """The same memory without the model that answers from what it finds; None for an agent that has no `answerer`."""
+        """The same memory without the model that answers from retrieved memories; None for an agent without an `answerer`."""
         if self.options.get("answerer", "none") == "none":
             return None
         kept = {name: value for name, value in self.options.items() if name != "context" and not name.startswith("answerer")}
@@ -95,7 +95,7 @@ class AgentSpec:
 
     @property
     def unchecked(self) -> bool:
-        """Whether the user wants a memory to be played that has not been checked."""
+        """Whether the user chose to play a memory without checks."""
         return self.kind == "memory" and self.options.get("unchecked", "").lower() in TRUE
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ def make_agent(spec: AgentSpec) -> Agent:
         agent = cls(spec.target, options)
     except LongspanError:
         raise
-    except BaseException as error:
+    except BaseException as error:  # an agent's code may raise anything, SystemExit included
         if not is_fault(error):
             raise
         raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
@@ -126,7 +126,7 @@ def make_agent(spec: AgentSpec) -> Agent:
 
 
 def examination(spec: AgentSpec) -> Examination | None:
-    """Return the checks that a kind makes of the agent that `spec` names; None if it makes none. Raises as `make_agent` does."""
+    """Return the checks of the agent that `spec` names; None if its kind has none. Raises as `make_agent` does."""
     cls = class_of(spec)
     find = getattr(cls, "examination", None)
     found: Examination | None = find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions))) if callable(find) else None
@@ -159,10 +159,10 @@ def resolved(spec: AgentSpec) -> AgentSpec:
 
 
 def begun(spec: AgentSpec) -> AgentSpec:
-    """Return the spec of an agent that a user names for something new: resolved, and with the options whose defaults depend on what is
-    installed here. A run that was begun elsewhere keeps the defaults that it began with, because its manifest names them.
+    """Return the spec of an agent for something new: resolved, and with the options whose defaults depend on this installation.
 
-    Raises InputError if the kind is unknown or an option is invalid.
+    A run from elsewhere keeps its defaults, because its manifest names them. Raises InputError if the kind is unknown or an option is
+    invalid.
     """
     spec = resolved(spec)
     cls = class_of(spec)
@@ -171,13 +171,13 @@ def begun(spec: AgentSpec) -> AgentSpec:
 
 
 def source(spec: AgentSpec) -> Path | None:
-    """Return the file with the code of the agent that `spec` names, if its kind tells. Raises InputError if the kind is unknown."""
+    """Return the file with the code of the agent that `spec` names, if its kind reports it. Raises InputError if the kind is unknown."""
     find = getattr(class_of(spec), "source", None)
     return find(spec.target) if callable(find) else None
 
 
 def at_once(spec: AgentSpec) -> float:
-    """Return how many conversations the agent that `spec` names may hold at the same time in this process, inf for any number.
+    """Return how many concurrent conversations the agent that `spec` names may have in this process; inf without a limit.
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
@@ -187,14 +187,14 @@ def at_once(spec: AgentSpec) -> float:
 
 
 def class_of(spec: AgentSpec) -> Any:
-    """Return the class of a kind of agent. Raises InputError if there is none, with the spec that was probably meant."""
+    """Return the class of a kind of agent. Raises InputError for an unknown kind, with the spec that was probably meant."""
     if spec.kind not in installed(AGENTS) and (likely := _likely(str(spec))):
         raise InputError(f"{str(spec)!r:.80} names no agent{likely}")
     return load(AGENTS, "kind of agent", spec.kind)
 
 
 def _likely(text: str) -> str:
-    """Return "; did you mean SPEC?" for the name of a class, a model, a file or an address without the kind before it; or nothing."""
+    """Return "; did you mean SPEC?" for a class, a model, a file or an address without its kind; otherwise an empty string."""
     name, mark, query = text.partition("?")
     module, colon, cls = name.replace("\\", "/").partition(":")
     if re.fullmatch(r"[\w.-]+:\d+(/.*)?", name):
@@ -215,7 +215,7 @@ def _likely(text: str) -> str:
 
 
 def _provider(model: str) -> str:
-    """Return whose model it is, by its name; nothing if that is unknown."""
+    """Return a model's provider by the model's name; an empty string if unknown."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
@@ -225,7 +225,7 @@ def _provider(model: str) -> str:
 
 
 class _NoOptions(BaseModel):
-    """The options of an agent that has none."""
+    """The options of an agent without options."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,5 +1,4 @@
-"""The conversations that a run's tests are played in: all together, each in one of its own, or as branches of one that tells a history, and
-again as experiments."""
+"""The conversations that a run's tests are played in: shared ones, separate ones, branches of a told history, and experiments."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ __all__ = ["conversations_of", "experiments_of"]
 def conversations_of(tests: Sequence[Test], settings: RunSettings) -> dict[str, list[Test]]:
     """Return the conversations of a run, each with its tests in order. A conversation that tells a history comes before its branches.
 
-    Tests with a conversation to themselves give it their id; the others share `main`. How the questions about a history are asked depends
-    on `settings.branch`. Raises InputError for a test that branches off anything but a history that is told.
+    A test with its own conversation gives it its id; the others share `main`. `settings.branch` decides how the questions about a history
+    are asked. Raises InputError for a test that branches off anything but a told history.
     """
     known = {test.id: test for test in tests}
     branches: dict[str, list[Test]] = {}
@@ -51,10 +50,10 @@ def _check(test: Test, trunk: Test | None) -> None:
 
 
 def experiments_of(conversations: Mapping[str, Sequence[Test]], settings: RunSettings) -> dict[str, Experiment]:
-    """Return the experiments of a run by the ids of their conversations. Tests for twins and lesions are drawn by the seed; without twins,
-    all suitable tests have a lesion. All tests that share a conversation have a control.
+    """Return the experiments of a run by the ids of their conversations.
 
-    Raises InputError if there are too few suitable tests, or none, and for a lesion that takes nothing away.
+    The seed draws the tests for twins and lesions; without twins, all suitable tests have a lesion. All tests that share a conversation
+    have a control. Raises InputError if there are too few suitable tests, or none, and for a lesion that removes nothing.
     """
     planned = [*_controls(conversations, settings), *_twins_and_lesions(conversations, settings)]
     return {f"{each.kind}-{each.test}": each for each in planned}
@@ -64,7 +63,7 @@ def _controls(conversations: Mapping[str, Sequence[Test]], settings: RunSettings
     if not settings.control:
         return []
     woven = [] if settings.isolated else conversations.get("main", ())
-    # A test that asks at a ladder of distances has its own control: the questions of the nearest.
+    # A test with a ladder of distances has its own control: the nearest questions.
     far = [test for test in woven if test.script.counts and not test.scenario.ladder]
     if not far:
         raise InputError(
@@ -97,7 +96,7 @@ def _twins_and_lesions(conversations: Mapping[str, Sequence[Test]], settings: Ru
 
 
 def _can_do_without(test: Test) -> bool:
-    """Return whether a test's needles can be left out: it has one before a question, and tells none as a past turn."""
+    """Return whether a test's needles can be left out: it has one before a question, and none in a past turn."""
     lines = test.script.lines
     needles = [number for number, line in enumerate(lines) if line.needle and not line.asks]
     if not needles or test.trunk is not None or not test.script.counts:

@@ -15,7 +15,7 @@ _KEY: Final = re.compile(r"@[A-Za-z]{1,20}\{([A-Za-z0-9_:.+/-]{1,100}),")
 
 
 def references(scenarios: Collection[str], played: Iterable[Suite] = ()) -> list[str]:
-    """Return the references of the suites that scenarios come from: of the suites that come with longspan, and of `played`."""
+    """Return the references of `played` and of longspan's suites, for the suites that contain these scenarios."""
     known = [*played, *map(load_suite, suites())]
     found = [suite.reference.strip() for suite in known if suite.reference and not suite.scenarios.keys().isdisjoint(scenarios)]
     return list(dict.fromkeys(found))

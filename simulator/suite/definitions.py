@@ -33,8 +33,8 @@ InputError for invalid definitions.
 class Definition:
     """One test: `scenario` plays and grades it, `id` is unique in the scenario (lower-case letters, digits, _ and -).
 
-    `write` returns its script for a span in tokens, with random numbers for everything that the definition leaves open. It raises
-    ScenarioError if the script does not fit. With None, the scenario generates a test.
+    `write` returns its script for a span in tokens, and draws everything that the definition leaves open. It raises ScenarioError if the
+    script does not fit. If `write` is None, the scenario generates a test.
     """
 
     id: str
@@ -77,10 +77,10 @@ def read_definitions(folder: Path) -> Definitions:
 
 
 def tests_for(suite: Suite, seed: int, span: int, placement: Placement, definitions: Definitions | None) -> tuple[list[Test], list[str]]:
-    """Return the tests of a run, from definitions or else generated, and why other tests are left out.
+    """Return the tests of a run, from definitions or else generated, and the reasons why other tests are left out.
 
-    The suite says which scenarios of the definitions are played, their parameters, and how many tests of each at most. The
-    order depends on the seed. Raises InputError.
+    The suite decides which scenarios of the definitions are played, their parameters, and the maximum number of tests of each. The order
+    depends on the seed. Raises InputError.
     """
     if definitions is None:
         return make_tests(suite, seed, placement), []

@@ -35,8 +35,8 @@ class _Frozen(BaseModel):
 class PlannedTest(_Frozen):
     """A planned test of a run.
 
-    `trunk`: the test that tells the history it asks about. `tells`: it tells a history that others ask about, and is not graded. `tags`,
-    `counts` and `recorded` come from its script.
+    `trunk`: the test that tells the history behind its questions. `tells`: the test only tells a history for others' questions, and is not
+    graded. `tags`, `counts` and `recorded` come from its script.
     """
 
     id: Name
@@ -72,15 +72,15 @@ class Manifest(RunSettings):
     scenarios that do not allow the requested early placement. `experiments`: additional conversations, by id, that are not part of the
     score.
 
-    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Published before the run, it proves
-    afterwards which tests were played. An `imported` run has no valid commitment and cannot be resumed.
+    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Publish it before the run to prove later
+    which tests were played. An `imported` run has no valid commitment and cannot be resumed.
 
     `parent`: the name of the run's folder whose failed tests it plays. `created`: when it was made, in UTC. `agent_commit`: the git commit
-    of the agent's code, if it is known, with "-dirty" if that had changed since. `run_nonce`: drawn once for each run, even for a run that
-    plays another's tests; None in runs of earlier versions.
+    of the agent's code, if known, with "-dirty" if the code had changed since. `run_nonce`: drawn for every run, even one that plays
+    another's tests; None in runs of earlier versions.
 
-    Not part of the file: `allowed`, the names in it that the user has allowed to be run, called or read (see `trust`), and `folder`, the
-    folder that it was read from, None if it was made here.
+    Two attributes are not in the file. `allowed` has the names in it that may be run, called or read (see `trust`). `folder` is the folder
+    that it was read from; None if it was made here.
     """
 
     format: Literal[1, 2] = 2
@@ -112,7 +112,7 @@ class Manifest(RunSettings):
         return self._folder
 
     def allow(self, names: Iterable[str]) -> None:
-        """Allow everything with these names to be run, called or read. Only the gate calls this."""
+        """Allow anything with these names to be run, called or read. Only the gate calls this."""
         self._allowed |= frozenset(names)
 
     @classmethod
@@ -139,10 +139,10 @@ class Manifest(RunSettings):
 
     @property
     def run_name(self) -> str | None:
-        """The name of the run in its files, so that another run's files are not taken for its own; None if it has no nonce.
+        """The name of the run in its files, which distinguishes them from other runs'; None if it has no nonce.
 
-        The name is a digest (64 bits in hexadecimal) of the nonce and of everything that is fixed when a run is made, then the suite, the
-        seed and the agent, for people to read.
+        It begins with a digest (64 bits in hexadecimal) of the nonce and of everything fixed when a run is made. The suite, the seed and
+        the agent follow, for people to read.
         """
         if self.run_nonce is None:
             return None
@@ -167,7 +167,7 @@ class Manifest(RunSettings):
 
     @cached_property
     def trunks(self) -> Mapping[str, str]:
-        """The conversations that branch off another, each with the other."""
+        """The conversation that each branch branches off."""
         trunks = {}
         for id, group in self.conversations.items():
             told = next((planned.trunk for planned in group if planned.trunk is not None), None)
@@ -176,37 +176,36 @@ class Manifest(RunSettings):
         return trunks
 
     def named(self, data: str) -> str:
-        """The path that a parameter in `data` names; an empty text if its suite has no such parameter."""
+        """The path that a parameter in `data` names; an empty string if its suite has no such parameter."""
         scenario, _, parameter = data.rpartition(".")
         return str(self.suite.scenarios.get(scenario, {}).get(parameter, ""))
 
     @cached_property
     def asked(self) -> Branch:
-        """How the questions about histories are asked; "on" if there are none."""
+        """How the questions about histories are asked; "on" without histories."""
         return self.branch if any(planned.trunk for _, planned in self.graded) else "on"
 
     @cached_property
     def roots(self) -> Mapping[str, str]:
-        """For each test, the test that tells the history it asks about, or else its conversation. Only tests with different ones are
-        independent."""
+        """For each test, the test that tells its history, or else its conversation. Only tests with different roots are independent."""
         return {planned.id: planned.trunk or id for id, planned in self.graded}
 
     @cached_property
     def graded(self) -> Sequence[tuple[str, PlannedTest]]:
-        """The tests that are graded, each with its conversation: all but the ones that only tell a history."""
+        """The graded tests, each with its conversation: all except those that only tell a history."""
         return [(id, planned) for id, group in self.conversations.items() for planned in group if not planned.tells]
 
     @property
     def labelled(self) -> str:
-        """The agent's spec, with the run's label and its nights in brackets. A run with another
-        label or other nights counts as another agent's."""
+        """The agent's spec, with the run's label and its nights in brackets. Another label or other nights make it another agent in
+        results."""
         nights = [f"{self.nights} {'night' if self.nights == 1 else 'nights'}"] if self.nights else []
         told = [*([self.label] if self.label is not None else []), *nights]
         return f"{self.agent} [{', '.join(told)}]" if told else self.agent
 
     @property
     def alone(self) -> bool:
-        """Whether every test has a conversation to itself, and therefore no span to keep."""
+        """Whether every test has its own conversation, and therefore no span to keep."""
         return all(planned.alone for group in self.conversations.values() for planned in group)
 
 

@@ -47,7 +47,7 @@ def load(group: str, what: str, name: str) -> Any:
         raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(origin, points)))}: uninstall one of them")
     try:
         return points[0].load()
-    except BaseException as error:
+    except BaseException as error:  # other packages' code may raise anything, SystemExit included
         if not is_fault(error):
             raise
         raise InputError(f"the {what} {name!r} ({origin(points[0])}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
@@ -59,9 +59,9 @@ def origin(point: EntryPoint) -> str:
 
 
 def own_class(group: str, name: str) -> Any:
-    """Return the class registered as `name` if its code is longspan's own and says what it could do (`danger`), otherwise None.
+    """Return the class registered as `name` if it is longspan's own and declares its `danger`, otherwise None.
 
-    Other packages' code is not imported, so this may be asked about any name that a stranger wrote.
+    Other packages' code is not imported, so names from strangers are safe here.
     """
     points = installed(group).get(name, [])
     if [point.value.partition(".")[0] for point in points] != [__name__.partition(".")[0]]:
@@ -114,8 +114,8 @@ def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
 def installed_scenarios(parameters: Mapping[str, Mapping[str, Any]]) -> dict[str, Scenario]:
     """Return the scenarios of a run that are installed here, by name.
 
-    `parameters` holds each scenario's parameters by the scenario's name. Code that the run names (`python:`) is not loaded, so that
-    users can look at a run without trusting it.
+    `parameters` has each scenario's parameters, by name. Code that the run names (`python:`) is not loaded, so that users can inspect a run
+    without trusting it.
     """
     scenarios = {}
     for name, values in parameters.items():

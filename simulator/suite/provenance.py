@@ -1,4 +1,4 @@
-"""The origin of a run: when it was made, and the commit of its agent's code. Both are recorded, and decide nothing."""
+"""The origin of a run: its creation time, and the commit of its agent's code. Both are for the record only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 __all__ = ["commit_of", "now"]
 
 TIMEOUT: Final = 10.0
-"""How many seconds git may take. After that, a run is made without its commit."""
+"""The seconds that git may take. After that, a run has no commit."""
 
 
 def now() -> datetime:
@@ -21,9 +21,9 @@ def now() -> datetime:
 
 
 def commit_of(file: Path) -> str | None:
-    """Return the commit of the git repository that contains a file, with "-dirty" if files in it have changed since.
+    """Return the commit of the git repository that contains a file, with "-dirty" if its files have changed since.
 
-    None if the file is in no repository, or if there is no git.
+    None if the file is in no repository, or git is missing.
     """
     if _git(file.parent, "ls-files", "--error-unmatch", "--", file.name) is None:
         return None
@@ -31,7 +31,8 @@ def commit_of(file: Path) -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return git's output, or None if it fails. Environment variables that name a repository, as in git's own hooks, are ignored."""
+    """Return git's output, or None if it fails. Environment variables that name a repository, such as those set in git's hooks, are
+    ignored."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {"GIT_OPTIONAL_LOCKS": "0"}
     with suppress(OSError, ValueError, subprocess.SubprocessError):
         done = subprocess.run(  # noqa: S603

@@ -1,4 +1,4 @@
-"""The settings of a run. Its manifest records them, and a grid creates many runs from them."""
+"""The settings of a run. A manifest records them, and a grid creates many runs from them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ __all__ = ["Branch", "Conditions", "RunSettings"]
 
 
 Branch = Literal["on", "off", "retell"]
-"""How the questions about a history that is told are asked."""
+"""How the questions about a told history are asked."""
 
 
 class Conditions(BaseModel):
-    """How tests are played, whatever the tests and the agent.
+    """The conditions of play, which do not depend on the tests and the agent.
 
-    `judge`: the spec of a model that decides where rules cannot. `isolated`: each test has a conversation to itself. `filler`: a file of
-    trivia questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a folder of
-    published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: the prompts sent to
-    models are kept. `branch`: each question about a history is asked from the state at the history's end (on), one after the other in an
-    order drawn by the seed (off), or after a telling of its own (retell). `twins`: how many tests are played a second time without their
-    needles; `lesion`: how many tokens of the conversation are left before a test's questions when these are asked again; `control`: each
-    test is also played in a conversation to itself (see `Experiment`). `label`: a name that tells these runs apart from others of the same
-    agent. `nights`: how many virtual nights fall in every span, for an agent to put its memory in order. `score_farewells`: after a
-    farewell, the test's last question is asked once more, where its scenario allows that (`Scenario.asks_again`).
+    `judge`: the spec of a model that decides where rules cannot. `isolated`: each test has its own conversation. `filler`: a file of trivia
+    questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a folder of published
+    tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: the prompts sent to models are
+    kept.
+
+    `branch`: how each question about a history is asked. "on": from the state at the history's end. "off": one after another, in an order
+    drawn by the seed. "retell": after a separate telling. `label`: a name that distinguishes these runs from others of the same agent.
+    `nights`: the number of virtual nights in every span, when an agent can consolidate its memory. `score_farewells`: after a farewell, the
+    test's last question is asked once more, where its scenario allows that (`Scenario.asks_again`).
+
+    `twins`: the number of tests that are played a second time without their needles. `lesion`: a test's questions are asked again with only
+    this many tokens of the conversation before them. `control`: each test is also played in its own conversation (see `Experiment`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""Suites: scenarios with their parameters, in YAML, and the tests that they generate from a seed."""
+"""Suites: scenarios with their parameters, in YAML, and the tests generated from them with a seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ID = r"[a-z0-9][a-z0-9_-]{0,40}"
 """A pattern for test ids within a scenario."""
 
 OF_THE_RUN: Final = ("tokenizer", "span")
-"""Parameters that have the run's value in all scenarios that have them."""
+"""Parameters that take the run's value in every scenario that has them."""
 
 MAX_BYTES: Final = 1 << 20
 """The largest YAML file that is read."""
@@ -42,8 +42,8 @@ Tests = Annotated[Whole, Field(ge=1, le=10_000)]
 class Suite(BaseModel):
     """Scenarios by name, with their parameters.
 
-    `tests` is how many tests of each scenario a run plays, `each` names the scenarios with a different number, and `span` is the default
-    span in tokens. `reference` is BibTeX for the sources of the tests; manifests leave it out.
+    `tests` is the number of tests of each scenario in a run, and `each` has the exceptions, by scenario. `span` is the default span in
+    tokens. `reference` is BibTeX for the sources of the tests; manifests leave it out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -59,9 +59,9 @@ class Suite(BaseModel):
     def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
         """Return the suite with the changes of a command line.
 
-        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one. Values are YAML.
-        `data`: NAME=PATH, where NAME is a scenario with a parameter `data`, or another parameter that takes a path.
-        `only`: the scenarios to play, which may include others than the suite's. Raises InputError.
+        `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one. Values are YAML. `data`:
+        NAME=PATH, where NAME is a scenario with a parameter `data`, or another parameter that takes a path. `only`: the scenarios to play,
+        including any that the suite lacks. Raises InputError.
         """
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
         instances = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
@@ -88,7 +88,7 @@ class Suite(BaseModel):
         }
 
     def played_with(self, tokenizer: str, span: int) -> Suite:
-        """Return the suite with the run's `tokenizer` and `span` in all scenarios with such a parameter. Raises InputError."""
+        """Return the suite with the run's `tokenizer` and `span` in all scenarios that have such a parameter. Raises InputError."""
         chosen = dict(self.scenarios)
         for name, parameters in self.scenarios.items():
             fields = scenario_class(name).model_fields
@@ -100,7 +100,7 @@ class Suite(BaseModel):
 
 
 def _data_meant(name: str, takers: Iterable[str]) -> str:
-    """Say which data a suite takes, or which other suite takes data of that name."""
+    """Describe which data a suite takes, or which other suite takes data of that name."""
     if name in suites():
         return f"; did you mean the suite {name}: {typed('longspan', 'run', name)} --data ...?"
     return meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
@@ -135,7 +135,7 @@ def load_suite(name: str) -> Suite:
 
 
 def _joined(name: str, joined: Sequence[Suite]) -> Suite:
-    """Join suites: all their scenarios, with as many tests of each as in its own suite, at the first suite's span."""
+    """Join suites: all their scenarios, with each suite's number of tests, at the first suite's span."""
     scenarios: dict[str, dict[str, Any]] = {}
     each: dict[str, int] = {}
     for suite in joined:
@@ -152,7 +152,7 @@ def read_yaml(path: Path, what: str) -> Any:
         return plain_yaml.load(read_packed(path, MAX_BYTES))
     except InputError as error:
         raise InputError(f"{what} {error}") from error
-    except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
+    except Exception as error:  # YAML errors, and any error of its constructors for invalid values
         raise InputError(f"{what} {path}: not YAML: {plain_yaml.problem(error)}") from error
 
 
@@ -204,7 +204,7 @@ def scenarios_in(suite: Suite) -> list[Scenario]:
 
 
 def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None, placement: Placement = "uniform") -> Test:
-    """Create a scenario's test with this id, and its script unless one is given, with a place in the span for all of it.
+    """Create a scenario's test with this id, from `script` or a new one, with a place in the span for each segment.
 
     Raises InputError.
     """
@@ -264,7 +264,7 @@ def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list
 
 
 def read_setting(setting: str) -> tuple[str, Any]:
-    """Parse a --set into a name and a value, which is YAML or else text. Raises InputError."""
+    """Parse a --set into a name and a value: YAML, or else text. Raises InputError."""
     name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
         return name, plain_yaml.load(text)

@@ -1,11 +1,11 @@
-"""The gate: what a file names is run, called or read only if it is harmless, or if the user has allowed it.
+"""The gate: things named in a file are run, called or read only if they are harmless or the user has allowed them.
 
-A run's folder may come from a stranger, and so may a sweep's file. A manifest read from a folder is therefore not allowed
-anything that could do harm. `clear` refuses to go on with such a manifest. It is called where things happen: where tests and
-scenarios are made of a manifest, and where its agent or judge is made. So a command that forgets to ask is refused; it cannot
-run what a stranger's folder names. `admit` is how a command asks: it allows what the user has named or trusts.
+A run's folder or a sweep's file may come from a stranger. So a manifest read from a folder may at first use nothing that could do harm.
+`clear` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are made from a manifest. So a
+command that forgets to ask cannot run things from a stranger's folder. `admit` is how a command asks: it allows what the user has named or
+trusts.
 
-What was allowed is remembered outside the folder, in the user's own (see `cache`), by a digest of the folder's path and of all
+Permissions are stored outside the folder, in the user's cache (see `cache`). Their key is a digest of the folder's path and of everything
 that the manifest could have run. A change of either asks again.
 """
 
@@ -31,19 +31,20 @@ from longspan.simulator.suite.plugins import own_class, path_parameters, scenari
 __all__ = ["Named", "Part", "admit", "admit_file", "clear", "is_trusted", "named_in", "remember", "vouch"]
 
 Part = Literal["agent", "judge", "scenarios", "sources"]
-"""What a manifest names: the agent, the judge, the scenarios, and what tests and filler are made from: files and embedders."""
+"""The parts of a manifest that name things: the agent, the judge, the scenarios, and the sources of tests and filler (files and
+embedders)."""
 
 PARTS: Final[tuple[Part, ...]] = ("agent", "judge", "scenarios", "sources")
 
 PLAIN: Final = re.compile(r"[^/\\:]*")
-"""A parameter's value that is neither an address, nor a path, nor a model."""
+"""A parameter's value that is not an address, a path or a model."""
 
 MAX_NAME: Final = 500
-"""Characters of a name that an error shows."""
+"""The characters of a name that an error shows."""
 
 
 class Named(NamedTuple):
-    """Something that a file names and that could do harm: `how` it would be used, and its `name`."""
+    """A potentially harmful thing that a file names: `how` it would be used, and its `name`."""
 
     how: Danger
     name: str
@@ -58,11 +59,10 @@ WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
 
 
 def danger(spec: str) -> Named | None:
-    """Return what an agent spec names that could do harm, or None: the worst of what its kind's class says and of an address to call, to
-    which API keys would be sent.
+    """Return the worst potential harm in an agent spec, or None.
 
-    Of kinds that other packages add, nobody here knows what their options mean: with options, or with a colon in the target, they could do
-    harm.
+    It comes from the class of the agent's kind, or from an address to call, which would receive API keys. Options of other packages' kinds
+    are unknown here. With options, or with a colon in the target, such a spec counts as harmful.
     """
     try:
         parsed = AgentSpec.parse(spec)
@@ -75,7 +75,7 @@ def danger(spec: str) -> Named | None:
 
 
 def _by_class(spec: AgentSpec) -> Danger | None:
-    """Return what an agent could do, by its class if that is longspan's own."""
+    """Return an agent's danger from its class if that is longspan's own."""
     cls = own_class(AGENTS, spec.kind)
     if cls is None:
         return "run" if spec.options or ":" in spec.target else None
@@ -84,7 +84,7 @@ def _by_class(spec: AgentSpec) -> Danger | None:
 
 
 def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]:
-    """Return what these parts of a manifest name that could do harm, allowed or not."""
+    """Return the potentially harmful things in these parts of a manifest, allowed or not."""
     found: list[Named | None] = []
     if "agent" in parts:
         found.append(danger(manifest.agent))
@@ -100,14 +100,14 @@ def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]
 
 
 def clear(manifest: Manifest, *parts: Part) -> None:
-    """Raise InputError if these parts of a manifest name anything that could do harm and that the user has not allowed."""
+    """Raise InputError if these parts of a manifest name anything potentially harmful that the user has not allowed."""
     found = [each for each in named_in(manifest, parts) if each.name not in manifest.allowed]
     if found and not (manifest.folder and _is_known(_run_key(manifest.folder, manifest))):
         _refuse(manifest.folder or "the manifest", found)
 
 
 def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
-    """Allow what a run's manifest names: all of it if the user trusts it or has trusted it before, else what the user has `given`."""
+    """Allow the things that a run's manifest names: all if the user trusts it now or did before, else those that the user has `given`."""
     manifest.allow(given)
     if trust or is_trusted(folder, manifest):
         vouch(manifest)
@@ -115,24 +115,24 @@ def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Itera
 
 
 def is_trusted(folder: Path, manifest: Manifest) -> bool:
-    """Return whether a run's manifest names nothing that could do harm, or the user has allowed all of it before."""
+    """Return whether a run's manifest names nothing potentially harmful, or the user has allowed all of it before."""
     return not named_in(manifest) or _is_known(_run_key(folder, manifest))
 
 
 def vouch(manifest: Manifest) -> None:
-    """Allow all that a manifest names, because it was made from the user's own settings or is equal to one that was."""
+    """Allow everything that a manifest names, because it was made from the user's own settings or equals one that was."""
     manifest.allow(each.name for each in named_in(manifest))
 
 
 def remember(folder: Path, manifest: Manifest) -> None:
-    """Remember that the user has allowed all that a run's manifest names, if that is so and there is anything."""
+    """Store that the user has allowed everything that a run's manifest names, if that is so and it names anything."""
     names = {each.name for each in named_in(manifest)}
     if names and names <= manifest.allowed:
         _remember(_run_key(folder, manifest))
 
 
 def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] = (), *, trust: bool = False) -> None:
-    """Raise InputError if a sweep's or a suite's file names what could do harm, and the user has neither `given` nor trusted it."""
+    """Raise InputError if a sweep's or a suite's file names potentially harmful things that the user has neither `given` nor trusted."""
     found = [each for spec in specs if spec not in given and (each := danger(spec)) is not None]
     if found:
         key = _key(file, sorted({each.name for each in found}))
@@ -174,7 +174,7 @@ def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
 
 
 def _shortened(name: str) -> str:
-    """Return a name for an error. If some of it is left out, it says how much, since that could be what matters."""
+    """Return a name for an error. A shortened name says how many characters are missing, since these could matter."""
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}... (and {len(name) - MAX_NAME:,} more characters)"
 
 
@@ -184,7 +184,7 @@ def _run_key(folder: Path, manifest: Manifest) -> bytes:
 
 
 def _key(path: str | Path, names: object) -> bytes:
-    """Return what identifies a file or folder and what it names: JSON of both, or nothing if a number in it is too large for that."""
+    """Return a key for a file or folder and the names in it: their JSON, or empty bytes if a number is too large."""
     with suppress(ValueError):
         return json.dumps([str(Path(path).resolve()), names], sort_keys=True, default=str).encode()
     return b""
