@@ -1,4 +1,4 @@
-"""Asks an agent a turn of a run again, from the state it was in. Nothing in the run's folder is changed."""
+"""Asks an agent a turn of a run again, from the state before that turn. The run's folder does not change."""
 
 from __future__ import annotations
 
@@ -76,8 +76,11 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 
 
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
-    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn belongs to no test
-    that is graded. A dynamic test's later messages, which might have been different, are not played."""
+    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn belongs to no graded
+    test.
+
+    A dynamic test's later messages, which might have been different, are not played.
+    """
     id = past.turn.message.test
     if past.turn.reply is None or id is None:
         return None
@@ -102,9 +105,9 @@ def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | N
 
 @final
 class Asking:
-    """Asks `agent`, the run's own if it is None, a turn of a run again.
+    """Asks `agent`, or the run's agent if it is None, a turn of a run again.
 
-    Its standard error is in `log`. Raises InputError for an unknown kind of agent, and for one that the manifest names and the user has not
+    Its standard error is in `log`. Raises InputError for an unknown kind of agent, and for an agent in the manifest that the user has not
     allowed (see `trust`).
     """
 
@@ -129,8 +132,8 @@ class Asking:
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
         """Bring the agent to the turn, and ask it.
 
-        Before that, call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, nothing
-        is done and StoppedError is raised. Raises AgentError if the agent fails.
+        First call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, nothing happens
+        and StoppedError is raised. Raises AgentError if the agent fails.
         """
         prompts = PromptLog(None)
         with self.log.kept(None), prompts.kept():

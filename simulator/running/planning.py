@@ -50,8 +50,8 @@ LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 class Plan:
     """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder.
 
-    If every test has a conversation to itself, `agent` has no timestamps unless its spec sets them: nothing is asked about time there, and
-    a test may depend on the exact length of its text and the digits in it.
+    If every test has its own conversation, `agent` has no timestamps unless its spec sets them. No test asks about time there, and one may
+    depend on the exact length of its text and the digits in it.
     """
 
     manifest: Manifest
@@ -85,14 +85,17 @@ class Plan:
 
 
 def _shortened(agent: str) -> str:
-    """Return an agent's spec with the stems of models' files instead of their paths, and without options that change no result."""
+    """Return an agent's spec with the stems of model files instead of their paths, and without options that do not change results."""
     stems = re.sub(r"(?<=gguf[/:])(?:[^?&]*/)?([^/?&]+?)(?:\.gguf)?(?=[?&]|$)", r"\1", agent)
     return re.sub(r"(?<=[?&])(?:threads|conversations)=[^&]*(?:&|$)", "", stems).rstrip("?&")
 
 
 def _folder_part(text: str) -> str:
-    """Return `text` as a part of a folder's name. A hash replaces the end of a long part, and is added if characters other than ASCII were
-    replaced, so that no two texts have the same part."""
+    """Return `text` as a part of a folder's name.
+
+    A hash replaces the end of a long part. It is also added if characters other than ASCII were replaced, so that no two texts have the
+    same part.
+    """
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()
     part = re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-.")
     if text.isascii() and len(part) <= MAX_PART:
@@ -107,9 +110,9 @@ def made_of(agent: AgentSpec) -> dict[str, Any]:
 
 
 def plan(settings: RunSettings, out: Path) -> Plan:
-    """Create a run's tests, or take them from its definitions, and check everything that can be checked beforehand.
+    """Create a run's tests, or take them from its definitions, and check as much as possible before the run.
 
-    The settings are the user's own: everything that they name is run, called and read.
+    The settings are the user's own: everything that they name may be run, called and read.
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
@@ -175,8 +178,10 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
 
 
 def repetitions(plans: Iterable[Plan]) -> list[str]:
-    """Return notes to the user about runs that would make an agent play the same thing several times: recorded histories told in
-    conversations of their own are the same for every seed and span."""
+    """Return notes to the user about runs that would make an agent play the same thing several times.
+
+    A recorded history in its own conversation is the same for every seed and span.
+    """
     found: dict[tuple[object, ...], list[Manifest]] = defaultdict(list)
     for manifest in (each.manifest for each in plans):
         planned = [test for group in manifest.conversations.values() for test in group]
@@ -206,8 +211,8 @@ def _check_environment(manifest: Manifest) -> None:
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
-    Raises InputError for a run of 0.2, if this version of longspan generates different tests, for an imported run, and for anything
-    in the manifest that the user has not allowed (see `trust`).
+    Raises InputError for an imported run, a run of 0.2, and a run whose tests this version of longspan generates differently. Also raises
+    it for anything in the manifest that the user has not allowed (see `trust`).
     """
     check_room()
     if manifest.format == 1:
@@ -276,8 +281,10 @@ def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: st
 
 
 def check_branches(plan: Plan, agent: Agent) -> None:
-    """Raise InputError if an agent cannot be asked several questions from the same state, or brought to where an experiment begins. Some
-    agents reveal their abilities only once they are started."""
+    """Raise InputError if an agent cannot return to a state to be asked several questions, or to the start of an experiment.
+
+    Some agents report their abilities only once they are started.
+    """
     _check_experiments(plan, agent)
     if has_snapshots(agent) or rewinds(agent):
         return
@@ -304,12 +311,12 @@ def _check_experiments(plan: Plan, agent: Agent) -> None:
 
 
 def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
-    """Return an agent's spec as it is made for a run (see `Plan`)."""
+    """Return an agent's spec as the run uses it (see `Plan`)."""
     return agent.unless_given(timestamps="false") if manifest.alone else agent
 
 
 def check_filler(manifest: Manifest) -> None:
-    """Raise InputError if the filler's file is not the one that the run was created with. The user must have allowed it (see `trust`)."""
+    """Raise InputError if the filler's file has changed since the run was created. The user must have allowed it (see `trust`)."""
     if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
         raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
 
@@ -322,7 +329,7 @@ def _check_data(manifest: Manifest) -> None:
 
 
 def _check_unicode(settings: RunSettings) -> None:
-    """Raise InputError for text that is not valid Unicode, such as a file's name: no manifest can have it."""
+    """Raise InputError for text that is not valid Unicode, such as a file's name: a manifest cannot contain it."""
     for field, value in settings.model_dump().items():
         text = json.dumps(value, default=str, ensure_ascii=False)
         if found := LONE_SURROGATE.search(text):

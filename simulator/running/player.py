@@ -1,4 +1,4 @@
-"""Plays the conversations of runs, each with its branches and experiments, within what all runs share."""
+"""Plays the conversations of runs, each with its branches and experiments, within limits that all runs share."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination,
 __all__ = ["Listener", "Outcome", "Player", "RunEvent"]
 
 MAX_FAILURES: Final = 2
-"""After this many branches in a row have failed, the others of their trunk are left for `longspan resume`."""
+"""The number of failed branches in a row after which a trunk's others are left for `longspan resume`."""
 
 GRACE_PERIOD: Final = 10.0
-"""How many seconds the current turn may take to finish when a run is stopped."""
+"""The seconds that the current turn may take to finish when a run is stopped."""
 
 
 @final
@@ -105,7 +105,7 @@ class Player:
         self._scopes: set[trio.CancelScope] = set()
 
     async def stop_on_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Stop after the current turn, or after GRACE_PERIOD, on the first signal; on the second at once."""
+        """On the first signal, stop after the current turn or after GRACE_PERIOD; on the second, immediately."""
         hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
             task_status.started()
@@ -167,7 +167,7 @@ class Player:
                     await group.close()
 
         async def play_experiments(group: _Group, trunk: str) -> None:
-            """Play the experiments of a conversation, each with an agent of its own."""
+            """Play the experiments of a conversation, each with a separate agent."""
             experiments = plan.manifest.experiments_in(trunk)
             for id in experiments:
                 await group.close()
@@ -200,8 +200,8 @@ class Player:
         return errors[0] if errors else None
 
     async def _admit(self, spec: AgentSpec, purse: Purse) -> None:
-        """Have the kind of agent check it before a new run, once for all runs, at the expense of `purse`. Raises InputError if it is not
-        fit to be played."""
+        """Have the kind of agent check it before a new run, once for all runs, at the expense of `purse`. Raises InputError if it is unfit
+        to be played."""
         async with self._door:
             if str(spec) in self._admitted or self._stopped:
                 return
@@ -294,7 +294,7 @@ class Player:
     async def results(self, run: RunFolder, scoring: Scoring, error: LongspanError | None) -> Outcome:
         """Grade a run, or the part that was played before `error` interrupted it, and write its results.
 
-        A run that is stopped goes without them if its grader takes longer than GRACE_PERIOD, or if it is stopped at once.
+        A stopped run has no results if its grader takes longer than GRACE_PERIOD, or if it was stopped immediately.
         """
         with trio.CancelScope() as scope:
             if self._stopped:
@@ -315,10 +315,10 @@ class Player:
 @final
 @dataclass(slots=True)
 class _Group:
-    """A conversation and its `branches`, which are played by one agent, one after another. `purse` pays for it.
+    """A conversation and its `branches`, which one agent plays in sequence. `purse` pays for it.
 
     `trunk` is the end of the first, once it has been played, and `trunk_agent` brings the agent back there. `failures` counts the
-    conversations that were interrupted in a row.
+    interrupted conversations in a row.
     """
 
     plan: Plan
@@ -332,7 +332,7 @@ class _Group:
     failures: int = 0
 
     async def check(self, live: LiveAgent, id: str) -> None:
-        """Start the agent, if it will be needed, and raise InputError if it cannot be brought to where the branches begin."""
+        """Start the agent if it will be needed. Raise InputError if it cannot return to the start of the branches."""
         branches = [*self.branches, *self.plan.manifest.experiments_in(id)]
         several = len(self.branches) > 1 or len(branches) > len(self.branches)
         if several and not all(is_closed(self.run.journal(each)) for each in (id, *branches)):
@@ -367,8 +367,8 @@ class _Group:
 
 @final
 class _Hearing:
-    """Passes a conversation's events to the listener in order. An event that ends a test, and the events after it, are passed on once the
-    test is graded."""
+    """Passes a conversation's events to the listener in order. An event that ends a test, and all later events, wait until the test is
+    graded."""
 
     def __init__(self, worker: GradingWorker, listener: Listener | None) -> None:
         self._worker = worker
@@ -390,7 +390,7 @@ class _Hearing:
             self._pass_on(self._unheard.popleft())
 
     def end(self) -> None:
-        """Pass on all events, whether or not their tests are graded."""
+        """Pass on all events, even if their tests are not graded."""
         while self._unheard:
             self._pass_on(self._unheard.popleft())
 

@@ -39,7 +39,7 @@ from longspan.simulator.suite.trust import clear
 __all__ = ["check_limit", "describe_catch_up", "play", "play_runs", "replay", "resume", "spent_so_far", "stop_after"]
 
 MAX_CONVERSATIONS: Final = 100
-"""The most conversations played at once."""
+"""The maximum number of concurrent conversations."""
 
 
 async def play(
@@ -54,10 +54,10 @@ async def play(
     """Play new runs concurrently, at most MAX_CONVERSATIONS conversations at a time, and grade them.
 
     Together they spend at most `limit`; a turn that could exceed it interrupts its run. Raises InputError if there is a limit and an
-    agent's price is unknown. `pages` makes the page of each run; without it, there is none.
+    agent's price is unknown. `pages` makes the page of each run, if given.
 
     An interrupted run is graded as far as it was played; the others continue. With `signals`, Ctrl-C and SIGTERM stop all runs after the
-    current turn; a second signal stops them at once. After `seconds` of real time, the runs also stop after the current turn.
+    current turn; a second signal stops them immediately. After `seconds` of real time, the runs also stop after the current turn.
     """
     check_limit(plans, limit)
     runs = [RunFolder.create(plan.out, plan.name, plan.manifest) for plan in plans]
@@ -109,9 +109,9 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
 
 
 def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
-    """Return how much runs have spent so far or may have, including their judges, and the most that a single event has cost.
+    """Return how much runs, including their judges, have spent or may have spent so far, and the highest cost of a single event.
 
-    Raises InputError for a run whose replies cost something, and which has no record of its spending.
+    Raises InputError for a run whose replies cost something but whose spending was not recorded.
     """
     spent, dearest = [], NOTHING
     for run in runs:
@@ -126,7 +126,7 @@ def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
 
 
 async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
-    """Describe in a line what bringing the agent to the end of the journals will take, and whether turns are sent to it again.
+    """Describe in a line the effort to bring the agent to the end of the journals. Also return whether turns are sent to it again.
 
     Raises AgentError if the agent cannot be started.
     """
@@ -172,9 +172,9 @@ async def play_runs(
 ) -> list[Outcome]:
     """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
 
-    They stop after the current turn once `stop` is set, or after `seconds` of real time. `new`: their folders were made for this, and are
-    deleted if the agent fails before its first reply. Raises InputError if another process is playing one of the runs, and for anything
-    that the user has not allowed (see `trust`).
+    They stop after the current turn once `stop` is set, or after `seconds` of real time. `new`: their folders are new, and are deleted if
+    the agent fails before its first reply. Raises InputError if another process is playing one of the runs, and for anything that the user
+    has not allowed (see `trust`).
     """
     for plan, _ in pairs:
         clear(plan.manifest, "judge")
@@ -208,7 +208,7 @@ async def play_runs(
 
 
 def _is_empty(outcome: Outcome) -> bool:
-    """Return whether a run was interrupted by its agent or its settings before there was a reply."""
+    """Return whether a run was interrupted by its agent or its settings before the first reply."""
     result = outcome.result
     if not isinstance(outcome.error, AgentError | InputError) or result is None:
         return False
@@ -216,7 +216,7 @@ def _is_empty(outcome: Outcome) -> bool:
 
 
 async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
-    """Call `stop` when the time allowed for the runs is over."""
+    """Call `stop` when the runs' time is over."""
     await trio.sleep(seconds)
     complain("the time limit is reached: stopping after the current turn")
     stop()

@@ -1,4 +1,4 @@
-"""Scoring a run: grades its events, and writes the grades, the results and the page that the caller asks for to its folder."""
+"""Scoring of a run: grades its events, and writes the grades, the results and an optional page to its folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Page(Protocol):
         """Add the next event's change to a conversation's transcript."""
 
     def forget(self, conversation: str) -> None:
-        """Drop everything that was added to a conversation, which will be read again."""
+        """Drop everything that was added to a conversation, before it is read again."""
 
     def write(self, result: Result) -> None:
         """Write the page of these results. Raises JournalError for a damaged file and OSError if it cannot be written."""
@@ -41,8 +41,7 @@ Pages = Callable[[RunFolder], Page]
 class Scoring:
     """Collects a run's results from its events, as they are played or read, and its page, if there is one. Each event is processed once.
 
-    With `before_damage`, a damaged journal is read up to its damage, without the branches that go on from its end, and the results say
-    so.
+    With `before_damage`, a damaged journal is read up to its damage, without the branches at its end, and the results report that.
     """
 
     def __init__(self, run: RunFolder, pages: Pages | None = None, *, before_damage: bool = False) -> None:
@@ -122,7 +121,7 @@ def score(run: RunFolder, pages: Pages | None = None) -> Result:
 
 
 def _lines(journal: Path) -> int:
-    """Return how many complete lines a journal has, or -1 if it cannot be read."""
+    """Return the number of complete lines in a journal, or -1 if it cannot be read."""
     try:
         with open_journal(journal) as file:
             return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 2**20), b""))
