@@ -1,4 +1,4 @@
-"""The effects of experiments: each test's score beside its score in its twin or lesion, and the mean difference."""
+"""The effects of experiments: each test's score with and without the part that an experiment removes, and the mean difference."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class TestEffect(_Frozen):
 
 
 class Paired(_Frozen):
-    """Tests with both scores, `paired` of them: their mean scores and the mean difference, None if there are none.
+    """Tests with both scores, `paired` of them: their mean scores and the mean difference, None without such tests.
 
-    `interval` is the 95% interval of the difference, and `p` its two-sided p-value by a permutation test that swaps the two scores of each
-    test. Both are over such tests in this conversation.
+    `interval` is the 95% interval of the difference. `p` is its two-sided p-value by a permutation test that swaps the two scores of each
+    test. Both generalise to such tests in this conversation.
     """
 
     paired: int
@@ -90,8 +90,8 @@ def paired_interval(differences: Sequence[float]) -> tuple[float, float]:
     """Return the 95% interval of the mean difference between two scores, over tests like these. Each difference is in [-1, 1].
 
     This is the interval of Bonett and Price (2012) for pairs that are right or wrong. It adds one pair with a difference of 1 and one with
-    -1, so that it does not collapse where all pairs are alike. The formula uses only the mean and the variance of the pairs, and so holds
-    for scores in between as well.
+    -1, so that it does not collapse where all pairs are alike. The formula uses only the mean and the variance of the pairs, so it also
+    applies to partial scores.
     """
     known = [*differences, 1.0, -1.0]
     mean = fmean(known)

@@ -25,10 +25,10 @@ MAX_VALUE: Final = 10**12
 
 @final
 class Column(NamedTuple):
-    """A column of comparable scores: a span in tokens, with all tests in one conversation or each in its own (`isolated`).
+    """A column of comparable scores: a span in tokens, with all tests in one conversation or in separate ones (`isolated`).
 
-    A span of 0 stands for scenarios that have their own conversations and no span. `branch` is how the questions about histories were
-    asked, "on" if there are none.
+    A span of 0 stands for scenarios with separate conversations and no span. `branch` is how the questions about histories were asked, "on"
+    without histories.
     """
 
     isolated: bool
@@ -88,12 +88,12 @@ class Graded:
 
     @property
     def roots(self) -> Mapping[str, str]:
-        """The history that each test asks about, or else its conversation. Tests are independent only if these differ."""
+        """The history behind each test's questions, or else its conversation. Tests are independent only if these differ."""
         return self.manifest.roots
 
     @property
     def cost_usd(self) -> float | None:
-        """Total dollars, or None if no usage was reported or a price is unknown."""
+        """The total cost in dollars; None if no usage was reported or a price is unknown."""
         costs = [entry.cost_usd for entry in self.result.costs.values()]
         return total_cost(costs) if costs else None
 
@@ -117,7 +117,7 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusable]]:
-    """Return the runs that have a graded test, and apart from them the runs that were interrupted before any test was graded.
+    """Return the runs with a graded test, and separately the runs that were interrupted before any test was graded.
 
     The latter have no score, rather than a score of 0. Raises InputError if no run is left.
     """
@@ -139,7 +139,7 @@ def names(runs: Sequence[Graded]) -> dict[Path, str]:
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the folders of the runs in a path. They are resolved, so that none is read twice; links inside a folder of runs are not."""
+    """Return the folders of the runs in a path. Links inside it are not resolved; the path itself is, so that none is read twice."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():

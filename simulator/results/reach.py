@@ -1,4 +1,4 @@
-"""How far back an agent remembers, as result.json stores it, and in words."""
+"""The result on how far back an agent remembers, as result.json stores it, and in words."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ Kind = Literal["message window", "token window", "time window", "decay", "none",
 Unit = Literal["tokens", "messages", "seconds", "nights"]
 
 Stage = Literal["answered", "found", "stored"]
-"""What the shares are shares of: right answers, facts that a memory found for the question, facts that it stored."""
+"""The quantity that shares measure: right answers, facts retrieved for the question, or facts stored."""
 
 STAGES: Final[Mapping[Stage, str]] = {"answered": "Recalls", "found": "Finds", "stored": "Stored"}
 
 SURE: Final = 0.9
-"""The probability from which on a kind of limit is named."""
+"""The minimum probability of a kind of limit that results name."""
 
 HALF: Final = 0.5
 
 ABLE: Final = 0.2
-"""The share of the questions that need no memory which an agent that can do the task answers."""
+"""The least share of right answers to questions without need for memory that shows an agent can do the task."""
 
 NEVER: Final = 0.025
-"""Far recall is below one half with less than this probability where more than half is recalled at every distance."""
+"""If the probability of far recall below one half is less than this, recall counts as more than half at every distance."""
 
 TYPES_SHOWN: Final = 0.01
-"""The p-value below which recall is said to depend on the type of fact."""
+"""The p-value below which recall is reported to depend on the type of fact."""
 
 STEP: Final = 100
-"""Spans are rounded up to hundreds of tokens. So many are left for the message that states a fact, and for what its turn is charged."""
+"""Spans are rounded up to a multiple of this many tokens. It also covers the message that states a fact, and the charge for its turn."""
 
 BEYOND, MORE = 3, 2_000
-"""The default span for a reach is this many times as long, and this many tokens more, so that several questions lie around that distance
-and beyond it, even if replies are short. In the least span that is allowed there is at most one, which cannot decide."""
+"""The default span for a reach is this many times as long, plus this many tokens. Then several questions lie around that distance and
+beyond it, even if replies are short. The least allowed span has at most one, which cannot decide."""
 
 _KINDS: Final[Mapping[Kind, str]] = {
     "message window": "a message window",
@@ -199,12 +199,12 @@ class ReachResult(_Frozen):
 
     @property
     def can(self) -> bool:
-        """Whether the agent can do the task: it answers some of the questions that need no memory, or half of those at some distance."""
+        """Whether the agent can do the task: it answers some questions that need no memory, or half of those at some distance."""
         return self.able >= ABLE * self.at_once or any((each.share.value or 0) >= HALF for each in self.thirds)
 
     @property
     def hedges(self) -> bool:
-        """Whether half of the answers name several values, so that nothing is known of what was recalled."""
+        """Whether half of the answers name several values, so that it is unknown what was recalled."""
         return self.outcomes.get("several", 0) >= self.asked / 2
 
     @property
@@ -215,7 +215,7 @@ class ReachResult(_Frozen):
 
     @property
     def tells(self) -> bool:
-        """Whether the answers say anything about how far back the agent remembers."""
+        """Whether the answers show anything about how far back the agent remembers."""
         return self.can and not self.hedges and not self.guesses
 
     @property
@@ -239,14 +239,16 @@ class ReachResult(_Frozen):
 
 
 def keep_reach(value: Any) -> Any:
-    """Return what result.json has under `reach`, or nothing if an earlier version wrote it: another method worked it out, and `longspan
-    score` does it anew."""
+    """Return result.json's `reach`, or nothing if an earlier version wrote it.
+
+    That version used another method; `longspan score` computes it again.
+    """
     if isinstance(value, list) and any(isinstance(each, dict) and "near" not in each for each in value):
         return []
     return value
 
 
-# ---- what is wanted
+# ---- spans for a reach
 
 
 def span_for(reach: int) -> int:
@@ -277,7 +279,7 @@ def describe_extent(unit: Unit, extent: Extent) -> str:
 
 
 def describe_types(each: ReachResult) -> str:
-    """Return what was recalled of each type of fact, most first."""
+    """Return the recall of each type of fact, highest first."""
     order = sorted(each.by_type.items(), key=lambda item: (-(item[1].share.value or 0), item[0]))
     return listed([f"{name} {found.count.text}" for name, found in order])
 
@@ -365,7 +367,7 @@ def _describe_distance(unit: Unit, value: float) -> str:
             return short(value)
         case "messages":
             return f"{value:.0f}"
-        case "nights":  # what lies between two numbers of nights is recalled up to the lower one
+        case "nights":  # an edge between two numbers of nights means recall up to the lower one
             return f"{int(value)} night{'s' * (int(value) != 1)}"
     size, name = next(((size, name) for size, name in _DURATIONS if value >= 2 * size), (1, "seconds"))
     return f"{value / size:.0f} {name}"

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 NOTABLE_USD: Final = 0.00005
-"""Differences in dollars that are worth a remark: figures have four decimals."""
+"""The least difference in dollars that is worth a remark: figures have four decimals."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -131,12 +131,12 @@ class ScenarioResult(_Frozen):
 ScoreVerdict = Literal[
     "distance costs", "no loss shown", "better", "not shown", "unknown", "can do", "cannot do", "ideal", "too few", "no score"
 ]
-"""What a run's score shows.
+"""The meaning of a run's score.
 
-With a control, `distance costs`: tests score less at a distance, and `no loss shown`: they are not shown to. Without one, `better`: the
-score is shown to be better than guessing, `not shown`: it is not, and `unknown`: nobody knows what guessing earns. Without distance,
-`can do`: the score is shown to be better than guessing, and `cannot do`: it is not. `ideal`: the agent is handed the answers. `too few`:
-there are too few tests to tell. `no score`: no test has one.
+With a control, `distance costs`: tests score significantly less at a distance, and `no loss shown`: they do not. Without one, `better`: the
+score is significantly better than guessing, `not shown`: it is not, and `unknown`: the score of guessing is unknown. Without distance, `can
+do`: the score is significantly better than guessing, and `cannot do`: it is not. `ideal`: the agent is handed the answers. `too few`: too
+few tests to decide. `no score`: no test has one.
 """
 
 
@@ -297,19 +297,19 @@ class Result(_Frozen):
 
     @property
     def cost_usd(self) -> float | None:
-        """What the run has cost in dollars, None if that is unknown."""
+        """The cost of the run in dollars; None if unknown."""
         if self.spending is not None:
             return self.spending.cost_usd
         return total_cost(part.cost_usd for part in self.costs.values()) if self.costs else None
 
     @property
     def known_usd(self) -> float:
-        """What the run has cost in dollars, as far as it is known."""
+        """The known cost of the run in dollars."""
         return self.spending.known_usd if self.spending is not None else known_cost(part.cost_usd for part in self.costs.values())
 
     @property
     def cost_remarks(self) -> list[str]:
-        """What to say about money that the run spent outside its turns, more than once, or perhaps."""
+        """Remarks on money that the run spent outside its turns, more than once, or perhaps."""
         if self.spending is None:
             return []
         turns, told = known_cost(part.cost_usd for part in self.costs.values()), []
@@ -339,7 +339,7 @@ class Result(_Frozen):
 
     @property
     def full(self) -> int:
-        """What scores are divided by for a share of full marks: 1 where no test can earn any."""
+        """The divisor of scores for a share of full marks: 1 if no test can earn any."""
         return self.max_score or 1
 
     @property
@@ -358,19 +358,19 @@ class Result(_Frozen):
 
     @property
     def interrupted(self) -> int:
-        """How many tests had not ended when the run was interrupted or the agent failed."""
+        """The number of tests that had not ended when the run was interrupted or the agent failed."""
         return sum(test.status in ("unfinished", "agent_error") for test in self.tests)
 
     @property
     def searched(self) -> StageResult | None:
-        """What was found by a memory that only was searched, so that no test has a score; None for all other runs."""
+        """The recall of a memory that only searched, so that no test has a score; None for all other runs."""
         if self.memory is None or any(test.score is not None for test in self.tests):
             return None
         return self.memory.found
 
     @property
     def ungraded(self) -> bool:
-        """Whether the run was interrupted before any test was graded. It then has no score, and its bounds say nothing."""
+        """Whether the run was interrupted before any test was graded. It then has no score, and its bounds are meaningless."""
         return bool(self.interrupted) and all(test.score is None for test in self.tests)
 
 
@@ -400,9 +400,8 @@ def rounded(value: float) -> float:
 
 
 def read_result(run: RunFolder) -> Result:
-    """Return the results in a run's folder. Raises FileNotFoundError if there are none, InputError if they cannot be used, and JournalError
-    if they belong to another run.
-    """
+    """Return the results in a run's folder. Raises FileNotFoundError if the folder has none, InputError if they cannot be used, and
+    JournalError if they belong to another run."""
     path = run.path / RESULT
     try:
         content = read_file(path, MAX_BYTES)
