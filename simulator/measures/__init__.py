@@ -1,4 +1,4 @@
-"""The figures of runs, one file each. A medium renders the documents that they return and knows none of them by name.
+"""The figures of runs, one file each. A medium renders their documents and knows no figure by name.
 
 Media show the figures in the order of `MEASURES`.
 """
@@ -63,15 +63,15 @@ MEASURES: Final[Sequence[type[Measure]]] = (
 
 
 def shown(manifest: Manifest, result: Result) -> Document:
-    """Return everything that the measures say about one run, as one document."""
+    """Return one document with all measures of a run."""
     return merged([measure.shown(manifest, result) for measure in MEASURES])
 
 
 def listed(runs: Sequence[Graded]) -> Document:
-    """Return everything that the measures say about runs that are listed, as one document."""
+    """Return one document with all measures of runs in a list."""
     return merged([measure.listed(runs) for measure in MEASURES])
 
 
 def compared(side: SideBySide) -> Document:
-    """Return everything that the measures say about runs side by side, as one document."""
+    """Return one document with all measures of runs side by side."""
     return merged([measure.compared(side) for measure in MEASURES])

@@ -1,4 +1,4 @@
-"""Agents beside a chosen one, the baseline: by how much each is better or worse, and whether that is shown."""
+"""Agents compared with a chosen one, the baseline: the differences, and whether they are significant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGAINST_NOTE: Final = "Differences are above 0 where the agent is better, in wha
 
 
 def describe_against(side: SideBySide, found: Sequence[Pair]) -> Iterator[Sentence]:
-    """Yield sentences for each column: who is shown to be better or worse than the baseline, and of whom nothing is shown."""
+    """Yield sentences for each column: the agents better or worse than the baseline, and those without a significant difference."""
     if not found:
         yield Sentence(f"{side.called.names[side.baseline or '']} shares no graded tests with another agent: nothing is compared with it.")
     for column in side.columns:
@@ -32,7 +32,7 @@ def describe_against(side: SideBySide, found: Sequence[Pair]) -> Iterator[Senten
 
 
 def _describe(pairs: Sequence[Pair], side: SideBySide) -> str:
-    """Say how agents with the same verdict compare with the baseline in a column."""
+    """Describe how agents with the same verdict compare with the baseline in a column."""
     names, first = side.called.names, pairs[0]
     baseline, is_one = f"{names[first.other]}{first.column.at}", len(pairs) == 1
     figures = [percent(pair.difference, sign=True) for pair in pairs]
@@ -57,7 +57,7 @@ def _describe(pairs: Sequence[Pair], side: SideBySide) -> str:
 
 
 def against_table(side: SideBySide, found: Sequence[Pair]) -> Table:
-    """Return a table of the agents against the baseline, without rows if there is none."""
+    """Return a table of the agents against the baseline, without rows if no baseline was chosen."""
     names = side.called.names
     several, measured = len(side.columns) > 1, f"found among first {side.k}" if side.by_recall else "score"
     rest, cells, note = describe_verdicts(found)

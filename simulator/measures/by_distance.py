@@ -46,7 +46,8 @@ def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Gr
 
 
 def _curves(side: SideBySide) -> Table:
-    """Return a table of each agent's curve: its score at the nearest and the furthest distance seen, and where it falls to one half."""
+    """Return a table of each agent's curve: its score at the nearest and the furthest distance, and the distance where it falls to one
+    half."""
     rows = [
         [
             side.called.names[agent],
@@ -66,7 +67,7 @@ def _curves(side: SideBySide) -> Table:
 
 def _half(curve: DistanceCurve) -> str:
     value, low, high = curve.half
-    if value in (0, inf):  # the curve never crosses one half within reach, so that no distance can be named
+    if value in (0, inf):  # the curve never crosses one half at the distances seen
         return "further" if value else "nearer"
     return f"{short(value)} [{short(low) if low else 'nearer'}, {short(high) if high < inf else 'further'}]"
 

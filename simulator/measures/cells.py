@@ -1,4 +1,4 @@
-"""Each agent's scores at each span, over all of its runs there."""
+"""Each agent's scores at each span, over all its runs there."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Value = TypeVar("Value")
 class Cell:
     """All runs of an agent at a span.
 
-    `score` and `spread` are None if a test has no score; `bounds` are the lowest and highest possible score. `chance` is the score
-    of guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status.
-    `certified` and `at_distance` are shares of the tests; `certified` is None if no test has a span to keep. `evidence` holds the
-    evidence distances of its questions. `spans` is the range of the tests' spans in tokens, as measured with this agent's own replies.
-    `folders` holds its runs' seeds and folders.
+    `score` and `spread` are None if a test has no score; `bounds` are the lowest and highest possible score. `chance` is the score of
+    guessing. `cost_usd` is the mean dollars per run, None if unknown for any. `statuses` counts the tests by status. `certified` and
+    `at_distance` are shares of the tests; `certified` is None if no test has a span to keep. `evidence` are the evidence distances of its
+    questions. `spans` is the range of the tests' spans in tokens, as measured with this agent's replies. `folders` lists its runs' seeds
+    and folders.
     """
 
     runs: int

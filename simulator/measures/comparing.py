@@ -44,13 +44,12 @@ UNCOUNTED: Final = "none of its tests counts toward a score"
 class Comparison:
     """A comparison of agents by their runs.
 
-    `agents` are ranked best first: memories by recall, others by the lower bounds of their scores. `evidence` holds the evidence
-    distances of each scenario's questions, for all agents together. `narrow` names the scenarios that occur only at some distances.
-    `matrices` hold each agent's score in each test, or its recall if no agent has a score. `data` names the data that the tests are made
-    from. `unwarned` are the cells whose scores need no warning (see `meaning_of`). `measured` says what the scores measure, with
-    remarks in brackets. `against` are the agents beside the
-    baseline, if one was chosen. `said` is the document of all other figures.
-    `attempts` are all runs at the same that their folders hold, if they were looked for.
+    `agents` are ranked best first: memories by recall, others by the lower bounds of their scores. `evidence` has the evidence distances of
+    each scenario's questions, for all agents together. `narrow` names the scenarios that occur only at some distances. `matrices` show each
+    agent's score in each test, or its recall if no agent has a score. `data` names the data that the tests are made from. `unwarned` are
+    the cells whose scores need no warning (see `meaning_of`). `measured` names the quantity that scores measure, with remarks in brackets.
+    `against` compares agents with the baseline, if one was chosen. `said` is the document of all other figures. `attempts` counts all runs
+    of the same tests in the runs' folders, if that was asked for.
     """
 
     suite: str
@@ -85,8 +84,8 @@ class Comparison:
 
     @property
     def answers(self) -> str:
-        """One sentence on memories whose answers say nothing about them: they are not shown to be better than guessing, or there are none.
-        Empty if there is nothing to say, or if agents are compared by their scores."""
+        """A sentence on memories whose answers are missing or not shown to be better than guessing. Empty if there is nothing to report, or
+        if agents are compared by their scores."""
         if not self.side.by_recall:
             return ""
         if not self.side.answering:
@@ -112,10 +111,10 @@ def load_comparison(paths: Sequence[Path]) -> Comparison:
 
 
 def load_comparisons(paths: Sequence[Path], baseline: str | None = None) -> dict[str, Comparison]:
-    """Compare the runs in `paths` with those of the same tests: a comparison for each group (see `comparable`), by its name.
+    """Compare the runs in `paths` that play the same tests: a comparison for each group (see `comparable`), by its name.
 
-    `baseline` names an agent, as people are told what it is called or in full: agents are compared with it in each group that has runs of
-    it. Runs that cannot be used are in the first group. Raises InputError, also for a baseline that no run or several agents have.
+    `baseline` is an agent's short or full name. Agents are compared with it in each group where it has runs. Unusable runs are listed in
+    the first group. Raises InputError, also for a baseline that matches no run or several agents.
     """
     runs, unusable = _loaded(paths)
     chosen = None if baseline is None else _named(baseline, runs)
@@ -127,7 +126,7 @@ def load_comparisons(paths: Sequence[Path], baseline: str | None = None) -> dict
 
 
 def _with_attempts(comparison: Comparison, tried: Mapping[Key, Attempts]) -> Comparison:
-    """Return the comparison with the attempts at what it compares, told first."""
+    """Return the comparison with the attempts at its tests, described first."""
     told = told_attempts(tried, comparison.side.called.names)
     return replace(comparison, attempts={key[:2]: each for key, each in tried.items()}, warnings=[*told, *comparison.warnings])
 
@@ -158,7 +157,7 @@ def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def _named(baseline: str, runs: Sequence[Graded]) -> str:
-    """Return the agent that a baseline names. Raises InputError if there is none, or if it is the only agent."""
+    """Return the agent that a baseline names. Raises InputError if no agent matches, or if it is the only one."""
     agents = list(dict.fromkeys(run.agent for run in runs))
     short = {name: agent for agent, name in short_names(agents).names.items()}
     chosen = short[baseline] if baseline in short else agent_named(baseline, [run.manifest for run in runs], "--baseline")
@@ -168,8 +167,10 @@ def _named(baseline: str, runs: Sequence[Graded]) -> str:
 
 
 def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline: str | None = None) -> Comparison:
-    """Compare runs, all agents with each other or with the `baseline`, an agent; where it has no run, with each other. Raises InputError if
-    the runs do not play the same tests (see `check_comparable`), or if no test is graded."""
+    """Compare runs: all agents with each other, or with the agent `baseline` where it has runs.
+
+    Raises InputError if the runs do not play the same tests (see `check_comparable`), or if no test is graded.
+    """
     check_comparable(runs)
     runs, ungraded = without_ungraded(runs)
     tests = counted(runs)
@@ -247,7 +248,7 @@ def _ranked_by_recall(side: SideBySide) -> list[str]:
 
 
 def _find_unwarned(runs: Sequence[Graded]) -> set[tuple[str, Column]]:
-    """Return the agents and columns whose scores need no warning: they are not like those of guessing, as far as the tests show."""
+    """Return the agents and columns whose scores need no warning: as far as the tests show, they differ from guessing."""
     groups = by(runs, _place)
     played = {key: [Played(run.manifest, run.result.tests, run.result.control) for run in group] for key, group in groups.items()}
     return {key for key, group in played.items() if meaning_of(group).verdict in UNWARNED}
@@ -258,8 +259,11 @@ def _place(run: Graded) -> Sequence[tuple[str, Column]]:
 
 
 def _pairs(side: SideBySide, unwarned: set[tuple[str, Column]]) -> list[Pair]:
-    """Compare each pair of agents in each column where they share tests, the better first; none with a baseline, which all are compared
-    with instead. Memories whose answers are not shown to be better than guessing are not compared by these."""
+    """Compare each pair of agents in each column where they share tests, the better first.
+
+    Return none with a baseline, since all are compared with it instead. If recall comes first, pairs of memories whose scores both need a
+    warning are left out (see `meaning_of`).
+    """
     if side.baseline is not None:
         return []
     chosen = [

@@ -1,5 +1,7 @@
-"""The tokens that models read and wrote, and their cost at list prices, by part: the agent's models, its embedder, the judge. Also what the
-run has cost in all, and how much of that was paid more than once."""
+"""The tokens that models read and wrote, and their cost at list prices, by part: the agent's models, its embedder, the judge.
+
+Also the total cost of the run, and how much of it was paid more than once.
+"""
 
 from __future__ import annotations
 
@@ -35,5 +37,5 @@ class Costs(Measure):
 def _told(part: str, spent: Spending) -> str:
     dollars = "price unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     cached = f", {spent.cached_tokens:,} of them from cache" if spent.cached_tokens else ""
-    told = spent.input_tokens or spent.output_tokens or not spent.cost_usd  # some agents report their cost without tokens
+    told = spent.input_tokens or spent.output_tokens or not spent.cost_usd  # some agents report cost but no tokens
     return f"{dollars}: {part}" + (f" read {spent.input_tokens:,} tokens{cached}, wrote {spent.output_tokens:,}" if told else "")

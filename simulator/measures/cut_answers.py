@@ -1,4 +1,4 @@
-"""Answers that were cut, as the agent's traces say: they reached the most tokens they may have, or repeated themselves without end."""
+"""Answers that were cut, by the agent's traces: they reached their maximum tokens, or repeated themselves without end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT: Final = "cut_at_max_tokens"
 REPEATED: Final = "cut_for_repetition"
 MOST: Final = "cut_tokens"
 ANSWERS: Final = "answers"
-"""The names of the figures. An agent that never tells of a cut has none of them."""
+"""The names of the figures. Agents that never report a cut have none."""
 
 
 @final
@@ -64,7 +64,7 @@ class CutAnswers(Measure):
 
 
 def _told(figures: Mapping[str, int]) -> str:
-    """Say in words how many answers were cut; nothing if none was."""
+    """Describe how many answers were cut; an empty string if none was."""
     at_max, repeated, answers = figures[AT], figures[REPEATED], figures[ANSWERS]
     parts = []
     if at_max:

@@ -1,4 +1,4 @@
-"""How much of the questions' evidence an agent's memory stored and found, as far as its traces tell."""
+"""The share of the questions' evidence that an agent's memory stored and found, as far as its traces report it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EvidenceRecall(Measure):
 def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] | None = None) -> dict[str, float]:
     """Return the mean share of a question's evidence that was stored, and the mean share that was among the first k memories read.
 
-    `tests` holds the evidence of each test. A figure is left out unless it is known of all evidence that traces report. `places` are the
+    `tests` has the evidence of each test. A figure is left out unless it is known for all evidence that traces report. `places` are the
     values of k, by default `places_of` these tests.
     """
     known = list(tests)

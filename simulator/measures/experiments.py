@@ -1,4 +1,4 @@
-"""The effects of experiments: tests' scores beside their scores in twins, lesions and controls, for one run and for several together."""
+"""The effects of experiments: tests' scores against their scores in twins, lesions and controls, for one run or several."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXPERIMENTS: Final[dict[str, type]] = {
 
 
 KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesions", "control": "control"}
-"""The kinds of experiments, and the keys of result.json that hold their effects."""
+"""The kinds of experiments, and the keys of their effects in result.json."""
 
 HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk in the place of its needles."
 
@@ -50,7 +50,7 @@ OVER_TESTS: Final = "Means of the same tests; intervals and p compare them test 
 
 @final
 class Experiments(Measure):
-    """The effects of twins, lesions and controls. They are shown beside the run's score and are no part of it."""
+    """The effects of twins, lesions and controls. They appear next to the run's score and do not count toward it."""
 
     name = "experiments"
 
@@ -114,7 +114,7 @@ def effect_of(run: GradedTests, kind: ExperimentKind) -> Effect | None:
 
 
 def _test_effect(run: GradedTests, id: str, test: TestResult) -> TestEffect:
-    """Return a test's score beside its score in an experiment."""
+    """Return a test's score with its score in an experiment."""
     transcript = run.transcripts.get(id)
     played = transcript.tests.get(test.id) if transcript is not None else None
     grade = Grade(score=None, reason="it was not played to the end of the test")
@@ -178,7 +178,7 @@ LACKING: Final[Mapping[ExperimentKind, str]] = {
     "lesion": "with the last {tokens:,} tokens",
     "control": "without distance",
 }
-"""What the tests had to do without, by kind."""
+"""The part that tests lack in an experiment, by kind."""
 
 IS: Final[Mapping[ExperimentKind, str]] = {"twin": "is memory", "lesion": "needs more"}
 
@@ -205,7 +205,7 @@ def told(effect: Effect, kind: ExperimentKind) -> str:
 
 
 def by_distance(effect: Paired) -> str:
-    """Return the mean scores of tests with distance and without, and what distance costs; the tests must have both."""
+    """Return the mean scores of tests with distance and without, and the cost of distance. The tests must have both scores."""
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return "no test has both scores"
     low, high = effect.interval
@@ -235,7 +235,7 @@ def _section(heading: str, without: str, explained: str, effect: Effect, kind: E
         [row.test, _figure(row.score), _figure(row.score_without), "" if row.turn is None else str(row.turn), row.reason]
         for row in effect.tests
     ]
-    if kind == "control":  # which begins anew
+    if kind == "control":  # a control shares no turns, so a column is superfluous
         columns, rows = [*columns[:3], columns[4]], [[*row[:3], row[4]] for row in rows]
     table = Table(title=heading, columns=columns, rows=rows, heads=len(columns) - 1)
     return Section(heading, f"{told(effect, kind)}.", explained, table)
@@ -264,7 +264,7 @@ def _figure(value: float | None) -> str:
 
 
 def _cells(each: Pooled, names: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row on an agent's experiments: whose they are, how many, and the scores."""
+    """Return the cells of a row on an agent's experiments: the agent, their number, and the scores."""
     counts = [str(each.tests), str(each.conversations)]
     return [names[each.agent], str(each.column), *counts, percent(each.score), percent(each.without)]
 
@@ -288,7 +288,7 @@ def _table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
 
 
 def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
-    """Return a table of what distance costs, with a row for each agent and span."""
+    """Return a table of the cost of distance, with a row for each agent and span."""
     return Table(
         title="The same tests with and without distance",
         columns=["agent", "at", "tests", "conversations", "with", "without", "lost", "95% interval", "p"],
@@ -310,8 +310,10 @@ def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
 
 @final
 class Pooled(NamedTuple):
-    """The mean effect of an agent's experiments in a column. `name` says what the tests had to do without. The means are over the `tests`
-    that have both scores, in `conversations` independent conversations."""
+    """The mean effect of an agent's experiments in a column.
+
+    `name` is the part that the tests lacked. The means are over the `tests` with both scores, in `conversations` independent conversations.
+    """
 
     name: str
     agent: str

@@ -1,4 +1,4 @@
-"""How much agents still reveal after farewells, when tests' last questions are asked once more."""
+"""The information that agents still reveal after farewells, when tests' last questions are repeated."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def one_line(text: str) -> str:
 
 
 def side_by_side(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], side: SideBySide, counted: str = "tests") -> Table:
-    """Return a table of groups by agents. `counted` names the things that a group counts, such as tests."""
+    """Return a table of groups by agents. `counted` names the unit that a group counts, such as tests."""
     columns = [agent for agent in side.answering if any(agent in group for group in groups.values())]
     rows = {name: [by.get(agent) for agent in columns] for name, by in groups.items()}
     heads = [side.called.names[agent] for agent in columns]
@@ -58,7 +58,7 @@ def by_span(title: str, what: str, side: SideBySide, groups: Mapping[Column, Map
 
 
 def _shaded(title: str, what: str, columns: Sequence[str], groups: Mapping[str, Sequence[Group | None]], counted: str) -> Table:
-    """Return a table of mean scores, shaded. If all groups in a column are of one size, its heading gives the size once."""
+    """Return a shaded table of mean scores. If all groups in a column have the same size, its heading gives the size once."""
     numbers = [{group.tests for group in column if group is not None} for column in zip(*groups.values(), strict=True)]
     same = [next(iter(found)) if len(found) == 1 else 0 for found in numbers]
     heads = [f"{one_line(name)}, {number:,} each" if number else one_line(name) for name, number in zip(columns, same, strict=False)]

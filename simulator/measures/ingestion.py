@@ -1,4 +1,4 @@
-"""The cost of adding a conversation to an agent's memory, as far as the agent tells (`added` in traces, `add_s` in `measured`)."""
+"""The cost of adding a conversation to an agent's memory, as far as the agent reports it (`added` in traces, `add_s` in `measured`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Ingestion", "check_accounts", "figures_of"]
 
 EACH: Final = 1000
-"""Figures are given for this many tokens of conversation."""
+"""The tokens of conversation that figures are given for."""
 
 QUARTERS: Final = 4
-"""A conversation is cut into this many parts, to compare the seconds per token in the last with those in the first."""
+"""The number of parts of a conversation. Comparing the last with the first shows whether the seconds per token grow."""
 
 
 ADDING: Final = "add_calls_per_1k"
@@ -47,7 +47,7 @@ TAKES_NOTE: Final = "Adding: for each 1,000 tokens of conversation; its last qua
 
 @final
 class Ingestion(Measure):
-    """The turns of a conversation: their tokens, how many the agent says it `added` to its memory, and the cost of adding them."""
+    """The turns of a conversation: their tokens, how many turns the agent reports as `added` to its memory, and the cost of adding them."""
 
     name = "ingestion"
 
@@ -75,7 +75,7 @@ class Ingestion(Measure):
         self.turns += 1
         self.tokens += tokens
         measured = turn.reply.measured or {}
-        if not turn.reply.asked:  # nothing was answered, so the latency is the time of adding alone
+        if not turn.reply.asked:  # without an answer, the latency is just the time of adding
             self._told.append((tokens, _number(measured.get("latency_s"))))
         elif "search_s" in measured:
             self.searches.append(_number(measured["search_s"]))
@@ -96,7 +96,7 @@ class Ingestion(Measure):
 
     @property
     def growth(self) -> float | None:
-        """How many times as long adding a token took in the last quarter of the turns told as in the first; None if unknown."""
+        """The seconds per token added in the last quarter of the turns told, divided by those in the first; None if unknown."""
         size = len(self._told) // QUARTERS
         if not size:
             return None
@@ -133,7 +133,8 @@ def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
 
 
 def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
-    """Return a conversation whose agent says it added more turns than there are, or turns that another counted already; None if all add up.
+    """Return a conversation whose agent reports more added turns than exist, or turns already counted elsewhere; None if the counts are
+    consistent.
 
     `trunks` maps each branch to its trunk. A single branch may count the trunk's turns, as in runs of 0.3.
     """
@@ -148,8 +149,10 @@ def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> st
 
 
 def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
-    """Return the cost of adding 1,000 tokens over all conversations together, the mean seconds of settling and of a search, and how many
-    memories a search returned beyond `k`, if any did. Empty if no agent tells.
+    """Return the costs of a memory over all conversations together; empty if no agent reports any.
+
+    These are the cost of adding 1,000 tokens, and the mean seconds of settling and of a search. If searches returned memories beyond `k`,
+    the mean number of these is included.
     """
     told = list(conversations)
     adding = [each for each in told if each.tells]
@@ -178,7 +181,7 @@ def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
 
 
 def _takes(side: SideBySide) -> Table:
-    """Return a table of what memories take: the cost of adding, settling and searching. Empty unless an agent tells of adding."""
+    """Return a table of memory costs: adding, settling and searching. Empty unless an agent reports adding."""
     means = [(side.called.names[agent], str(column), _means(side.of(agent, column))) for agent, column, _ in side.places]
     told = [each for each in means if ADDING in each[-1]]
     seen = [name for name in TAKES if any(name in figures for *_, figures in told)]
@@ -187,7 +190,7 @@ def _takes(side: SideBySide) -> Table:
 
 
 def _means(runs: Sequence[Graded]) -> dict[str, float]:
-    """Return the means over runs of the figures that belong to no single scenario."""
+    """Return the means over runs of the figures that are not about a single scenario."""
     metrics = [run.result.metrics for run in runs]
     names = dict.fromkeys(name for each in metrics for name in each if ": " not in name)
     return {name: fmean(each[name] for each in metrics if name in each) for name in names}

@@ -1,4 +1,4 @@
-"""How many of an agent's inner calls of its model failed, as its traces tell, and how often its notes stayed as they were."""
+"""Failures of an agent's inner calls of its model, by its traces, and how often its notes stayed the same."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["InnerCalls"]
 
 FROZEN: Final = 0.5
-"""The share of the times that notes were taken from which on a sentence says that they stayed as they were. Some turns hold no news."""
+"""The least share of unchanged notes that a sentence reports. Some turns hold no news."""
 
 LENGTH: Final = 80
-"""The most characters of a purpose or a problem that are shown. Both come from the agent."""
+"""The maximum characters shown of a purpose or a problem. Both come from the agent."""
 
 
 @final
 class InnerCalls(Measure):
-    """The inner calls of an agent's model by what they were for, and the times that its notes were taken."""
+    """The inner calls of an agent's model by purpose, and the number of times it took notes."""
 
     name = "inner calls"
 
@@ -80,7 +80,7 @@ def _calls(trace: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _told(result: Result) -> Iterator[str]:
-    """Yield a sentence for each kind of inner calls of which some failed, and one for notes that stayed as they were."""
+    """Yield a sentence for each purpose with failed inner calls, and one for notes that stayed the same."""
     for purpose, each in result.calls.items():
         if each.failed:
             failed = f"{each.failed:,} of {each.calls:,} answers to requests for {one_line(purpose)} could not be used"

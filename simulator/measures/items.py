@@ -1,4 +1,4 @@
-"""Items of tests whose score compounds them: how many a full mark takes, and how many were right one by one."""
+"""Items of tests whose score compounds them: how many a full mark takes, and how many were right individually."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ __all__ = ["ItemCounts", "Items", "item_counts"]
 
 @final
 class ItemCounts(NamedTuple):
-    """A scenario's tests with items. `each` is the mean number of items of a test; `right` is the share of items with full marks, those
-    without a score left out; `full` is the share of tests with full marks."""
+    """A scenario's tests with items.
+
+    `each` is the mean number of items of a test. `right` is the share of items with full marks, among those with a score. `full` is the
+    share of tests with full marks.
+    """
 
     scenario: str
     tests: int
@@ -50,8 +53,10 @@ class Items(Measure):
 
 
 def item_counts(tests: Sequence[TestResult]) -> list[ItemCounts]:
-    """Return the counts of each scenario with items, in alphabetical order. Tests without a score do not count, nor do tests that a person
-    has corrected: their items have not been."""
+    """Return the counts of each scenario with items, in alphabetical order.
+
+    Tests without a score do not count. Neither do tests that a person has corrected, because their items have not been corrected.
+    """
     by_scenario: dict[str, list[TestResult]] = {}
     for test in tests:
         if test.score is not None and not test.correction and any(item.score is not None for item in test.items):

@@ -1,4 +1,4 @@
-"""Tests by kind, as their tags name it, with how much of their questions' evidence was found."""
+"""Tests by kind, as their tags name it, with the share of their questions' evidence that was found."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ __all__ = ["Kind", "by_kind", "places"]
 
 @final
 class Kind(NamedTuple):
-    """The tests with one tag. `counted` is how many of them count toward the score. `recall` is the mean share of a question's evidence
-    among the first k memories read, by k, where traces tell."""
+    """The tests with one tag.
+
+    `counted` of them count toward the score. `recall` is the mean share of a question's evidence among the first k memories read, by k, if
+    traces report it.
+    """
 
     group: Group
     counted: int
@@ -35,7 +38,7 @@ def by_kind(tests: Iterable[TestResult]) -> dict[str, Kind]:
 
 
 def places(kinds: Iterable[Kind]) -> list[int]:
-    """Return the values of k that have a known recall for any of these kinds."""
+    """Return the values of k with a known recall for any of these kinds."""
     known = {k for kind in kinds for k in kind.recall}
     return sorted(known)
 

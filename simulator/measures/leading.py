@@ -1,4 +1,4 @@
-"""Which agent leads in a comparison, whether that is shown, and where the first two differ most."""
+"""The leading agent in a comparison, whether its lead is significant, and where the first two agents differ most."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from longspan.simulator.results.graded_runs import Column
 __all__ = ["leading"]
 
 IDEAL: Final = "oracle"
-"""The agent that is handed the answers: it leads nobody."""
+"""The agent that is handed the answers, and is therefore not ranked."""
 
 
 NAMED, LARGE = 2, 0.1
-"""The most scenarios that are named as those where agents differ most, and the least difference of their shares."""
+"""The maximum number of scenarios named as those where agents differ most, and the least difference of their shares."""
 
 
 def leading(side: SideBySide, tests: Sequence[Played], pairs: Sequence[Pair]) -> Iterator[Sentence]:
-    """Yield what is said of each column where several agents were played. `tests`: those that count."""
+    """Yield a sentence for each column with several agents. `tests`: those that count."""
     for column in side.columns:
         found = {agent: cell for (agent, place), cell in side.cells.items() if place == column and agent.partition(" ")[0] != IDEAL}
         ranked = sorted(found, key=lambda agent: (-found[agent].share[0], agent))
@@ -55,7 +55,7 @@ def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pair
 
 
 def _differing(first: str, second: str, tests: Sequence[Played]) -> str:
-    """Say in which scenarios two agents differ most; nothing if there is only one scenario, or if none differs much."""
+    """Name the scenarios where two agents differ most; an empty string if there is only one, or if no difference is large."""
     scores = {
         agent: {name: fmean(each.test.lowest for each in group) for name, group in by(played, lambda each: [each.test.scenario]).items()}
         for agent, played in by(tests, lambda each: [each.run.agent]).items()

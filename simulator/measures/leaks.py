@@ -17,7 +17,7 @@ LEAKS: Final = "The questions about a history were asked one after another: one 
 
 @final
 class Leaks(Measure):
-    """Warns where the questions about a history were asked one after another."""
+    """Warns if the questions about a history were asked one after another."""
 
     name = "leaks"
 

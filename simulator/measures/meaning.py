@@ -1,4 +1,4 @@
-"""What a run's score shows, in one sentence: whether it is better than guessing, what distance costs, and what to run next."""
+"""The meaning of a run's score, in one sentence: whether it is better than guessing, the cost of distance, and what to run next."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["DONE", "UNWARNED", "Played", "ScoreMeaning", "describe_warnings", "meaning_of"]
 
 DONE: Final = 0.5
-"""The score from which on a test counts as done."""
+"""The least score of a test that counts as done."""
 
 ENOUGH: Final = 12
-"""The tests that are advised where there were too few."""
+"""The number of tests advised where there were too few."""
 
 UNWARNED: Final[Sequence[ScoreVerdict]] = ("distance costs", "no loss shown", "better", "unknown", "can do", "ideal")
 """The verdicts that need no warning."""
 
 MOST_OPENINGS: Final = 6
-"""The most agents and columns that have a sentence of their own before the table of several runs."""
+"""The maximum number of agents and columns with separate sentences before the table of several runs."""
 
 NAMED: Final = 2
 """The same for the notes of a comparison."""
@@ -59,13 +59,13 @@ VERDICTS: Final[Mapping[ScoreVerdict, str]] = {
     "too few": "Too few tests to tell whether these scores are better than guessing",
     "no score": "No test has a score, so nothing is known of the answers",
 }
-"""What is said of several agents at once, in this order."""
+"""The headings of agents with the same verdict, in order of appearance."""
 
 PLAIN_FACTS: Final = "See how far back it remembers facts that any agent can repeat"
 """The advice where the tasks are too hard, or cannot be played without distance."""
 
 WITHOUT_MEMORY: Final = {"advice": "Compare it with the same agent without memory"}
-"""The advice where nobody knows what guessing earns."""
+"""The advice where the score of guessing is unknown."""
 
 NO_LOSS: Final = "So its score at a distance says nothing about memory."
 
@@ -74,7 +74,7 @@ COST: Final = "Play a control to see whether the loss is due to distance"
 
 @final
 class Played(NamedTuple):
-    """A run's tests with their scores. `control` is what they score without distance, None if that was not played."""
+    """A run's tests with their scores. `control` has their scores without distance, None if those were not played."""
 
     manifest: Manifest
     tests: Sequence[TestResult]
@@ -83,14 +83,14 @@ class Played(NamedTuple):
 
 @final
 class ScoreMeaning(Measure):
-    """What a run's score shows."""
+    """The meaning of a run's score."""
 
     name = "meaning"
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
         if any(test.counts and rungs(test.items) for test in run.tests):
-            return {"meaning": None}  # how far back it remembers says more
+            return {"meaning": None}  # how far back the agent remembers is more informative
         return {"meaning": meaning_of([Played(run.manifest, run.tests, effect_of(run, "control"))])}
 
     @classmethod
@@ -115,7 +115,7 @@ def _opening(meaning: Meaning, whose: str = "") -> Sentence:
 
 @final
 class _AgentMeaning(NamedTuple):
-    """What the scores of an agent's runs of the same tests show: the suite if there are several, the agent, and the column."""
+    """The meaning of the scores of an agent's runs of the same tests: the suite if there are several, the agent, and the column."""
 
     suite: str
     agent: str
@@ -138,7 +138,7 @@ def _grouped(found: Sequence[_AgentMeaning], names: Mapping[str, str]) -> Iterat
 
 
 def _listed(found: Sequence[_AgentMeaning], names: Mapping[str, str]) -> str:
-    """Name agents with the columns where something is said of them, each agent once."""
+    """Name agents with the columns of their findings, each agent once."""
     by_agent: dict[str, list[str]] = {}
     for each in found:
         by_agent.setdefault(f"{each.suite}{names[each.agent]}", []).append(str(each.column))
@@ -146,7 +146,7 @@ def _listed(found: Sequence[_AgentMeaning], names: Mapping[str, str]) -> str:
 
 
 def _read_meanings(runs: Iterable[Graded]) -> list[_AgentMeaning]:
-    """Return what the scores of several runs show. An agent's runs of the same tests are judged together."""
+    """Return the meanings of the scores of several runs. An agent's runs of the same tests are judged together."""
     groups: dict[tuple[str, Column, str], list[Played]] = {}
     for run in runs:
         if run.result.reach:
@@ -162,8 +162,8 @@ def _read_meanings(runs: Iterable[Graded]) -> list[_AgentMeaning]:
 
 
 def describe_warnings(runs: Iterable[Graded], names: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each agent whose scores need a warning, or a sentence for each verdict where there are many. `names` are those
-    of the agents."""
+    """Return a sentence for each agent whose scores need a warning, or for each verdict if there are many. `names` are the agents'
+    names."""
     found = [each for each in _read_meanings(runs) if each.meaning.verdict not in UNWARNED]
     if len(found) <= NAMED:
         return [f"{each.suite}{names[each.agent]}{each.column.at}: {each.meaning.sentence}" for each in found]
@@ -171,9 +171,9 @@ def describe_warnings(runs: Iterable[Graded], names: Mapping[str, str]) -> list[
 
 
 def meaning_of(runs: Sequence[Played]) -> Meaning:
-    """Return what the scores of an agent's runs in a column show, as far as their tests have a score."""
+    """Return the meaning of the scores of an agent's runs in a column, over the tests with a score."""
     scored = list(_scored(runs))
-    # Where nothing was told that a question needs, as where it has no answer, there is nothing to remember.
+    # A question without evidence, such as one without an answer, requires no memory.
     resting = [each for each in scored if each.test.evidence] or scored
     run = _Run(runs[0].manifest, resting)
     if not resting:
@@ -188,7 +188,7 @@ def meaning_of(runs: Sequence[Played]) -> Meaning:
 
 
 def _searched(runs: Sequence[Played]) -> str:
-    """Say what the memory found in runs where no test has a score; nothing for an agent that has no memory, or does not tell."""
+    """Describe what the memory found in runs where no test has a score; empty for an agent without a memory, or without reports of it."""
     asked = EvidenceQuestions.of([(each.manifest, each.tests) for each in runs])
     k = max(asked.places)
     if not asked.is_memory or (found := asked.found(k)) is None:
@@ -199,7 +199,7 @@ def _searched(runs: Sequence[Played]) -> str:
 
 
 def _scored(runs: Sequence[Played]) -> Iterator[_Scored]:
-    """Yield the tests that count and have a score. A recorded history that is told several times counts once, by the mean."""
+    """Yield the tests that count and have a score. A recorded history with several tellings counts once, with its mean score."""
     units = Units(manifest for manifest, *_ in runs)
     found: dict[Key, list[_Scored]] = {}
     for manifest, tests, control in runs:
@@ -216,7 +216,7 @@ def _scored(runs: Sequence[Played]) -> Iterator[_Scored]:
 
 @final
 class _Scored(NamedTuple):
-    """A test with its independent unit, its score, and its score without distance, None if that is not known."""
+    """A test with its independent unit, its score, and its score without distance, None if unknown."""
 
     test: TestResult
     unit: str
@@ -225,13 +225,13 @@ class _Scored(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is known of what guessing earns: there is nothing to choose from, and no floor is known."""
+        """Whether the score of guessing is unknown: there is nothing to choose from, and no known floor."""
         return self.test.chance == 0 and not any("floor" in item.numbers for item in self.test.items)
 
 
 @final
 class _Run:
-    """The tests of a run that have a score and rest on something told."""
+    """The tests of a run that have a score and rest on evidence."""
 
     def __init__(self, manifest: Manifest, scored: Sequence[_Scored]) -> None:
         self.manifest = manifest
@@ -243,13 +243,15 @@ class _Run:
 
     @cached_property
     def known(self) -> list[_Scored]:
-        """The tests where it is known what guessing earns."""
+        """The tests with a known score of guessing."""
         return [each for each in self.scored if not each.is_open]
 
     @cached_property
     def guessing(self) -> GuessingTest:
-        """The test against guessing, over the tests where it is known what that earns. Open questions are compared with nothing earned
-        where there are no others: their scores may be too low to be better than any guess, and are never called better."""
+        """The comparison with guessing, over the tests where the score of guessing is known.
+
+        If all questions are open, they are compared with a score of 0. Their scores may be too low even so, and are never called better.
+        """
         tests = _by_scenario(self.known or self.scored)
         return compare_scenarios({name: [(each.score, each.test.chance) for each in own] for name, own in tests.items()})
 
@@ -263,12 +265,12 @@ class _Run:
 
     @property
     def p(self) -> str:
-        """The p-value of the test against guessing in brackets; empty if nobody knows what guessing earns."""
+        """The p-value of the test against guessing in brackets; empty if the score of guessing is unknown."""
         return f" (p {p_told(self.guessing.p)} over {_count(len(self.known))})" if self.known else ""
 
     @property
     def shown(self) -> str:
-        """In how many scenarios the score is shown to be better than guessing; empty if there is only one."""
+        """The number of scenarios with a score significantly better than guessing, in words; empty if there is only one scenario."""
         scenarios, better = len({each.test.scenario for each in self.known}), len(self.guessing.better)
         if scenarios == 1:
             return ""
@@ -278,7 +280,7 @@ class _Run:
 
     @property
     def figures(self) -> str:
-        """The score and that of guessing."""
+        """The score and the score of guessing, in words."""
         tests = _by_scenario(self.scored)
         chance = total({name: [each.test.chance for each in own] for name, own in tests.items()})
         earned = total({name: [each.score for each in own] for name, own in tests.items()})
@@ -291,17 +293,17 @@ class _Run:
         return f"{percent(earned / len(tests))} of full marks ({points(earned, earned)} of {len(tests)}) {earns}"
 
     def advised(self, advice: str, **changes: Any) -> dict[str, str]:
-        """Return advice to play the run's tests with changed settings, and the command for it; nothing for an imported run."""
+        """Return advice to play the run's tests with changed settings, and the command for it; empty for an imported run."""
         return {} if self.manifest.imported is not None else {"advice": advice, "command": command_of(self.manifest, **changes)}
 
     @property
     def is_alone(self) -> bool:
-        """Whether every test has a conversation to itself already, so that there is no distance to leave out."""
+        """Whether every test already has its own conversation, so that there is no distance to remove."""
         return all(test.alone or test.trunk is not None for _, test in self.manifest.graded)
 
     @property
     def cost(self) -> dict[str, str]:
-        """The advice to find out what distance costs; empty where nothing is lost, or where a control was played."""
+        """The advice to measure the cost of distance; empty if nothing is lost, or if a control was played."""
         is_known = self.is_alone or self.manifest.control or not any(each.score < 1 for each in self.scored)
         return {} if is_known else self.advised(COST, control=True)
 
@@ -313,7 +315,7 @@ class _Run:
         return self.advised("Play more tests", tests=tests, control=self.manifest.control)
 
     def next(self, *, alone: bool) -> dict[str, str]:
-        """The advice for an agent that scores no better than guessing. `alone`: it is known how it does without distance."""
+        """The advice for an agent that scores no better than guessing. `alone`: its score without distance is known."""
         bare = self.spec.without_answerer if self.spec is not None else None
         if bare is not None:
             return self.advised("See what the memory finds, without its answerer", agent=str(bare))
@@ -352,7 +354,7 @@ def _isolated(run: _Run) -> Meaning:
 
 
 def _with_control(run: _Run) -> Meaning | None:
-    """Return what distance costs; None if there is no control, or too little of it to tell."""
+    """Return the cost of distance; None without a control, or if the control is too small to decide."""
     pairs = [
         PairedTest(each.test.scenario, each.unit, each.test.chance, each.score, each.alone) for each in run.scored if each.alone is not None
     ]
@@ -369,7 +371,7 @@ def _with_control(run: _Run) -> Meaning | None:
 
 
 def _describe_cost(run: _Run, cost: DistanceCost, scenarios: int) -> Meaning:
-    """Describe what distance costs in the scenarios that the agent can do, of so many `scenarios`."""
+    """Describe the cost of distance in the scenarios that the agent can do, out of this number of `scenarios`."""
     done, rest = len(cost.single), ""
     where = "" if scenarios == 1 else " over both scenarios" if scenarios == 2 else f" over all {scenarios} scenarios"
     if not done and scenarios > 1:
@@ -399,7 +401,7 @@ def _woven(run: _Run) -> Meaning:
 
 
 def _undecided(run: _Run, lead: str = "") -> Meaning | None:
-    """Return the meaning of a score that cannot be compared with guessing: nobody knows what that earns, or there are too few tests."""
+    """Return the meaning of a score that cannot be compared with guessing: the score of guessing is unknown, or there are too few tests."""
     verdict = run.guessing.verdict
     if verdict == "better" and not run.known:
         return Meaning(verdict="unknown", sentence=f"{lead}{run.figures}, over {run.tests}.", **(run.cost or WITHOUT_MEMORY))
@@ -410,7 +412,7 @@ def _undecided(run: _Run, lead: str = "") -> Meaning | None:
 
 
 def _in_the_prompt(run: _Run) -> str:
-    """Say how the agent did where all that a test needs was in its prompt, if that is known and no better than guessing."""
+    """Describe the agent's score on tests whose evidence was all in its prompt; empty unless that is known and no better than guessing."""
     shown = []
     for each in run.scored:
         fates = [outcome for _, outcome in outcomes(each.test)]

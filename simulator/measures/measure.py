@@ -1,4 +1,4 @@
-"""The interface of a figure. Each figure is one file: how it is measured, its keys in result.json, and how it is described to people."""
+"""The interface of a figure. Each figure is one file with its measurement, its keys in result.json, and its description for people."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ __all__ = ["GradedTests", "Measure", "SideBySide"]
 
 @final
 class GradedTests(NamedTuple):
-    """A run whose tests are graded. `transcripts` holds the conversations and experiments that have begun. `models` lists the judge's usage
-    as (part, usage, cost in dollars), and `spending` is what the run has cost so far, None if nothing was paid for. `grade` returns the
-    grade of a test in a conversation."""
+    """A run whose tests are graded.
+
+    `transcripts` has the conversations and experiments that have begun. `models` lists the judge's usage as (part, usage, cost in dollars).
+    `spending` is the cost of the run so far, None if nothing was paid for. `grade` returns the grade of a test in a conversation.
+    """
 
     manifest: Manifest
     scenarios: Mapping[str, Scenario]
@@ -60,9 +62,9 @@ class GradedTests(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Runs of the same tests. `agents` are ranked, best first; `cells` hold each agent's score in each of the `columns`.
+    """Runs of the same tests. `agents` are ranked, best first; `cells` has each agent's score in each of the `columns`.
 
-    `memories` hold the questions of agents whose traces tell what their memory found. With a `baseline`, an agent, only pairs with it are
+    `memories` has the questions of agents whose traces report what their memory found. With an agent as `baseline`, only pairs with it are
     compared, as in `against`.
     """
 
@@ -75,17 +77,17 @@ class SideBySide:
 
     @cached_property
     def called(self) -> ShortNames:
-        """What people are told the agents are called."""
+        """The agents' names in texts for people."""
         return short_names(self.agents)
 
     @property
     def by_recall(self) -> bool:
-        """Whether all agents are memories, so that they are compared by recall first."""
+        """Whether all agents are memories, and therefore compared by recall first."""
         return len(self.memories) == len(self.cells)
 
     @cached_property
     def k(self) -> int:
-        """The number of memories at which all memories can be compared: the fewest that one was asked for."""
+        """The number of memories that recall is compared at: the lowest that any agent asked for."""
         return min((max(asked.places) for asked in self.memories.values()), default=max(PLACES))
 
     @property
@@ -121,7 +123,7 @@ class SideBySide:
 
     @cached_property
     def shared_scores(self) -> list[Shared]:
-        """The tests that each two agents share in each column, by scores. A memory that only searches has none."""
+        """The tests that each pair of agents shares in each column, by scores. Memories that only search have none."""
         return [
             shared
             for column, one, other in self._both(self.answering, self.cells)
@@ -130,11 +132,11 @@ class SideBySide:
 
     @cached_property
     def shared_recall(self) -> list[Shared]:
-        """The questions that each two memories share in each column, by recall among the first `k`."""
+        """The questions that each pair of memories shares in each column, by recall among the first `k`."""
         return self._share_recall()
 
     def against(self, baseline: str) -> list[Pair]:
-        """Compare each other agent with a baseline in each column: by recall where all agents are memories, by scores elsewhere.
+        """Compare each other agent with a baseline in each column: by recall if all agents are memories, otherwise by scores.
 
         This is the only comparison with a baseline: every medium shows these pairs.
         """
@@ -162,7 +164,7 @@ class SideBySide:
         ]
 
     def _both(self, agents: Sequence[str], there: Container[tuple[str, Column]]) -> Iterator[tuple[Column, str, str]]:
-        """Yield each two of the agents that are there in a column."""
+        """Yield each pair of the agents that are there in a column."""
         for column in self.columns:
             for one, other in combinations([agent for agent in agents if (agent, column) in there], 2):
                 yield column, one, other
@@ -182,7 +184,7 @@ class Measure:
     """
 
     name: ClassVar[str]
-    """The name that other code uses for it."""
+    """Its name in other code."""
 
     def fold(self, event: Event, change: Change) -> None:
         """Read the conversation's next event, and the change it made to the transcript."""
@@ -202,7 +204,7 @@ class Measure:
 
     @classmethod
     def listed(cls, runs: Sequence[Graded]) -> Document:
-        """Return what people are told about several runs that are listed, a line each."""
+        """Return the document for people about several runs in a list, one line each."""
         return Document()
 
     @classmethod

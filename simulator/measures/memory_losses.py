@@ -1,6 +1,6 @@
-"""Where memories were lost: the outcomes of the needles that questions needed, and of the questions, summed over tests.
+"""The places where memories were lost: outcomes of the needles that questions needed, and of the questions, summed over tests.
 
-How much is known depends on the agent's traces (see `needle_fates`). They may report its memory, its prompt alone, or nothing.
+The agent's traces determine how much is known (see `needle_fates`). They may report its memory, its prompt alone, or nothing.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ INFERRED_NOTE: Final = " Inferred: from wording or time, as memories name no tur
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
 """The outcome of a needle when a question needed it.
 
-`not_stored`: no memory had been made of it, and it was not in the prompt. `not_retrieved`: one had been made, but was not in the prompt.
-`forgotten`: one had been made, until the user asked to forget it, and it was not in the prompt. `not_shown`: it was not in the prompt, and
-the agent does not report what it stores. `found_right`: it was in the prompt, and the question was answered right, by its grade;
-`found_wrong`: it was answered wrong, or not in full; `found_undecided`: the answer has no score. `unknown`: the agent reports nothing.
+`not_stored`: no memory came from it, and it was not in the prompt. `not_retrieved`: it was stored, but was not in the prompt. `forgotten`:
+it was stored until the user asked to forget it, and it was not in the prompt. `not_shown`: it was not in the prompt, and the agent does not
+report what it stores. `found_right`: it was in the prompt, and the answer was graded right. `found_wrong`: the answer was wrong or
+incomplete. `found_undecided`: the answer has no score. `unknown`: the agent reports nothing.
 
 If any one of several needles is enough, the one that came furthest counts.
 """
@@ -65,7 +65,7 @@ FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
     "not_shown",
     "not_stored",
 )
-"""The outcomes, in order of how far the needle came, furthest first."""
+"""The outcomes by how far the needle came, furthest first."""
 
 LOST: Final[frozenset[Outcome]] = frozenset({"not_stored", "not_retrieved", "forgotten", "not_shown"})
 """The outcomes of needles that were not found."""
@@ -87,7 +87,7 @@ OUTCOMES: Final = {
 """The label of each outcome of a needle or a question, in the order of the bars."""
 
 COUNTS: Final = (*OUTCOMES, "inferred")
-"""The columns of the CSV: how many needles and questions had each outcome, and of how many needles it was inferred."""
+"""The columns of the CSV: the needles and questions with each outcome, and the needles whose outcome was inferred."""
 
 Tells = Literal["memory", "prompt", "nothing"]
 """How much an agent's traces reveal: its stored memories (`memory`), the contents of its prompt alone (`prompt`), or neither."""
@@ -117,18 +117,18 @@ class Needles(NamedTuple):
 
     @property
     def told(self) -> int:
-        """How many have a known outcome."""
+        """The number with a known outcome."""
         return self.needed - self.unknown
 
     @property
     def found(self) -> int:
-        """How many were in the prompt of their question."""
+        """The number in the prompt of their question."""
         return self.found_wrong + self.found_right + self.found_undecided
 
 
 @final
 class Answers(NamedTuple):
-    """How many graded questions scored 1, something in between, 0, or have no score."""
+    """The number of graded questions by score: 1, something in between, 0, or none."""
 
     right: int = 0
     partly: int = 0
@@ -147,8 +147,8 @@ class Answers(NamedTuple):
 
 @final
 class Lost(NamedTuple):
-    """The outcomes of some tests' needles, as far as the agent `tells`, and of their graded questions. `inferred` counts the needles whose
-    outcome was inferred."""
+    """The outcomes of some tests' needles, as far as the agent `tells`, and of their graded questions. `inferred` counts the needles with
+    an inferred outcome."""
 
     tells: Tells
     needles: Needles
@@ -167,9 +167,9 @@ class Lost(NamedTuple):
 class MemoryLosses:
     """The outcomes of the needles that questions needed, and of the graded questions: in all, by scenario and by evidence distance.
 
-    `inferred` counts the needles whose outcome rests on turns that were inferred from the wording of memories. `stored` are the needles of
-    unknown outcome that are known to have been stored, and how many of these by inference.
-    `shown` are the graded questions that had all their needles in the prompt, and `hidden` those that lacked one; None if there are none.
+    `inferred` counts the needles whose outcome rests on turns that were inferred from the wording of memories. `stored` counts the stored
+    needles with an unknown outcome, and how many of these were inferred. `shown` are the graded questions with all their needles in the
+    prompt, and `hidden` the ones that lacked one; None without any.
     """
 
     tells: Tells
@@ -210,7 +210,7 @@ class MemoryLosses:
 
     @property
     def sentence(self) -> str | None:
-        """Where the memory was lost, in words; None if no question needed a needle, or if nothing is told and no answer is decided."""
+        """Where the memory was lost, in words; None if no question needed a needle, or if nothing is reported and no answer is decided."""
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
         parts = [_lost(self.needles, self.inferred), _found(self.needles, self.inferred), _unreported(self.needles.unknown, *self.stored)]
@@ -233,7 +233,7 @@ def outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
 
 
 def furthest(need: Need, fate: Outcome, test: TestResult) -> Evidence:
-    """Return the needle of a need that has its outcome, `fate`: of several of which one is enough, the one that came furthest."""
+    """Return the needle that decided a need's outcome, `fate`. If one of several is enough, this is the one that came furthest."""
     score = question_scores(test)[need.turn]
     return next(pair for pair in need.pairs if outcome(pair, score) == fate)
 
@@ -249,7 +249,7 @@ def _inferred(tests: Iterable[TestResult]) -> Needles:
 
 
 def _stored_at_least(tests: Iterable[TestResult]) -> tuple[int, int]:
-    """Count the needles of unknown outcome that were stored, and those of them that were stored by inference."""
+    """Count the stored needles with an unknown outcome, and how many of these are stored by inference."""
     known = [
         all(pair.stored_inferred for pair in need.pairs if pair.stored)
         for test in tests
@@ -260,7 +260,7 @@ def _stored_at_least(tests: Iterable[TestResult]) -> tuple[int, int]:
 
 
 def _is_inferred(pair: Evidence) -> bool:
-    """Return whether the furthest stage that is known of a needle was inferred."""
+    """Return whether a needle's furthest known stage was inferred."""
     return pair.retrieved_inferred or (pair.stored_inferred and not pair.retrieved)
 
 
@@ -327,7 +327,7 @@ def _of_answers(answers: Answers) -> str:
 
 
 def _lost(needles: Needles, inferred: Needles) -> str:
-    """Say how many needles were needed, and how those that were not retrieved were lost."""
+    """Describe how many needles were needed, and how the ones not retrieved were lost."""
     needed = f"Questions relied on {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'}"
     several = sum(1 for outcome in LOST if getattr(needles, outcome)) > 1
     ways: list[tuple[Outcome, str]] = [
@@ -373,7 +373,7 @@ def _answers(number: int) -> str:
 
 
 def _of_inferred(inferred: int, number: int) -> str:
-    """Return the remark after a number of needles that says how many of them were inferred."""
+    """Return a remark on how many of a number of needles were inferred."""
     return f" ({'' if inferred == number else f'{inferred:,} '}inferred)" if inferred else ""
 
 
@@ -386,7 +386,7 @@ def _were(number: int) -> str:
 
 @final
 class WhereLost(Measure):
-    """Where each agent's memory was lost. For an agent that tells nothing of its memory: how its questions were answered."""
+    """Where each agent's memory was lost. For an agent that reports nothing about its memory, the results of its questions."""
 
     name = "memory losses"
 
@@ -412,7 +412,7 @@ class WhereLost(Measure):
 
 
 def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:
-    """Return where each agent's memory was lost in each column, over the tests that count."""
+    """Return the losses of each agent's memory in each column, over the tests that count."""
     found = {}
     for agent, column in side.cells:
         runs = side.of(agent, column)
@@ -422,7 +422,7 @@ def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:
 
 
 def lost_note(losses: Iterable[Lost]) -> str:
-    """Return the note below a table or a figure of where memories were lost."""
+    """Return the note below a table or a figure of memory losses."""
     return LOST_NOTE + (INFERRED_NOTE if any(any(lost.inferred) for lost in losses) else "")
 
 

@@ -1,4 +1,4 @@
-"""Agents' work in virtual nights: how many nights passed, the cost of working, and the size of the memory before and after."""
+"""Agents' work in virtual nights: the number of nights, the cost of working, and the size of the memory before and after."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class Nights(Measure):
 
 
 def night_metrics(nights: Iterable[Night]) -> dict[str, float]:
-    """Return how many nights passed, in how many the agent worked, and means over the nights it worked: seconds, tokens of its models,
-    dollars, and the bytes it kept before and after. A figure that no night tells is left out. Empty if there were no nights."""
+    """Return the number of nights, the number when the agent worked, and means over the latter; empty without nights.
+
+    The means are of seconds, tokens of its models, dollars, and the bytes stored before and after. Figures that no night reports are left
+    out.
+    """
     passed = list(nights)
     worked = [night for night in passed if night.consolidated]
     if not passed:
@@ -45,7 +48,7 @@ def night_metrics(nights: Iterable[Night]) -> dict[str, float]:
 
 
 def _tokens(night: Night) -> float | None:
-    """Return the tokens that models read and wrote in a night; None if the agent does not tell."""
+    """Return the tokens that models read and wrote in a night; None if unreported."""
     usages = [*([night.usage] if night.usage else []), *(night.besides or {}).values()]
     return float(sum(usage.get("input_tokens", 0) + usage.get("output_tokens", 0) for usage in usages)) if usages else None
 

@@ -1,4 +1,4 @@
-"""Scenarios' own figures and tables."""
+"""Figures and tables that scenarios define."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["OwnFigures", "own_tables"]
 
 @final
 class OwnFigures(Measure):
-    """The figures and tables that scenarios make of their own tests (`Scenario.metrics` and `Scenario.tables`)."""
+    """The figures and tables that scenarios compute from their tests (`Scenario.metrics` and `Scenario.tables`)."""
 
     name = "own figures"
 
@@ -38,7 +38,7 @@ class OwnFigures(Measure):
 
 
 def _figures(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
-    """Return a scenario's own figures, or none if its code raises."""
+    """Return the figures that a scenario defines, or none if its code raises."""
     try:
         return [(str(name), rounded(float(value))) for name, value in scenario.metrics(_marked(tests)).items()]
     except BaseException as error:
@@ -68,7 +68,7 @@ def _marked(tests: Sequence[TestResult]) -> list[Marked]:
 
 
 def _tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
-    """Return the tables that a scenario makes of its tests, given by run name. If it raises, a table shows the error."""
+    """Return the tables that a scenario makes from its tests, given by run name. If it raises, a table shows the error."""
     try:
         return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
     except BaseException as error:

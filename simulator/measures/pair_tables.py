@@ -26,9 +26,9 @@ MORE_NOTE: Final = "More conversations needed: a rough forecast of how many woul
 def pair_table(
     what: str, pairs: Sequence[Pair], names: Mapping[str, str], *, several: bool, points: bool = False, stated: bool = False
 ) -> Table:
-    """Return a table of pairs under the heading `what`. `names` are those of the agents. `points`: differences are also shown as scores.
+    """Return a table of pairs under the heading `what`, with the agents' `names`. `points`: differences are also shown as scores.
 
-    `several`: there are several spans. Where contrasts were `stated`, it does not forecast how many more conversations are needed.
+    `several`: there are several spans. With `stated` contrasts, the table has no forecast of the conversations still needed.
     """
     rest, cells, note = describe_verdicts(pairs, stated=stated)
     rows = [
@@ -48,7 +48,7 @@ def pair_table(
 
 
 def describe_verdicts(pairs: Sequence[Pair], *, stated: bool = False) -> tuple[list[str], list[list[str]], str]:
-    """Return the columns that say what is shown of each pair, their cells, and a note that explains them."""
+    """Return the columns with each pair's verdict, their cells, and an explanatory note."""
     few = any(pair.p_of_tests is not None for pair in pairs)
     forecast = not stated and any(pair.more is not None for pair in pairs)
     counted = "questions" if any(pair.counted == "questions" for pair in pairs) else "tests"
@@ -76,15 +76,17 @@ def counted_conversations(number: int, *, recorded: bool = False) -> str:
 
 
 def name_conversations(pairs: Sequence[Pair]) -> str:
-    """Return "this conversation", or "these 2 conversations": the most that any of the pairs has in common."""
+    """Return "this conversation", or "these 2 conversations": the most that any pair has in common."""
     most = max(pairs, key=lambda pair: pair.conversations)
     counted = counted_conversations(most.conversations, recorded=most.recorded)
     return f"this {counted.removeprefix('1 ')}" if most.conversations == 1 else f"these {counted}"
 
 
 def too_few(pairs: Sequence[Pair]) -> str:
-    """Say that agents have too few conversations in common to show a difference in others, and what to do; empty if they have enough.
-    `pairs` are all that are compared, since p-values are corrected for their number."""
+    """Explain that agents have too few conversations in common to generalise, and give a remedy; empty if they have enough.
+
+    `pairs` are all compared pairs, since p-values are corrected for their number.
+    """
     least = least_conversations(len(pairs) or 1)
     few = sorted({pair.conversations for pair in pairs if pair.conversations < least})
     if not few:

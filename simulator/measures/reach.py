@@ -1,4 +1,4 @@
-"""How far back an agent remembers: plain facts that were asked for at many distances, in a sentence, tables and a fit."""
+"""How far back an agent remembers: recall of plain facts at many distances, in a sentence, tables and a fit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["PlacedRung", "Reach", "decide_reach", "place_rungs", "pool_reach"]
 
 PLAIN: Final = "plain facts"
-"""The strand that the reach is measured by."""
+"""The strand that measures the reach."""
 
 BINS: Final = (0, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 102_400, 204_800, 409_600, inf)
 
@@ -62,8 +62,10 @@ THIRDS: Final = 3
 
 @final
 class PlacedRung(NamedTuple):
-    """A rung that was asked later, with the needle that lies furthest back of those that it needs. `stored` and `found`: whether its fact
-    was stored and retrieved, None if unreported."""
+    """A rung that was asked later, with the furthest needle that it needs.
+
+    `stored` and `found`: whether its fact was stored and retrieved, None if unreported.
+    """
 
     rung: Rung
     needle: Evidence
@@ -75,7 +77,7 @@ class PlacedRung(NamedTuple):
         return self.needle.tokens
 
     def get_score(self, stage: Stage) -> float | None:
-        """Return what the stage scored, None if undecided or unreported."""
+        """Return the score of a stage, None if undecided or unreported."""
         if stage == "answered":
             return self.rung.score
         known = self.found if stage == "found" else self.stored
@@ -89,7 +91,7 @@ class PlacedRung(NamedTuple):
 
 @final
 class Reach(Measure):
-    """How far back plain facts are recalled, and what kind of limit that is. Only tests with rungs have one (see `contract.rungs`)."""
+    """How far back plain facts are recalled, and the kind of limit. Only tests with rungs have one (see `contract.rungs`)."""
 
     name = "reach"
 
@@ -142,19 +144,21 @@ class Reach(Measure):
 
 
 def pool_reach(runs: Iterable[Graded]) -> list[ReachResult]:
-    """Return how far back plain facts are recalled, for each agent and span, over all of its runs; of a memory, its last stage."""
+    """Return how far back plain facts are recalled, for each agent and span, over all its runs. For a memory, use its last stage."""
     return [stages[0] for _, stages in _group_runs(runs).values()]
 
 
 def place_rungs(tests: Iterable[TestResult]) -> list[PlacedRung]:
-    """Return the plain facts of tests that were asked for later, nearest first."""
+    """Return the rungs of plain facts in tests that came later than their fact, nearest first."""
     placed = [each for test in tests for each in _place_rungs(test) if each.rung.strand == PLAIN]
     return sorted(placed, key=lambda each: each.tokens)
 
 
 def decide_reach(runs: Iterable[Iterable[TestResult]], limit: int, share: float = 0.5) -> GateDecision:
-    """Decide whether one agent recalls at least a share of plain facts at every distance up to a limit in tokens, with its replies as they
-    are, from all of its runs together. Of a memory that is only searched, retrieval counts."""
+    """Decide whether one agent recalls at least a share of plain facts at every distance up to a limit, over all its runs together.
+
+    The limit is in tokens, with the agent's replies at their actual length. For a memory that only searches, retrieval counts.
+    """
     conversations: dict[object, list[PlacedAnswer]] = {}
     for number, tests in enumerate(runs):
         placed = [(test.conversation, each) for test in tests if test.counts for each in _place_rungs(test) if each.rung.strand == PLAIN]
@@ -166,7 +170,7 @@ def decide_reach(runs: Iterable[Iterable[TestResult]], limit: int, share: float 
 
 
 def _draw(agent: str, note: str, each: ReachResult, tests: Iterable[TestResult]) -> list[Curve]:
-    """Return the curve of a result with the tests that it was computed from; none if a damaged file lacks their questions."""
+    """Return the curve of a result with its tests; none if a damaged file lacks their questions."""
     counted = [test for test in tests if test.counts]
     answers = [(placed.tokens, score) for placed in place_rungs(counted) if (score := placed.get_score(each.stage)) is not None]
     asked = [rung for test in counted for rung in rungs(test.items) if rung.at_once and rung.strand == PLAIN] if each.at_once else []
@@ -214,10 +218,10 @@ def _know_all(known: Iterable[bool | None]) -> bool | None:
 
 
 def _fit_stage(stage: Stage, placed: Sequence[PlacedRung], at_once: Sequence[Rung]) -> ReachResult | None:
-    """Return the result of a stage; None if nothing is known of it."""
+    """Return the result of a stage; None if unknown."""
     scored = [(each, score) for each in placed if (score := each.get_score(stage)) is not None]
     plain = sorted(((each, score) for each, score in scored if each.rung.strand == PLAIN), key=lambda pair: pair[0].tokens)
-    guesses = stage == "answered"  # whether a fact was stored or found cannot be guessed
+    guesses = stage == "answered"  # storage and retrieval cannot be guessed
     chance, heard = (fmean([getattr(each.rung, name) for each, _ in plain]) if plain and guesses else 0.0 for name in ("chance", "heard"))
     questions = [each.as_question(score) for each, score in plain]
     fit = fit_reach(questions, guessed=heard)
@@ -295,7 +299,7 @@ def _count_types(plain: Sequence[tuple[PlacedRung, float]]) -> dict[str, TypeRes
 
 
 def _split(scored: Sequence[tuple[PlacedRung, float]], unit: Unit, limit: Estimate | None) -> dict[str, tuple[Count, Count]]:
-    """Return each strand's questions up to the limit and beyond it; all are within where there is none."""
+    """Return each strand's questions up to the limit and beyond it; without a limit, all are within."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     for each, score in scored:
         beyond = limit is not None and (getattr(each.as_question(score), unit) or 0) > limit.value
@@ -312,7 +316,7 @@ def _make_opening(each: ReachResult, whose: str = "") -> Sentence:
 
 
 def _describe_details(each: ReachResult) -> Iterator[str]:
-    """Yield what else is known about a run's answers: other strands, types of facts, wrong answers and guessing."""
+    """Yield further findings on a run's answers: other strands, types of facts, wrong answers and guessing."""
     for strand in each.strands if each.tells else ():
         parts = [(strand.within, "within" if each.drop else "right"), (strand.beyond, "beyond")]
         yield f"{strand.name.capitalize()}: {', '.join(f'{count.text} {where}' for count, where in parts if count.asked)}."
@@ -331,7 +335,7 @@ OUTCOMES: Final = {
     "several": "several values",
     "other": "a value never stated",
 }
-"""What wrong answers settled on, in words."""
+"""Descriptions of the values in wrong answers."""
 
 
 def _compare_spans(runs: Iterable[Graded]) -> Iterator[Sentence]:
@@ -373,7 +377,7 @@ def _make_cells(each: ReachResult) -> list[str]:
 
 
 ALWAYS: Final = ("near", "far", "drop_tokens", "drop_messages", "drop_seconds", "reach_tokens", "reach_messages", "reach_seconds")
-"""The columns that each row for programs has, null where nothing is shown."""
+"""The columns that each row for programs has, null if nothing is shown."""
 
 
 FLAT_COLUMNS: Final[Mapping[str, type]] = {
@@ -414,7 +418,7 @@ def _make_row(each: ReachResult) -> Row:
 
 
 def _tabulate_distances(result: Result) -> Table:
-    """Return what was recalled by distance and strand."""
+    """Return a table of recall by distance and strand."""
     cells: dict[tuple[str, int], list[float]] = {}
     names: dict[str, None] = {}
     for test in result.tests:

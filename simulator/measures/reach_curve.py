@@ -1,4 +1,4 @@
-"""The curve of recall by distance that pages about reach lead with."""
+"""The curve of recall by distance at the top of pages about reach."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["make_curve"]
 MAX_POINTS: Final = 9
 
 LEAST_QUESTIONS: Final = 4
-"""A point of fewer questions would have an interval that spans nearly everything."""
+"""The fewest questions in a point. With fewer, its interval would span nearly everything."""
 
 
 def make_curve(agent: str, note: str, each: ReachResult, answers: Sequence[tuple[int, float]], at_once: Sequence[float]) -> Curve:
     """Return the curve of an agent's result, with a note on its runs.
 
-    `answers` are the distances in tokens and the scores of plain facts that were asked for later, nearest first; `at_once` are the scores
-    of those that were asked for in the message that stated them.
+    `answers` are the distances in tokens and the scores of plain facts with later questions, nearest first. `at_once` are the scores of
+    facts with the question in the same message.
     """
     number = min(MAX_POINTS, len(answers) // LEAST_QUESTIONS) or 1
     groups = [answers[len(answers) * part // number : len(answers) * (part + 1) // number] for part in range(number)]
@@ -57,7 +57,8 @@ def _make_start(scores: Sequence[float]) -> CurvePoint:
 
 
 def _find_ends(scores: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the interval of a share. A share of 0 or 1 lies a little outside the credible interval."""
+    """Return the ends of the interval of a share. It is extended to a share of 0 or 1, which lies a little outside the credible
+    interval."""
     mean, estimate = fmean(scores), estimate_share(scores)
     return min(mean, estimate.low), max(mean, estimate.high)
 
@@ -67,8 +68,10 @@ def _count(scores: Sequence[float]) -> str:
 
 
 def _fit_line(each: ReachResult, answers: Sequence[tuple[int, float]]) -> Sequence[tuple[float, float]]:
-    """Return the corners of the fitted line: the two levels, joined across the interval of the drop, which is short for a window and long
-    for decay; or one level."""
+    """Return the corners of the fitted line: one level, or two levels joined across the interval of the drop.
+
+    That interval is short for a window and long for decay.
+    """
     first, last = max(1.0, answers[0][0]), max(1.0, answers[-1][0])
     near, far, drop = each.near.value or 0, each.far.value or 0, each.drop and each.drop.tokens
     if not each.can or each.hedges or not each.fits:

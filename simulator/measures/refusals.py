@@ -1,4 +1,4 @@
-"""Replies that are refusals by the agent's model: how many, and which tests they fell in."""
+"""Refusals by the agent's model: their number, and the tests with refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Refusals"]
 
 NAMED: Final = 5
-"""The sentence names at most this many tests."""
+"""The maximum number of tests that the sentence names."""
 
 
 @final
@@ -33,7 +33,7 @@ class Refusals(Measure):
 
 
 def _told(result: Result) -> str:
-    """Say in words how often the agent's model refused, and in which tests."""
+    """Describe how often the agent's model refused, and the tests where it did."""
     tests = [f"{test.id} ({test.refused})" for test in result.tests if test.refused]
     named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
     if named and (others := result.refused - sum(test.refused for test in result.tests)):

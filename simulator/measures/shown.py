@@ -1,5 +1,7 @@
-"""What an agent's model was shown for its replies: how many memories were asked for, how much of the context was allowed, and the tokens
-of the prompts, as traces tell (`prompt_tokens`)."""
+"""The input of an agent's model: the memories asked for, the context allowed, and the tokens of prompts.
+
+The last come from traces (`prompt_tokens`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ __all__ = ["Shown"]
 
 MEAN: Final = "prompt_tokens_mean"
 MOST: Final = "prompt_tokens_most"
-"""The names of the figures. An agent that does not tell has none."""
+"""The names of the figures. An agent that does not report prompts has none."""
 
 NOTE: Final = (
     "What the model that answers was shown: k memories were asked for, context is the most tokens of its prompt and answer that the spec "
@@ -36,7 +38,7 @@ NOTE: Final = (
 
 @final
 class _Allowance(NamedTuple):
-    """How many memories an agent asked for, and how many tokens its model's prompt and answer may have; None where nothing is known."""
+    """The number of memories that an agent asked for, and the maximum tokens of its model's prompt and answer; None if unknown."""
 
     k: int | None
     context: int | None
@@ -98,7 +100,7 @@ class Shown(Measure):
 
 
 def _allowance(manifest: Manifest, tests: list[TestResult]) -> _Allowance:
-    """Return what an agent's spec allows, and how many memories its traces say were asked for."""
+    """Return the context that an agent's spec allows, and the number of memories that it asked for by its traces."""
     k = max((pair.k or 0 for test in tests for pair in test.evidence), default=0) or None
     with suppress(InputError):  # an imported run's agent has the name in its file
         options = AgentSpec.parse(manifest.agent).options
@@ -107,7 +109,7 @@ def _allowance(manifest: Manifest, tests: list[TestResult]) -> _Allowance:
 
 
 def _pooled(side: SideBySide, agent: str, column: Column) -> tuple[_Allowance, float | None, float | None]:
-    """Return what an agent is allowed in a column, and the mean and the most tokens of its prompts over its runs."""
+    """Return an agent's allowance in a column, and the mean and the maximum tokens of its prompts over its runs."""
     runs = side.of(agent, column)
     told = [run.result.metrics for run in runs if MEAN in run.result.metrics and MOST in run.result.metrics]
     allowed = _allowance(runs[0].manifest, [test for run in runs for test in run.result.tests])

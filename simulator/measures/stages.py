@@ -1,4 +1,4 @@
-"""A memory by stage, measured before any answer is graded: what it stored, what it found, and which memory finds more."""
+"""A memory by stage, measured before any answer is graded: the evidence stored, the evidence found, and the memory that finds the most."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["COLUMNS", "Stages"]
 
 COLUMNS: Final[Mapping[str, type]] = {"kind": str, "stage": str, "k": int}
-"""The columns of the CSV that are about memories alone."""
+"""The columns of the CSV that only memories have."""
 
 STAGES_NOTE: Final = (
     "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Found: the share of it among the "
@@ -39,7 +39,7 @@ Chosen = Callable[[TestResult], bool]
 
 @final
 class Stages(Measure):
-    """How much of the evidence a memory stored and found, with intervals, and which of several memories finds more."""
+    """The evidence that a memory stored and found, with intervals, and comparisons of several memories."""
 
     name = "stages"
 
@@ -65,7 +65,7 @@ class Stages(Measure):
         if memory is None:
             return Document()
         found = [each for each in memory.stages if each.stage == "found"]
-        told = found if result.searched is not None else found[-1:]  # where questions are answered, one line is enough
+        told = found if result.searched is not None else found[-1:]  # one line is enough if questions are answered
         lines = [Sentence(f"evidence found: {', '.join(map(_found, told))}")] if told else []
         return Document(lines=lines, closing=[Sentence(memory.sentence)] if memory.sentence else [])
 
@@ -82,7 +82,7 @@ class Stages(Measure):
             several=len(side.columns) > 1,
         )
         tables = [_table(side)]
-        if side.by_recall or len({agent for agent, _ in side.memories}) > 1:  # of one memory among other agents, that is enough
+        if side.by_recall or len({agent for agent, _ in side.memories}) > 1:  # for one memory among other agents, the first table is enough
             tables += [_by_place(side), pairs, *_by_kind(side, kinds, by_kind)]
         data = [Data("stages", COLUMNS, list(_rows(side, kinds)))]
         data.append(Data("recall", COLUMNS, list(_pair_rows(side, by_kind))))
@@ -95,7 +95,7 @@ def _any(test: TestResult) -> bool:
 
 
 def _each(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[tuple[Literal["stored", "found", "answered"], int | None, Estimate]]:
-    """Yield the stages of a memory in their order, each with the number of memories it is about."""
+    """Yield the stages of a memory in order, each with its number of memories."""
     if (stored := asked.stored(chosen)) is not None:
         yield "stored", None, stored
     for k in asked.places:
@@ -126,7 +126,7 @@ def _found(stage: StageResult) -> str:
 
 
 def _table(side: SideBySide) -> Table:
-    """Return the table of memories by stage, the best first in each column."""
+    """Return the table of memories by stage, best first in each column."""
     rows = []
     for agent, column, asked in _memories(side):
         found, answered = asked.found(side.k), asked.answered()
@@ -153,7 +153,7 @@ def _table(side: SideBySide) -> Table:
 
 
 def _by_place(side: SideBySide) -> Table:
-    """Return the table of recall among fewer or more memories, empty if there is only one number."""
+    """Return the table of recall by number of memories, empty if there is only one number."""
     places = sorted({k for asked in side.memories.values() for k in asked.places})
     rows = [
         [side.called.names[agent], str(column), *(_cell(asked.found(k)) if k <= max(asked.places) else "" for k in places)]
@@ -165,8 +165,10 @@ def _by_place(side: SideBySide) -> Table:
 
 
 def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, Sequence[Pair]]) -> Iterator[Table]:
-    """Yield a table of recall by kind of question for each column. Two memories have the p-values beside, of more there is a table of the
-    best against each other."""
+    """Yield a table of recall by kind of question for each column.
+
+    With two memories, it includes p-values. With more, another table compares the best with each other.
+    """
     for column in side.columns:
         memories = [(agent, side.memories[agent, column]) for agent in side.agents if (agent, column) in side.memories]
         two = len(memories) == 2
@@ -246,7 +248,7 @@ def _pair_rows(side: SideBySide, by_kind: Mapping[str, Sequence[Pair]]) -> Itera
 
 
 def _verdicts(side: SideBySide) -> Iterator[str]:
-    """Yield a sentence for each column: which memory finds the most of the evidence, and which others it is shown to beat."""
+    """Yield a sentence for each column: the memory that finds the most evidence, and the others that it significantly beats."""
     for column in side.columns:
         memories = [agent for agent in side.agents if (agent, column) in side.memories]
         open_ones = [agent for agent in memories if not _is_known(side.memories[agent, column].found(side.k))]

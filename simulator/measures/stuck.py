@@ -1,5 +1,8 @@
-"""Signs that an agent is stuck and has not merely forgotten: it repeats itself or the user, carries other tests' formats, or declines
-whatever it is told. A reply with a sign counts only where the agent fails: whoever answers correctly may repeat what it likes."""
+"""Signs that an agent is stuck and has not merely forgotten.
+
+It repeats itself or the user, carries other tests' formats, or declines all statements. A reply with a sign counts only if the agent fails:
+correct answers may repeat anything.
+"""
 
 from __future__ import annotations
 
@@ -25,32 +28,32 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Stuck", "alike", "refuses"]
 
 READ: Final = 2000
-"""Only so many characters of a reply are read."""
+"""The characters read of a reply."""
 
 WORDS: Final = 4
-"""Answers with at least this many words are alike if only their numbers differ. A shorter one may be nothing but its number."""
+"""Answers with at least this many words are alike if only their numbers differ. The number may be the whole content of a shorter one."""
 
 CUT: Final = 40
-"""An answer is like another that begins with it, as where both were cut, if it has at least this many letters."""
+"""The fewest letters of an answer that is like any longer answer that begins with it. Cutting both at different lengths has this effect."""
 
 GROUP, GROUP_SHARE = 3, 0.05
-"""So many answers must be alike, and such a share of all. A few may well be, by chance, or because they are right, or because a question
-was asked several times."""
+"""The least size of a group of alike answers: a number, and a share of all answers. A few may be alike by chance, because they are right,
+or because a question was repeated."""
 
 MANY: Final = 5
 """The fewest answers or replies that are worth a sentence."""
 
 ALIKE, STRANGE = 1 / 3, 0.1
-"""The share of the answers that are alike, and of the answers or replies that are strange otherwise, from which on a sentence says so."""
+"""The least share of alike answers that a sentence reports, and the same for the other signs."""
 
 ECHO, ECHO_WORDS = 200, 8
-"""A reply repeats a message of at least so many words if it has its letters, of a long one those at its beginning."""
+"""A reply echoes a message if it contains the message's first 200 letters. Messages of fewer than 8 words do not count."""
 
 BRIEF: Final = 2
-"""An answer of at most so many words may just acknowledge something that is told where an answer is awaited."""
+"""The maximum words of an answer that may just acknowledge a statement where a question was expected."""
 
 SHOWN: Final = 60
-"""The most characters of an answer that are quoted."""
+"""The maximum characters of a quoted answer."""
 
 _LABEL: Final = re.compile(r"[\"\u201c]([A-Z][a-z]{1,20}):")
 _KEY: Final = re.compile(r"\"([A-Za-z_]{1,30})\"")
@@ -77,7 +80,7 @@ class ReplyPlace(NamedTuple):
 
 @final
 class Answer(NamedTuple):
-    """An answer, whether its question has a question mark, and its place, None for one that was expected."""
+    """An answer, whether its question has a question mark, and its place, None for an expected answer."""
 
     text: str
     asked: bool = True
@@ -86,8 +89,10 @@ class Answer(NamedTuple):
 
 @final
 class Stuck(Measure):
-    """How many answers are alike, how many replies repeat the message or have a format that only another test asked for, and how many
-    decline or refuse."""
+    """The numbers of replies with each sign.
+
+    Answers are alike, replies repeat the message or have a format that only another test asked for, or they decline or refuse.
+    """
 
     name = "stuck"
 
@@ -112,7 +117,7 @@ class Stuck(Measure):
         if reply is None:
             self._note(message)
         elif message.test is not None and reply.asked and (reply.trace or {}).get("answers") is not False:
-            # Small talk has no right answer, and a memory without an answerer says nothing.
+            # Small talk has no right answer, and a memory without an answerer gives none.
             text, place = reply.text[:READ], ReplyPlace(message.test, message.turn)
             self.replies += 1
             self.echoed += [place] if _echoes(text, message.text) else []
@@ -125,7 +130,7 @@ class Stuck(Measure):
                 self.borrowed.append((place, strange))
 
     def _note(self, message: Message) -> None:
-        """Note the formats that a question asks for. The same question may be a piece of filler."""
+        """Note the formats that a question asks for. Filler may contain the same question."""
         if message.kind in ("question", "filler"):
             for each in _wanted(message.text):
                 self._asked.setdefault(each, set()).add(message.test or "")
@@ -182,11 +187,11 @@ class Stuck(Measure):
 
 
 def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
-    """Return the groups of answers that are alike: whose letters are the same, whatever their case, numbers and punctuation, or begin with
-    the same letters up to where one was cut.
+    """Return the groups of answers that are alike.
 
-    Left out are answers that say that something is not known, which an agent without memory gives to every question, and brief ones where
-    the question may only tell something.
+    Their letters are the same, regardless of case, numbers and punctuation, or the same up to where one was cut. Answers that say something
+    is unknown are left out, since an agent without memory gives them to every question. So are brief ones where the question may be only a
+    statement.
     """
     groups: list[list[Answer]] = []
     leader = ""
@@ -202,8 +207,10 @@ def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
 
 
 def _find_wrong(tests: Sequence[TestResult]) -> Callable[[ReplyPlace | None], bool]:
-    """Return a function that says whether the agent fails at a place: what was graded in that turn has less than half marks, or else its
-    test. It fails nowhere in a test without a score."""
+    """Return a function that decides whether the agent fails at a place.
+
+    It fails if the items graded in that turn, or else the test, have less than half marks. It never fails in a test without a score.
+    """
     scores = {test.id: test.score for test in tests}
     turns: dict[ReplyPlace, list[float]] = {}
     for test in tests:
@@ -231,7 +238,7 @@ def _letters(answer: str) -> str:
 
 
 def refuses(answer: str) -> bool:
-    """Return whether an answer refuses to help, in the words of no particular model, instead of saying that something is not known."""
+    """Return whether an answer refuses to help instead of saying that something is unknown. The pattern fits no particular model."""
     return _REFUSAL.search(answer[:READ]) is not None and not abstains(answer)
 
 
@@ -259,7 +266,7 @@ def _formats(text: str) -> Iterator[str]:
 
 
 def _told(manifest: Manifest, result: Result) -> str:
-    """Say in words what is odd about a run's replies; nothing where nothing is."""
+    """Describe the oddities of a run's replies; an empty string if it has no oddities."""
     found = result.stuck
     if found is None:
         return ""
@@ -288,8 +295,8 @@ def _told(manifest: Manifest, result: Result) -> str:
 
 
 def _is_stuck(found: StuckResult, sign: str, number: int, least: float, expected: int = 0) -> bool:
-    """Return whether a sign is frequent where the agent fails, and most of the replies that show it are there. The number `expected` of
-    right answers is subtracted."""
+    """Return whether a sign is frequent in failed replies, and most of its replies failed. The `expected` number of right answers is
+    subtracted."""
     wrong = found.wrong.get(sign, 0)
     return wrong - expected >= max(MANY, least) and wrong > number / 2
 

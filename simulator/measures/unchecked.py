@@ -1,4 +1,4 @@
-"""Whether a memory was played that nobody has checked, because its user wanted it so."""
+"""Whether a memory was played without checks, as its user requested."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNCHECKED: Final = (
 
 @final
 class Unchecked(Measure):
-    """Warns where a memory was not checked before it was played."""
+    """Warns if a memory was not checked before it was played."""
 
     name = "unchecked"
 
