@@ -1,1 +1,1 @@
-"""Grades: folds a run's transcripts once and grades its tests once."""
+"""Grades: folds each transcript of a run once and grades each test once."""

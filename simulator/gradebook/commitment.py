@@ -1,4 +1,4 @@
-"""Publishes a run's scores without revealing its tests, and verifies the commitment later."""
+"""Publication of a run's scores without its tests, and later verification of the commitment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Check", "Published", "publish", "read_published", "verify"]
 
 
 MAX_BYTES: Final = 1 << 26
-"""The largest file of published scores that is read. A test takes about 200 bytes."""
+"""The maximum bytes of a file of published scores. A test takes about 200 bytes."""
 
 
 class _Frozen(BaseModel):
@@ -32,7 +32,7 @@ class _Frozen(BaseModel):
 
 @final
 class PublishedTest(_Frozen):
-    """One test's result, without any of its text."""
+    """One test's result, without its text."""
 
     id: str
     scenario: str
@@ -102,7 +102,7 @@ def read_published(path: Path) -> Published:
 def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     """Check that published scores belong to this run, and that it played the tests it committed to.
 
-    Yields each check as soon as it is done. Raises JournalError for a damaged journal.
+    Yields each check when it is done. Raises JournalError for a damaged journal.
     """
     _refuse_import(run)
     manifest = run.manifest
@@ -130,7 +130,7 @@ def _refuse_import(run: RunFolder) -> None:
 
 
 def _published(manifest: Manifest, result: Result) -> Published:
-    # A scenario's description is text, and published scores stay without any: so it is left out.
+    # A scenario's description is text, which published scores must not contain.
     return Published(
         commitment=manifest.commitment,
         placement=manifest.placement,
@@ -144,12 +144,12 @@ def _published(manifest: Manifest, result: Result) -> Published:
 
 
 def _matches(played: PlayedTest, test: Test | None) -> bool:
-    """Return whether a test was played as defined, and whether the turns it told are its lines."""
+    """Return whether a test was played as defined, and whether its past turns are its lines."""
     if test is None:
         return False
     if played.tells:
         lines = [(line.text, line.reply) for line in test.script.lines]
         if lines[: len(played.exchanges)] != [(exchange.text, exchange.reply) for exchange in played.exchanges]:
             return False
-    forms = (test.opening(), test.definition())  # journals of 0.3 hold the whole definition
+    forms = (test.opening(), test.definition())  # journals of 0.3 contain the whole definition
     return any({name: getattr(played.definition, name) for name in form} == form for form in forms)

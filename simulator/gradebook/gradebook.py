@@ -1,4 +1,4 @@
-"""Grades a run's tests, and makes the run's results from the grades and the measures."""
+"""Grades of a run's tests, and the run's results, made from the grades and the measures."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class GraderFault(NamedTuple):
 class Gradebook:
     """The transcripts and the grades of a run. Each event is folded once and each test is graded once.
 
-    `transcripts` holds the conversations that have begun. `scenarios` are used for grading, by default all of the run's scenarios.
-    `damage` has a sentence for each damaged journal, which was read only up to the damage.
+    `transcripts` has the conversations that have begun. `scenarios` are used for grading, by default all of the run's scenarios. `damage`
+    has a sentence for each damaged journal, which was read only up to the damage.
     """
 
     def __init__(self, manifest: Manifest, scenarios: Mapping[str, Scenario] | None = None) -> None:
@@ -90,7 +90,7 @@ class Gradebook:
         """Add a conversation's next event. Raises JournalError if it contradicts the events before it."""
         change = self.transcripts.add(conversation, event)
         if conversation not in self._fates:
-            # A branch's needles may lie in its trunk, so its fates go on from the trunk's.
+            # A branch's needles may be in its trunk, so its fates continue the trunk's.
             self._fates[conversation] = NeedleFates(self._fates.get(self.manifest.trunks.get(conversation, "")))
             for measure, read in self._read.items():
                 read[conversation] = measure()
@@ -103,7 +103,7 @@ class Gradebook:
         return change
 
     def read_by(self, measure: type[M]) -> dict[str, M]:
-        """Return the instances of a measure that have read each conversation and experiment, by id; none if it reads no events."""
+        """Return the instances of a measure that have read each conversation and experiment, by id; empty if it reads no events."""
         return cast("dict[str, M]", self._read.get(measure, {}))
 
     def forget(self, conversation: str) -> None:
@@ -115,7 +115,7 @@ class Gradebook:
         self._grades = {key: grade for key, grade in self._grades.items() if key[0] != conversation}
 
     def grades(self, conversation: str, test: str) -> bool:
-        """Return whether a test of a conversation is graded. In an experiment, only the test that it is about is graded."""
+        """Return whether a test of a conversation is graded. In an experiment, only its subject is graded."""
         experiment = self.manifest.experiments.get(conversation)
         return experiment is None or experiment.test == test
 
@@ -124,7 +124,7 @@ class Gradebook:
         return self._grades.get((conversation, test.id))
 
     def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
-        """Grade a finished test with the judge's `answers`. If the grader raises, the test has no score, and its reason says why."""
+        """Grade a finished test with the judge's `answers`. If the grader raises, the test has no score, and its reason explains that."""
         grade = self._grades.get((conversation, test.id))
         if grade is None:
             grade = self._grades[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
@@ -145,11 +145,11 @@ class Gradebook:
             grade = self.scenarios[test.definition.scenario].grade(test.definition.facts, record)
             if not isinstance(grade, Grade):
                 raise TypeError(f"grade returned {type(grade).__name__} instead of a Grade")
-        except BaseException as error:
+        except BaseException as error:  # a scenario's code may raise anything, SystemExit included
             if not is_fault(error):
                 raise
             return Grade(score=None, reason=self._failed(conversation, test, "grade", error))
-        if test.unanswered:  # where its questions stand on a ladder is known without an answer
+        if test.unanswered:  # the distances of its questions are known without an answer
             return Grade(score=None, reason=UNANSWERED, items=unanswered(grade.items))
         if record.unread:
             grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
@@ -165,7 +165,7 @@ class Gradebook:
         return reason
 
     def _told_faults(self) -> list[str]:
-        """Return a sentence for each error that cost no grade. (A lost grade gives the error as its own reason.)"""
+        """Return a sentence for each error that cost no grade. (A lost grade has the error as its reason.)"""
         tests: dict[str, list[str]] = {}
         for (test, method), fault in self.faults.items():
             if method != "grade":
@@ -173,7 +173,7 @@ class Gradebook:
         return [f"{ids[0]}{f' and {len(ids) - 1:,} more' if len(ids) > 1 else ''}: {said}" for said, ids in tests.items()]
 
     def so_far(self, conversation: str, test: str) -> TestResult | None:
-        """Return the result of a planned test as far as it was played, by rules alone; None if the conversation has no such test."""
+        """Return the result of a planned test so far, by rules alone; None if the conversation has no such test."""
         plans = [plan for id, plan in self.manifest.graded if (id, plan.id) == (conversation, test)]
         return self._outcome(plans[0], conversation, "unfinished", None, MappingProxyType({})) if plans else None
 
@@ -245,7 +245,7 @@ class Gradebook:
         return figures
 
     def _changed(self) -> list[str]:
-        """Return sentences that say how the tests' data was changed, each sentence once."""
+        """Return the changes to the tests' data in sentences, each once."""
         tests = (test for id in self.manifest.conversations if id in self.transcripts for test in self.transcripts[id].tests.values())
         told = ((self.scenarios.get(test.definition.scenario), test.definition.facts) for test in tests)
         return list(dict.fromkeys(line for scenario, facts in told if scenario and facts for line in scenario.changed(facts)))
@@ -291,13 +291,13 @@ class Gradebook:
         )
 
     def _evidence(self, conversation: str, test: PlayedTest) -> list[Evidence]:
-        """Return the evidence of a test's questions, with each needle's fate and whether the scenario says that it is needed."""
+        """Return the evidence of a test's questions, with each needle's fate and whether the scenario requires it."""
         fates, history = self._fates[conversation], self.transcripts[conversation].history
         questions = [exchange.turn for exchange in test.exchanges if exchange.asks]
         found = []
         for turn, pairs in groupby(map(fates.with_fate, test.evidence), key=lambda pair: pair.question_turn):
             asked = list(pairs)
-            if turn in questions:  # it has a reply
+            if turn in questions:  # only a question with a reply is an exchange
                 needles = [history[pair.needle_turn] for pair in asked]
                 groups = self._needed(conversation, test, questions.index(turn), history[turn].text, needles)
                 asked = [_grouped(pair, place, groups) for place, pair in enumerate(asked)]
@@ -331,11 +331,11 @@ class Gradebook:
         return {name: value for name, value in found.items() if isfinite(value)}
 
     def _after_farewell(self, conversation: str, test: PlayedTest) -> AfterFarewell | None:
-        """Grade the reply to a test's last question when asked again after its farewell, by rules alone; None if it was not asked again."""
+        """Grade the reply to a test's last question after its farewell, by rules alone; None if it was not asked again."""
         if test.again is None or not any(exchange.asks for exchange in test.exchanges):
             return None
         last = max(number for number, exchange in enumerate(test.exchanges) if exchange.asks)
-        # The grader reads the later reply as if it were the answer: so no scenario needs a rule of its own for farewells.
+        # The grader reads the later reply as the answer, so scenarios need no rules for farewells.
         asked = replace(test, exchanges=[*test.exchanges[:last], test.again])
         grade = self._graded(conversation, asked, MappingProxyType({}))
         return AfterFarewell(score=grade.score, reason=grade.reason, turn=test.again.turn)
@@ -382,7 +382,7 @@ def judge_costs(run: RunFolder) -> list[tuple[str, dict[str, int], float | None]
 
 
 def judge_answers(run: RunFolder) -> dict[str, dict[str, Any] | str]:
-    """Return the judge's answers so far, by `Query.about`: the fields of the answer, or the reason why there is none."""
+    """Return the judge's answers so far, by `Query.about`: the fields of the answer, or the reason why it is missing."""
     failures = (entry for entry in run.incidents() if entry.get("type") == "judge_error")
     answers: dict[str, dict[str, Any] | str] = {str(entry.get("about")): str(entry.get("error")) for entry in failures}
     entries = AnswerStore.of(run).entries()

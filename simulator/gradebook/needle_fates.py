@@ -16,19 +16,19 @@ from longspan.simulator.journal.transcript import Evidence, PlayedTurn, Transcri
 __all__ = ["Fate", "NeedleFates", "Traces"]
 
 MAX_K: Final = 10**6
-"""The most memories that can be asked for. A forged trace may claim any number."""
+"""The maximum number of memories that can be asked for. A forged trace may claim any number."""
 
 
 @final
 class Fate(NamedTuple):
-    """What happened to a needle. Fields are None if unknown.
+    """The fate of a needle. Fields are None if unknown.
 
     `stored`: a memory was made from its turn. `retrieved`: such a memory, or the turn itself, was in the prompt when its question was
     asked. `echoed`: it was retrieved, and the reply has a word from the needle that the question lacks; the answer may still be wrong.
-    `rank`: the place of the first such memory among the memories read, from 1; 0 if the turn was among the recent turns that were in the
-    prompt anyway; None if it was not retrieved. `forgotten`: before the question, the agent dropped all memories made from it because the
-    user had asked for that; None if the agent has forgotten nothing. `k`: how many memories were asked for or, if the trace does not
-    say, how many were read. `stored_inferred`, `retrieved_inferred`: whether the memories' turns were inferred, not named.
+    `rank`: the place of the first such memory among the memories read, from 1. It is 0 if the turn was among the recent turns in every
+    prompt, and None if it was not retrieved. `forgotten`: before the question, the agent dropped all memories made from it at the user's
+    request; None if the agent has forgotten nothing. `k`: the number of memories asked for or, if the trace does not report it, the number
+    read. `stored_inferred`, `retrieved_inferred`: whether the memories' turns were inferred, not named.
     """
 
     stored: bool | None = None
@@ -45,19 +45,23 @@ class Fate(NamedTuple):
 class Traces:
     """Collects the traces of a conversation's replies.
 
-    These keys of a trace are read; all are optional. "written": the memories made, objects with an "id" and optionally the "turn" (a turn
-    id) that they come from, by default the reply's turn; null if unknown. "until": a turn id; all memories made from turns up to this one
-    have been reported. "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from. "recent":
-    {"since": turn id}, the first of the latest turns, all of them in the prompt. "forgotten": the memories dropped because the user asked
-    for that, objects with an "id" or with "turns". "k": how many memories were asked for.
+    These keys of a trace are read; all are optional.
+    - "written": the memories made, objects with an "id" and optionally the "turn" (a turn id) of origin. The default is the reply's turn;
+    null means unknown.
+    - "until": a turn id; all memories made from turns up to this one have been reported.
+    - "read": the memories in the prompt, objects with an "id" or with the "turns" that they come from.
+    - "recent": {"since": turn id}, the first of the latest turns, all of them in the prompt.
+    - "forgotten": the memories dropped at the user's request, objects with an "id" or with "turns".
+    - "k": the number of memories asked for.
 
-    Whether a needle was stored is unknown until a trace has "written", even an empty one. If the agent was told of a turn without being
-    asked, a later "written" or "until" may report its memories; otherwise it stays unknown whether there are any.
+    Whether a needle was stored is unknown until a trace has "written", even an empty one. If the agent received a turn as history, a later
+    "written" or "until" may report its memories; otherwise it stays unknown whether any exist.
 
     A memory whose turns are unknown may come from any turn before it. So after one was written, no earlier needle counts as not stored; and
     where one was read, no needle counts as not retrieved. A memory has "inferred" if it named no turns and its turns were inferred from its
-    wording. That can show that a needle was stored, but not that it was not: the memory may have been made of other turns as well. What was
-    read is known to the last word: if the turns explain all of it ("whole"), it has nothing of other turns; otherwise ("part") it may.
+    wording. That can show that a needle was stored, but not that it was not: other turns may have contributed to the memory. The text of a
+    memory that was read is fully known. If the turns explain all of it ("whole"), no other turns contributed; otherwise ("part") they may
+    have.
 
     A branch's traces continue the traces of its `trunk`. Whatever they report about the trunk's turns holds for all branches.
     """
@@ -70,7 +74,9 @@ class Traces:
         self._gone: set[str] = set(trunk._gone) if trunk is not None else set()
         self._gone_turns: set[int] = set(trunk._gone_turns) if trunk is not None else set()
         self._is_named: ChainMap[str, bool] = trunk._is_named.new_child() if trunk is not None else ChainMap()  # by a memory's id
-        self._vague: ChainMap[str, None] = trunk._vague.new_child() if trunk is not None else ChainMap()  # ids; they may have more turns
+        self._vague: ChainMap[str, None] = (
+            trunk._vague.new_child() if trunk is not None else ChainMap()
+        )  # ids of memories that may come from further turns
         self._latest: int = trunk._latest if trunk is not None else -1
         self._open = -1  # the last turn that memories of unknown turns may come from
         self._told = False
@@ -78,7 +84,7 @@ class Traces:
         self._untraced: ChainMap[int, None] = trunk._untraced.new_child() if trunk is not None else ChainMap()
 
     def add(self, number: int, turn_id: str, trace: Mapping[str, Any] | None, *, asked: bool = True) -> None:
-        """Add the trace of turn `number`. `asked` is False if the agent was only told of the turn, and did not reply."""
+        """Add the trace of turn `number`. `asked` is False if the agent received the turn as history, and did not reply."""
         self._number[turn_id] = self._latest = number
         if not asked:
             self._untraced[number] = None
@@ -87,7 +93,7 @@ class Traces:
             self._leave_open()
 
     def add_written(self, turn_id: str, trace: Mapping[str, Any] | None) -> None:
-        """Add the memories that the trace of a turn, or of the night before it, says were written or forgotten."""
+        """Add the memories that a trace, of a turn or of the night before it, reports as written or forgotten."""
         reported = isinstance((trace or {}).get("written"), list)
         if reported:
             for traces in self._line:
@@ -123,7 +129,7 @@ class Traces:
             told._is_named[id] = not inferred or told._is_named.get(id, False)
 
     def _leave_open(self) -> None:
-        """Note that memories of unknown turns were made, which may come from any turn so far."""
+        """Note that memories of unknown turns were made. They may come from any turn so far."""
         for traces in self._line:
             traces._open = traces._latest
 
@@ -133,7 +139,7 @@ class Traces:
         return [self] if self._trunk is None else [self, self._trunk]
 
     def _telling_of(self, number: int) -> Traces:
-        """Return the traces that hold a turn: these or the trunk's."""
+        """Return the traces that contain a turn: these or the trunk's."""
         trunk = self._trunk
         return trunk if trunk is not None and number < self._first else self
 
@@ -155,7 +161,7 @@ class Traces:
         return self._with_stored(fate, needle) if any(traces._told for traces in self._line) else fate
 
     def _with_search(self, fate: Fate, needle: int, echoed: bool, trace: Mapping[str, Any]) -> Fate:
-        """Return the fate with what the prompt showed of the needle."""
+        """Return the fate with the needle's presence in the prompt."""
         fate = fate._replace(k=_asked_for(trace))
         if self._is_recent(needle, trace):
             return fate._replace(retrieved=True, echoed=echoed, rank=0)
@@ -181,12 +187,12 @@ class Traces:
         return _id(memory) in self._memories.get(needle, ()) or needle in self._named(memory)
 
     def _named(self, memory: Mapping[str, Any]) -> Iterator[int]:
-        """Yield the turns that a memory that was read names."""
+        """Yield the turns that a memory names when it is read."""
         turns = memory.get("turns")
         yield from (self._number[str(turn)] for turn in (turns if isinstance(turns, list) else ()) if str(turn) in self._number)
 
     def _is_vague(self, memory: Mapping[str, Any]) -> bool:
-        """Return whether a memory that was read may come from turns that are not known."""
+        """Return whether a memory that was read may come from unknown turns."""
         if memory.get("inferred") == "part" or _id(memory) in self._vague:
             return True
         return _id(memory) not in self._is_named and next(self._named(memory), None) is None
@@ -226,7 +232,7 @@ class NeedleFates:
             self._fates |= {(needle, reply.turn): fate for needle, fate in fates.items()}
 
     def settle(self, event: Settled) -> None:
-        """Add the trace that the agent gave once all turns so far were in its memory."""
+        """Add the trace of settling, when all turns so far were in the agent's memory."""
         self._traces.add_written("", event.trace)
 
     def with_fate(self, evidence: Evidence) -> Evidence:

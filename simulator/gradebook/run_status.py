@@ -18,15 +18,15 @@ from longspan.simulator.subject.spending_record import SpendingTotals
 __all__ = ["EndedTest", "RunProgress", "RunStatus"]
 
 MIN_SHARE: Final = 0.02
-"""The time left is estimated once this share of a run has been played."""
+"""The share of a run that must be played before the time left is estimated."""
 
 MIN_SECONDS: Final = 1.0
-"""A run's length is computed once replies have taken this many seconds. A run that ends sooner does not need it."""
+"""The seconds of replies after which a run's length is computed. A shorter run does not need it."""
 
 
 @final
 class EndedTest(NamedTuple):
-    """A test that has ended. `score` is None if the rules cannot decide, or it has not been graded."""
+    """A test that has ended. `score` is None if the rules cannot decide, or if it is not graded yet."""
 
     test: str
     score: float | None
@@ -39,9 +39,9 @@ class RunProgress(NamedTuple):
     """The progress of a run.
 
     `ended` and `open` count its `tests`. `score` is the sum of the mean scores of the `scenarios` graded so far, over tests that count.
-    `seconds` were spent on replies, and about `left` seconds are to come; None if not known yet. `share` is the share of the run's
-    replies that have been given; None if their number is unknown. `cost` is in dollars; None if a price is unknown. `used` is whether
-    any model usage is known, and `model_tokens` is how many tokens models read and wrote.
+    `seconds` were spent on replies, and about `left` seconds remain; None if not known yet. `share` is the share of the run's replies so
+    far; None if their number is unknown. `cost` is in dollars; None if a price is unknown. `used`: whether any model usage is known.
+    `model_tokens` is the number of tokens that models read and wrote.
     """
 
     ended: int
@@ -67,7 +67,7 @@ class RunStatus:
 
     It grades no test itself: when a test ends, it reads the grade by rules alone from the gradebook. `lengths` returns the lengths of the
     run's conversations by id, or None if they are not known yet. Without it, or until replies have taken some time, they are unknown.
-    `spending` returns what the run has cost so far in all; without it, the cost is that of its turns.
+    `spending` returns the total cost of the run so far; without it, only turns count.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RunStatus:
         self._scores: dict[str, list[float]] = defaultdict(list)
 
     def add(self, conversation: str, change: Change) -> EndedTest | None:
-        """Add the next change of a conversation. Return the test that ended with it, if any. Experiments count apart."""
+        """Add the next change of a conversation. Return the test that ended with it, if any. Experiments are counted separately."""
         if (experiment := self._manifest.experiments.get(conversation)) is not None:
             if isinstance(change, PlayedTurn) and change.number >= self._gradebook.transcripts[conversation].before:
                 self._spend(change)
@@ -151,19 +151,19 @@ class RunStatus:
         return [transcript for id, transcript in list(self._gradebook.transcripts.items()) if id in self._manifest.conversations]
 
     def _played_of(self, lengths: Mapping[str, Length]) -> dict[str, Length]:
-        """Return how much of each conversation has been played. A closed conversation has been played in full."""
+        """Return the part of each conversation that has been played. A closed conversation has been played in full."""
         closed = {id for id, transcript in list(self._gradebook.transcripts.items()) if transcript.closed}
         return {id: length if id in closed else self._played.get(id, Length(0, 0)) for id, length in lengths.items()}
 
     def _share_of(self, lengths: Mapping[str, Length]) -> float:
-        """Return the share of the replies that the agent is asked for: the rest takes no time. Without any, it is the share of tokens."""
+        """Return the share of the agent's replies so far, since only replies take time; without any to come, the share of tokens."""
         played, every = self._played_of(lengths).values(), lengths.values()
         if asked := sum(length.asked for length in every):
             return min(1.0, sum(length.asked for length in played) / asked)
         return min(1.0, sum(length.tokens for length in played) / sum(length.tokens for length in every))
 
     def _left_of(self, lengths: Mapping[str, Length], seconds: float) -> float | None:
-        """Estimate the seconds that replies will still take, from the replies so far and the number to come."""
+        """Estimate the remaining seconds of replies, from the replies so far and the number to come."""
         played, replies = self._played_of(lengths), sum(length.asked for length in list(self._played.values()))
         to_come = sum(max(0, length.asked - played[id].asked) for id, length in lengths.items())
         if replies <= MIN_SHARE * (replies + to_come):
@@ -175,7 +175,7 @@ class RunStatus:
         return max(1, sum(not transcript.closed for transcript in self._own()))
 
     def _left(self) -> float | None:
-        """Estimate the seconds that replies will still take, from the replies so far, assuming that a test takes about a span of tokens."""
+        """Estimate the remaining seconds of replies, from the replies so far, assuming that a test takes about a span of tokens."""
         done = float(self.ended)
         transcripts = self._own()
         for transcript in transcripts:

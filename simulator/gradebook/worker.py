@@ -1,4 +1,4 @@
-"""Grades in a worker thread, so that signals are answered and pages served even while a slow test is graded."""
+"""Grading in a worker thread, so that signals and pages are served even while a slow test is graded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @final
 class GradingWorker:
-    """Grades the tests of a gradebook, one after another, beside the event loop.
+    """Grades the tests of a gradebook, one after another, concurrently with the event loop.
 
     A running grader cannot be stopped. A cancelled caller leaves it behind in its thread, and later callers wait for it to end.
     """
@@ -42,7 +42,8 @@ class GradingWorker:
         return self._gradebook.grades(conversation, test)
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Do work that calls graders, and return what it returns."""
+        """Run work that calls graders, and return its result."""
+        # Python cannot stop a thread, so a cancelled caller must not wait for it.
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._one_at_a_time)
 
     async def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade | None:
