@@ -1,4 +1,4 @@
-"""All runs of the same agents and tests that a folder holds, also those that failed, were interrupted, or are not compared."""
+"""All runs of the same agents and tests in a folder, including failed, interrupted and uncompared ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Key = tuple[str, Column, str]
 @final
 @dataclass(slots=True)
 class Attempts:
-    """How many runs of an agent's tests in a column were begun, how many of these were finished, how many are compared, and how many were
-    continued after the agent had failed. `seeds` are those that were begun."""
+    """Counts of an agent's runs of the same tests in a column: begun, finished, compared, and continued after a failure of the agent.
+    `seeds` are the seeds of all runs begun."""
 
     begun: int = 0
     finished: int = 0
@@ -36,8 +36,8 @@ class Attempts:
 
 
 def attempts(paths: Sequence[Path], runs: Sequence[Graded]) -> dict[Key, Attempts]:
-    """Count the attempts at what `runs` play, in the folders that hold them and in `paths`. Runs that cannot be read are not known to be
-    attempts, and are told elsewhere."""
+    """Count the attempts at the tests of `runs`, in their folders and in `paths`. Unreadable runs are not counted here; they are reported
+    elsewhere."""
     found: dict[Key, Attempts] = {}
     used = {run.folder.path: run for run in runs}
     for run in runs:
@@ -71,14 +71,14 @@ def _is_finished(run: RunFolder) -> bool:
 
 
 def _others(paths: Sequence[Path], used: Mapping[Path, Graded]) -> Iterable[Path]:
-    """Return the folders of runs beside those that are used, each once."""
+    """Return the folders of other runs, each once."""
     holders = dict.fromkeys([*(path.resolve() for path in paths if not (path / MANIFEST).exists()), *(path.parent for path in used)])
     found = (manifest.parent for holder in holders for manifest in sorted(holder.glob(f"*/{MANIFEST}")))
     return dict.fromkeys(folder for folder in found if not folder.name.startswith(".") and folder.resolve() not in used)
 
 
 def told_attempts(found: Mapping[Key, Attempts], names: Mapping[str, str]) -> list[str]:
-    """Say which agents have runs that were not finished or are not compared, or that a failure had stopped; nothing if there are none."""
+    """Describe which agents have runs that are unfinished, not compared, or were stopped by a failure; empty without such runs."""
     told = []
     for (agent, column, _), each in found.items():
         if each.begun > min(each.finished, each.compared) or each.failed:

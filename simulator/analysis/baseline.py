@@ -1,5 +1,4 @@
-"""Tests whether runs are worse than a baseline: a one-sided test over whole conversations, paired by seed, with the verdict as a
-sentence."""
+"""Tests of whether runs are worse than a baseline: one-sided, over whole conversations paired by seed, with the verdict as a sentence."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ class Fall:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the fall is shown to exceed the margin; undecided if there are too few conversations to show anything."""
+        """Whether the fall significantly exceeds the margin; undecided with too few conversations."""
         if self.conversations < LEAST:
             return "undecided"
         return "worse" if self.p < ALPHA else "not worse"
@@ -87,7 +86,7 @@ class Fall:
 
     @property
     def _remedy(self) -> str:
-        """How to obtain a decision."""
+        """The advice on how to obtain a decision."""
         more = LEAST - self.conversations
         if self.recorded:
             data = f"data with {more} more histor{'ies' if more > 1 else 'y'}"
@@ -151,20 +150,20 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
 
 
 def _searched_for(runs: Sequence[Graded]) -> int | None:
-    """Return among how many memories the evidence is looked for, where nobody answered and the runs are compared by recall, else None."""
+    """Return the number of memories that recall is measured at, if no run was answered and all are compared by recall, else None."""
     if any(run.result.searched is None for run in runs):
         return None
     return min(max(places_of(test.evidence for test in run.result.tests)) for run in runs)
 
 
 def _has_recall(test: TestResult, k: int) -> bool:
-    """Return whether it is known of all evidence of a test whether it was found."""
+    """Return whether it is known for all evidence of a test whether it was found."""
     bounds = recall_bounds(test, k)
     return bounds is not None and bounds[0] == bounds[1]
 
 
 def _recall(tests: Sequence[TestResult], k: int) -> float:
-    """Return the mean recall of a test's results, all of them known."""
+    """Return the mean recall of a test's results, which must all be known."""
     return fmean(bounds[0] for test in tests if (bounds := recall_bounds(test, k)) is not None)
 
 

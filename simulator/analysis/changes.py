@@ -1,4 +1,4 @@
-"""Describes how a run's settings differ from the defaults of its suite, in words and as a command."""
+"""Descriptions of how a run's settings differ from its suite's defaults, in words and as a command."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 MAX_CHARS: Final = 60
-"""The number of characters shown of a value."""
+"""The characters shown of a value."""
 
 SHOWN_SHA256: Final = 12
-"""The number of characters shown of a SHA-256."""
+"""The characters shown of a SHA-256."""
 
 LEAST_REACH: Final = 500
 """The shortest span, in tokens, of the suite `reach`."""
@@ -50,7 +50,7 @@ OPTIONS: Final = (
     "lesion",
     "control",
 )
-"""Settings that are named with their value if it is not the default."""
+"""Settings that are listed with their value if it is not the default."""
 
 
 FLAGS: Final = {
@@ -71,7 +71,7 @@ FLAGS: Final = {
     "nights": "--nights",
     "score_farewells": "--score-farewells",
 }
-"""The options that a command needs to play the same tests, by the settings that they set."""
+"""The options for the same tests in a command, by the settings that they set."""
 
 
 def chosen_scenarios(manifest: Manifest) -> list[str]:
@@ -82,8 +82,8 @@ def chosen_scenarios(manifest: Manifest) -> list[str]:
 
 
 def changed_options(manifest: Manifest, *, tests: bool = True) -> list[str]:
-    """Return the options changed on the command line, except suite, span, seed, agent and scenarios. Without `tests`, leave out changes to
-    the number of tests as well."""
+    """Return the options changed on the command line, except suite, span, seed, agent and scenarios. Without `tests`, leave out the number
+    of tests as well."""
     found = ["isolated"] if manifest.isolated else []
     found += ["imported"] if manifest.imported is not None else []
     defaults = RunSettings.model_fields
@@ -112,8 +112,11 @@ def data_of(manifest: Manifest) -> list[str]:
 
 
 def command_of(manifest: Manifest, **changes: Any) -> str:
-    """Return the command that plays a run's tests, with `changes` of its settings (`tests` is how many of each scenario). Experiments are
-    left out unless they are among the changes. The text is empty if the run was imported, or if its suite comes from a file."""
+    """Return the command that plays a run's tests, with `changes` of its settings (`tests` is the number of each scenario).
+
+    Experiments are left out unless they are among the changes. The command is empty if the run was imported, or if its suite comes from a
+    file.
+    """
     usual = _usual(manifest.suite.name)
     if usual is None or manifest.imported is not None:
         return ""
@@ -137,7 +140,7 @@ def command_of(manifest: Manifest, **changes: Any) -> str:
 
 
 def reach_of(manifest: Manifest) -> str:
-    """Return the command that finds out how far back a run's agent remembers plain facts, at the run's span."""
+    """Return the command that measures how far back a run's agent remembers plain facts, at the run's span."""
     return typed("longspan", "run", "reach", "--agent", manifest.agent, "--span", _size(max(manifest.span, LEAST_REACH)))
 
 
@@ -167,7 +170,7 @@ def _short(value: Any) -> str:
 
 @cache
 def _usual(name: str) -> Suite | None:
-    """Return the suite of this name that comes with longspan; None if there is none."""
+    """Return longspan's suite of this name; None if that is unknown."""
     try:
         return load_suite(name) if name in suites() else None
     except InputError:

@@ -1,4 +1,4 @@
-"""Checks whether runs can be compared, and lists how they differ apart from their agents."""
+"""Checks of whether runs can be compared, and their differences apart from their agents."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def check_comparable(runs: Sequence[Graded]) -> None:
 
 
 def comparable(runs: Sequence[Graded]) -> dict[str, list[Graded]]:
-    """Group runs that play the same tests, so that the runs of each group can be compared. Name each group by what sets it apart.
+    """Group runs that play the same tests, so that the runs of each group can be compared. Name each group by its differences from the
+    others.
 
     Groups are ordered by the names of their suites, with the largest first.
     """
@@ -199,8 +200,7 @@ def _seeds(runs: Sequence[Graded]) -> list[str]:
 
 
 def _parameters(manifest: Manifest) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each scenario that determine its tests, but for the span. Data are identified by their content, not by their
-    path."""
+    """Return the parameters of each scenario that determine its tests, except the span. Data are identified by content, not by path."""
     return {
         name: {key: manifest.data.get(f"{name}.{key}", value) for key, value in given.items() if key not in ("rules", "span")}
         for name, given in manifest.suite.scenarios.items()

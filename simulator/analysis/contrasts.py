@@ -1,4 +1,4 @@
-"""Contrasts: comparisons of two agents that are stated beforehand. They are tested like pairs and corrected for their number."""
+"""Contrasts: comparisons of two agents stated before the runs. They are tested like pairs and corrected for their number."""
 
 from __future__ import annotations
 
@@ -109,8 +109,7 @@ class Contrasts(_Frozen):
         return self.model_copy(update={"contrasts": found})
 
     def check_can_show(self, manifests: Iterable[Manifest], where: str) -> None:
-        """Raise InputError with a message that begins with `where` for a contrast that could show nothing, whatever the runs' scores
-        are."""
+        """Raise InputError for a contrast that no scores of the runs could confirm. Its message begins with `where`."""
         by_agent: dict[str, list[Manifest]] = {}
         for manifest in manifests:
             by_agent.setdefault(manifest.labelled, []).append(manifest)
@@ -171,8 +170,11 @@ def corrected(ps: Sequence[float], of: Contrasts) -> list[float]:
 
 
 def agent_named(name: str, manifests: Sequence[Manifest], where: str) -> str:
-    """Return the agent, with its label, that a name stands for. The name may be complete, or just the spec or the label if it fits no other
-    agent. Raises InputError with a message that begins with `where`."""
+    """Return the agent, with its label, that a name stands for.
+
+    The name may be complete, or just the spec or the label if that matches one agent only. Raises InputError with a message that begins
+    with `where`.
+    """
     called = {manifest.labelled: (manifest.agent, manifest.label) for manifest in manifests}
     if name in called:
         return name

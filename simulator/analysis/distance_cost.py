@@ -1,4 +1,4 @@
-"""What distance costs: the scores of tests with distance and without, in the scenarios that an agent can do."""
+"""The cost of distance: the scores of tests with distance and without, in the scenarios that an agent can do."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class PairedTest(NamedTuple):
 
 @final
 class DistanceCost(NamedTuple):
-    """Mean scores with distance and without, over the tests of the scenarios that an agent can do. `single` are those that it is shown to
-    do by themselves; without any, all count together. `interval` is the 95% interval of the loss."""
+    """Mean scores with distance and without, over the tests of the scenarios that an agent can do.
+
+    `single` are the scenarios with individually significant scores; without any, all count together. `interval` is the 95% interval of the
+    loss.
+    """
 
     single: Sequence[str]
     tests: int
@@ -46,13 +49,13 @@ class DistanceCost(NamedTuple):
 
 
 def measure_distance_cost(tests: Sequence[PairedTest]) -> DistanceCost | None:
-    """Return what distance costs in the scenarios that the agent can do; None if it is not shown to do any.
+    """Return the cost of distance in the scenarios that the agent can do; None if it is not shown to do any.
 
     An agent can do a scenario if its scores with distance and without it, taken together, are better than guessing. Choosing by the scores
-    without distance alone would choose those that were high by luck, and would call the luck a loss to distance. Both plays of a test count
-    alike here, so that swapping them changes no choice. So the permutation test, which swaps them, stays exact.
+    without distance alone would select scores that were high by luck, and would count the luck as a loss to distance. Both plays of a test
+    count alike here, so swapping them changes no choice. So the permutation test, which swaps them, stays exact.
 
-    The loss is compared test by test. Whole conversations are compared instead where there are enough of them to show anything.
+    The loss is compared test by test, or by whole conversations if there are enough of them to show anything.
     """
     both: dict[str, list[tuple[float, float]]] = {}
     for test in tests:

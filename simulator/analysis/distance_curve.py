@@ -26,13 +26,13 @@ MIN_DISTANCES: Final = 3
 """The fewest tests, and the fewest different distances, that a curve is fitted to."""
 
 MAX_BINS: Final = 64
-"""The most distances that are kept apart. More are gathered into bins with equal numbers of tests."""
+"""The maximum number of separate distances. More are merged into bins with equal numbers of tests."""
 
 RESAMPLES: Final = 500
 """The number of bootstrap samples."""
 
 STEPS: Final = 60
-"""The most steps of Newton's method; about ten suffice."""
+"""The maximum steps of Newton's method; about ten suffice."""
 
 PLACES: Final = 41
 """The number of distances where the curve is evaluated."""
@@ -41,7 +41,7 @@ HALF: Final = 0.5
 """The score whose distance is estimated."""
 
 ADDED: Final = 1.0
-"""The number of observations of one half that are added, spread over all questions."""
+"""The number of added observations of one half, spread over all questions."""
 
 
 @final
@@ -58,9 +58,9 @@ class Estimate(NamedTuple):
 class DistanceCurve:
     """The expected score at each of `distances`, in tokens from the nearest seen to the furthest, with pointwise 95% intervals.
 
-    `half`: the distance where the falling curve crosses one half: 0 if it is below at all distances seen, infinite if it is above at all.
-    `fall`: the score at the nearest distance minus the score at the furthest. `by`: the units that were resampled, or None if there is no
-    interval. `chance`: the mean score of guessing.
+    `half`: the distance where the falling curve crosses one half. It is 0 if the curve is below at all distances seen, infinite if it is
+    above at all. `fall`: the score at the nearest distance minus the score at the furthest. `by`: the units that were resampled, or None if
+    there is no interval. `chance`: the mean score of guessing.
     """
 
     scale: Scale
@@ -98,8 +98,7 @@ def _between(estimate: Estimate) -> str:
 
 
 def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve | None:
-    """Fit a curve to graded questions. Undecided questions are left out. Return None if there are too few tests or too few different
-    distances.
+    """Fit a curve to graded questions. Undecided questions are left out. Return None with too few tests or too few different distances.
 
     Scores in [0, 1] are fitted by fractional logistic regression (Papke and Wooldridge, 1996), in distance or in its logarithm, whichever
     is likelier. Each test counts as one, however many questions it has. One observation of one half is added, spread over all questions, so
@@ -173,7 +172,7 @@ def _numbers(names: Sequence[str]) -> Array:
 
 
 def _resamplings(tests: Array, conversations: Array) -> list[Array]:
-    """Return the units to resample: tests, and also conversations if several of them hold several tests."""
+    """Return the units to resample: tests, and also conversations if several of them have several tests."""
     several = 0 < conversations[-1] < tests[-1]
     return [tests, conversations] if several else [tests]
 

@@ -1,4 +1,4 @@
-"""The needles of questions, their distances, and spans: both as dealt to every agent, and with this agent's own replies."""
+"""The needles of questions, their distances, and spans: as dealt to every agent, and with this agent's replies."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = [
 ]
 
 NARROW: Final = 0.2
-"""A scenario whose evidence distances all lie within this share of the span is seen only at some distances."""
+"""The share of the span that counts as narrow: a scenario whose evidence distances all lie within it occurs only at some distances."""
 
 MAX_TOKENS: Final = 10**12
-"""The largest credible distance. A forged journal may hold any number."""
+"""The largest credible distance in tokens. A forged journal may claim any number."""
 
 NAMED: Final = 3
-"""The number of tests that a sentence names; the others are counted."""
+"""The number of tests that a sentence names; it counts the others."""
 
 
 @final
 class Need(NamedTuple):
-    """Evidence that a right answer to the question of a `turn` cannot do without: one needle, or any one of several that say the same
+    """Evidence that a right answer to the question of a `turn` requires. It is one needle, or any one of several that state the same fact
     (`pairs`)."""
 
     turn: int
@@ -56,9 +56,9 @@ class Need(NamedTuple):
 class PlacedQuestion(NamedTuple):
     """A question, by its turn, and its evidence distance in tokens: how far back a memory must reach for a right answer.
 
-    This is the distance to the furthest `needle`, by its turn, that is needed. Where one of several needles is enough, the nearest counts.
-    `tokens` counts the agent's replies at their actual length, `dealt` at the length charged to every agent (at the actual length in
-    results of 0.2, which charged nothing).
+    This is the distance to the furthest needed `needle`, by its turn. If one of several needles is enough, the nearest counts. `tokens`
+    counts the agent's replies at their actual length, `dealt` at the length charged to every agent. In results of 0.2, which charged
+    nothing, `dealt` has the actual length.
     """
 
     turn: int
@@ -69,10 +69,10 @@ class PlacedQuestion(NamedTuple):
 
 @final
 class Point(NamedTuple):
-    """A graded question, by its turn: its evidence distance in tokens as said, its `share` of the span as dealt, and its score, None if
-    undecided.
+    """A graded question, by its turn.
 
-    `share` is 0 for a test without a span, or without filler for it.
+    It has the evidence distance in tokens as said, its `share` of the span as dealt, and the score, None if undecided. `share` is 0 for a
+    test without a span, or without filler for it.
     """
 
     test: str
@@ -97,7 +97,7 @@ class Point(NamedTuple):
 
 @final
 class Range(NamedTuple):
-    """The median, the minimum and the maximum of some values."""
+    """The median, the minimum and the maximum of values."""
 
     median: float
     low: float
@@ -115,7 +115,7 @@ def asked(test: TestResult) -> list[PlacedQuestion]:
 
 
 def needs(test: TestResult) -> list[Need]:
-    """Return the evidence that right answers to a test's questions cannot do without."""
+    """Return the evidence that right answers to a test's questions require."""
     found: dict[tuple[int, str, int], list[Evidence]] = {}
     for place, pair in enumerate(test.evidence):
         if pair.needed:
@@ -134,8 +134,11 @@ def _limited(tokens: int) -> int:
 
 
 def points(tests: Iterable[TestResult], span: int) -> list[Point]:
-    """Return the graded questions of tests. If a test's items name their turns, each question has the mean score of its items; otherwise
-    the test's last question has the test's score. A test whose questions need no needle has none."""
+    """Return the graded questions of tests.
+
+    If a test's items name their turns, each question has the mean score of its items. Otherwise the last question has the test's score. A
+    test whose questions need no needle has no graded question.
+    """
     return [point for test in tests for point in _points(test, span)]
 
 
@@ -177,8 +180,8 @@ def question_scores(test: TestResult) -> dict[int, float | None]:
 
 @final
 class Distances(NamedTuple):
-    """The evidence distances of all questions of some tests: in tokens as said, and as shares of the span as dealt; None if there are
-    none."""
+    """The evidence distances of all questions of some tests, in tokens as said, and as shares of the span as dealt; None without
+    questions."""
 
     tokens: Range | None
     shares: Range | None
@@ -191,7 +194,7 @@ class Distances(NamedTuple):
 
     @property
     def in_tokens(self) -> str:
-        """The median and the range, such as "1.2k (812–1.5k)"; a dash if there are none."""
+        """The median and the range, such as "1.2k (812–1.5k)"; a dash without questions."""
         return _text(self.tokens, short, "")
 
     @property
@@ -201,7 +204,7 @@ class Distances(NamedTuple):
 
 
 def range_of(values: Iterable[float]) -> Range | None:
-    """Return the median and the range of values, None if there are none."""
+    """Return the median and the range of values; None without values."""
     ordered = sorted(values)
     return Range(median(ordered), ordered[0], ordered[-1]) if ordered else None
 
@@ -217,7 +220,7 @@ def _text(found: Range | None, figure: Callable[[float], str], unit: str) -> str
 
 
 def spans_kept(result: Result) -> str | None:
-    """Say in one sentence whether all tests kept the span as dealt, or which tests did not. None if no test has a span."""
+    """State in one sentence whether all tests kept the span as dealt, or which tests did not. None if no test has a span."""
     tests = [test for test in result.tests if test.exempt != "alone"]
     if not tests:
         return None
@@ -237,7 +240,7 @@ def _names(tests: Sequence[TestResult]) -> str:
 
 
 def spans_said(result: Result) -> str | None:
-    """Say in one sentence how long the tests' spans were as dealt, and how long with this agent's own replies, at the median.
+    """State in one sentence the median length of the tests' spans as dealt, and with this agent's replies.
 
     None if no test with a span asked a question.
     """
@@ -253,9 +256,9 @@ def spans_said(result: Result) -> str | None:
 
 
 def narrow(found: Iterable[Point]) -> str | None:
-    """Say in one sentence which scenarios are seen only at some distances, within `NARROW` of the span; None if there are none.
+    """Name in one sentence the scenarios that occur only at some distances, within `NARROW` of the span; None without any.
 
-    In such a scenario, difficulty cannot be told apart from distance.
+    In such a scenario, difficulty and distance cannot be separated.
     """
     shares: dict[str, list[float]] = {}
     for point in found:

@@ -1,4 +1,4 @@
-"""Exports runs for other programs: as tidy tables of tests and turns, or as eval logs."""
+"""Exports of runs for other programs: as tidy tables of tests and turns, or as eval logs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Write = Callable[[Graded, Rows], None]
 def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
     """Write runs to the new folder `out` in their order, and return the runs that are left out because of damaged journals.
 
-    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. If `out` is named like a file of
-    the format, the tests go to that file, and the turns to one beside it whose name ends in `-turns`. Everything is created atomically.
-    Raises InputError if `out` exists or cannot be written, or if a package is missing.
+    Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. If `out` has the format's file
+    extension, it gets the tests, and a file next to it, whose name ends in `-turns`, the turns. Everything is created atomically. Raises
+    InputError if `out` exists or cannot be written, or if a package is missing.
     """
     unusable: list[Unusable] = []
     called = names(runs)

@@ -18,8 +18,11 @@ DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
 
 @final
 class Group(NamedTuple):
-    """A group of tests or graded questions: the mean score, where those without a score count as 0 (`low`) or as 1 (`high`), and the
-    population standard deviation, or None if one has no score."""
+    """A group of tests or graded questions.
+
+    In its mean score, tests without a score count as 0 (`low`) or as 1 (`high`). The population standard deviation is None if any has no
+    score.
+    """
 
     low: float
     high: float

@@ -1,8 +1,8 @@
-"""Exact tests of whether scores are higher than guessing would earn, over all tests and by scenario.
+"""Exact tests of whether scores are higher than the score of guessing, over all tests and by scenario.
 
-A guess is right or wrong as a whole here, the most that it can vary. Guesses at different tests are independent, whatever conversations the
-tests share, since each test draws what it asks for by itself. So the number of lucky guesses is a sum of Bernoulli variables (Poisson,
-1837). Scores in between are rounded down, so that parts of marks do not add up to luck.
+A guess is right or wrong as a whole here, which is the most that it can vary. Guesses at different tests are independent even within a
+conversation, since each test draws its questions separately. So the number of lucky guesses is a sum of Bernoulli variables (Poisson,
+1837). Partial scores are rounded down, so that parts of marks do not add up to luck.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ ALPHA: Final = 0.05
 """The significance level."""
 
 HALF: Final = 0.5
-"""An agent that can do tests earns at least this share of what guessing leaves over."""
+"""The least share of the points beyond guessing for an agent that can do the tests."""
 
 SLACK: Final = 1e-9
-"""What rounding may take from a sum."""
+"""The tolerance for rounding in a sum."""
 
 
 @final
 class GuessingTest(NamedTuple):
-    """A test of scores against guessing. `p` is the probability that guesses score as high. `p_half` is the probability that an agent
-    scores as low which earns half of what guessing leaves over. `better` names the scenarios whose scores are shown to be better than
-    guessing."""
+    """A test of scores against guessing.
+
+    `p` is the probability that guesses score as high. `p_half` is the probability of a score as low for an agent that gets half of the
+    points beyond guessing. `better` names the scenarios whose scores are significantly better than guessing.
+    """
 
     p: float
     p_half: float
@@ -38,7 +40,7 @@ class GuessingTest(NamedTuple):
 
     @property
     def verdict(self) -> Literal["better", "not better", "too few"]:
-        """Whether the scores are better than guessing. "too few": the tests show neither that nor the contrary."""
+        """Whether the scores are better than guessing. "too few": the tests show neither that nor the opposite."""
         return "better" if self.p < ALPHA else "not better" if self.p_half < ALPHA else "too few"
 
 
@@ -53,14 +55,14 @@ def compare_with_guessing(scores: Sequence[tuple[float, float]]) -> GuessingTest
 def compare_scenarios(scores: Mapping[str, Sequence[tuple[float, float]]]) -> GuessingTest:
     """Test the scores of several scenarios, each with the score of guessing.
 
-    Where chances differ, one sum hides what an agent can do: three right answers that nobody guesses drown in the luck of scenarios that
-    anybody guesses. One p-value by scenario hides the contrary: a little ability everywhere. So there are two tests. One is of the sum over
-    all scenarios, each test with its own chance. The other is of each scenario by itself, corrected by Holm's method (1979). `p` is twice
-    the smaller p-value (Bonferroni), so that guesses pass with a probability of at most 5%. Both are exact and need no simulation; Fisher's
-    sum of logarithms would need one, since three tests have few possible p-values, and would miss a single scenario out of ten.
+    If chances differ, one sum hides an agent's abilities: the luck of easily guessed scenarios drowns three right answers that cannot be
+    guessed. One p-value by scenario hides the opposite: a little ability everywhere. So there are two tests. One is of the sum over all
+    scenarios, each test with its own chance. The other is of each scenario separately, corrected by Holm's method (1979). `p` is twice the
+    smaller p-value (Bonferroni), so that guesses pass with a probability of at most 5%. Both are exact and need no simulation. Fisher's sum
+    of logarithms would need one, since three tests have few possible p-values, and would miss a single scenario out of ten.
 
-    Scenarios are named only if `p` is significant. So with a probability of at least 95% nothing that is said is wrong, whether the agent
-    guesses everywhere or in some scenarios (a gatekeeping procedure; Dmitrienko, Offen and Westfall, 2003).
+    Scenarios are named only if `p` is significant. So all statements are right with a probability of at least 95%, whether the agent
+    guesses everywhere or in some scenarios. This is a gatekeeping procedure (Dmitrienko, Offen and Westfall, 2003).
     """
     together = compare_with_guessing([*chain(*scores.values())])
     corrected = holm([compare_with_guessing(tests).p for tests in scores.values()])
@@ -70,7 +72,7 @@ def compare_scenarios(scores: Mapping[str, Sequence[tuple[float, float]]]) -> Gu
 
 
 def _at_least(chances: Sequence[float], number: int) -> float:
-    """Return the probability that at least so many of independent events with these chances happen."""
+    """Return the probability that at least this number of independent events with these chances happen."""
     import numpy as np
 
     if number <= 0:

@@ -1,4 +1,4 @@
-"""Whether scores differ between groups of questions by more than chance."""
+"""A test of whether scores differ between groups of questions by more than chance."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PERMUTATIONS: Final = 1_999
 def measure_heterogeneity(
     scores: Sequence[float], groups: Sequence[Hashable], strata: Sequence[Hashable], *, seed: int = 0
 ) -> float | None:
-    """Return the p-value of a permutation test of the hypothesis that groups have the same expected score within each stratum; None if
-    there is only one group. The statistic is the variation of the groups' means about the mean of all, weighted by their sizes.
+    """Return the p-value of a permutation test that groups have the same expected score within each stratum; None with one group.
 
-    `scores`, `groups` and `strata` have an entry for each question.
+    The statistic is the variation of the groups' means about the mean of all, weighted by their sizes. `scores`, `groups` and `strata` have
+    an entry for each question.
     """
     import numpy as np
 
@@ -33,4 +33,4 @@ def measure_heterogeneity(
         own = np.flatnonzero(stratum == each)
         shuffled[1:, own] = random.permuted(shuffled[1:, own], axis=1)
     variation = ((shuffled @ member) ** 2 / member.sum(axis=0)).sum(axis=1)
-    return float(np.mean(variation >= variation[0] - 1e-9))
+    return float(np.mean(variation >= variation[0] - 1e-9))  # tolerates rounding

@@ -1,4 +1,4 @@
-"""Exports a run as an eval log of Inspect AI, with a sample for each test: its messages, its score and metadata."""
+"""Export of a run as an eval log of Inspect AI, with a sample for each test: its messages, its score and metadata."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def logs(folder: Path) -> Callable[[Graded, Rows], None]:
         counts[run.name] += 1
         number = "" if counts[run.name] == 1 else f"-{counts[run.name]}"
         path, content = folder / f"{run.name}{number}.eval", converter.log(run, rows)
-        with ThreadPoolExecutor(1) as thread:  # otherwise it would change asyncio for good if a loop is running, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # in a running loop, as in a notebook, Inspect AI would change asyncio permanently
             thread.submit(log.write_eval_log, content, path, format="eval").result()
 
     return write
@@ -120,7 +120,7 @@ class _Converter:
         )
 
     def _sample(self, run: Graded, test: TestResult, row: Row, played: Mapping[str, OwnTurns], turns: Mapping[tuple[str, int], Row]) -> Any:
-        """Return a test's sample: its own turns, the needles that it needs, including a history's, and the turns that prove its grade."""
+        """Return a test's sample: its turns, the needles that it needs, including a history's, and the turns that prove its grade."""
         id = run.conversations[test.id]
         conversation = played[id]
         test_turns = [turn for turn in conversation.turns if turn.message.test == test.id]
@@ -236,8 +236,8 @@ def _json(value: Any) -> Any:
 
 
 def _times(run: Graded) -> tuple[str, str]:
-    """Return the times, in ISO 8601, when a run began and when it last wrote a journal. They come from file dates, because times in a
-    journal are virtual."""
+    """Return the times, in ISO 8601, when a run began and when it last wrote a journal. They come from file dates, because journals only
+    have virtual times."""
     manifest = run.folder.path / "manifest.json"
     written = [manifest, *(path for path in map(run.folder.journal, run.manifest.conversations) if path.exists())]
     dates = [datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds") for path in written]

@@ -1,5 +1,5 @@
-"""Interference: scores by evidence distance, by the number of similar facts in between, and by how often the fact in question had
-changed."""
+"""Interference: scores by evidence distance, by the number of similar facts in between, and by the number of changes of the fact in
+question."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ Cause = Literal["similar", "updates"]
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 NAMES: Final[Mapping[Cause, tuple[str, str]]] = {"similar": ("similar fact", "similar facts"), "updates": ("update", "updates")}
 NAMED: Final = 4
-"""The number of scenarios that a sentence names; the others are counted."""
+"""The number of scenarios that a sentence names; it counts the others."""
 
 
 @final
 class Level(NamedTuple):
-    """Tests with the same number of similar facts or of updates. `score` is the mean over scenarios, where tests without a score count as
-    0. Its interval is None if a scenario has only one test."""
+    """Tests with the same number of similar facts or of updates.
+
+    `score` is the mean over scenarios, where tests without a score count as 0. Its interval is None if a scenario has only one test.
+    """
 
     number: float
     score: float
@@ -75,8 +77,11 @@ class Effect:
 @final
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """Disturbances of an agent's memory: the curve of its scores by distance, None with too few questions, and the effects of planted
-    numbers that differ between its tests."""
+    """Disturbances of an agent's memory.
+
+    These are the curve of its scores by distance, None with too few questions, and the effects of planted numbers that differ between its
+    tests.
+    """
 
     distance: DistanceCurve | None
     effects: Mapping[Cause, Effect]
@@ -102,8 +107,7 @@ class _Played(NamedTuple):
 
 
 def interference(runs: Sequence[Graded]) -> dict[str, Interference]:
-    """Return the disturbances of each agent's memory, by its name, over all of its runs. The runs' parameters may differ, and usually
-    do."""
+    """Return the disturbances of each agent's memory, by its name, over all its runs. The runs' parameters usually differ."""
     tests: dict[str, list[_Played]] = {}
     for run in runs:
         tests.setdefault(run.agent, []).extend(_Played(run.manifest, test) for test in run.result.tests if test.counts)

@@ -26,7 +26,7 @@ class Scored(NamedTuple):
 
 @final
 class TestMatrix(NamedTuple):
-    """The tests of a column and a seed: each agent's scores, by scenario, test and agent. `note` tells the matrix apart from others."""
+    """The tests of a column and a seed: each agent's scores, by scenario, test and agent. `note` distinguishes the matrix from others."""
 
     column: Column
     seed: int
@@ -52,8 +52,7 @@ def score_bounds(test: TestResult) -> tuple[float, float]:
 
 
 def test_matrices(runs: Sequence[Graded], bounds: Bounds) -> list[TestMatrix]:
-    """Return a matrix for each column and seed, in order. Tests with other definitions, or from another version, have a matrix of their
-    own."""
+    """Return a matrix for each column and seed, in order. Tests with other definitions, or from another version, have separate matrices."""
     groups: dict[Hashable, list[Graded]] = {}
     for run in sorted(runs, key=lambda run: (not run.column.isolated, run.column.span, run.manifest.seed)):
         groups.setdefault((run.column, test_key(run, "")), []).append(run)

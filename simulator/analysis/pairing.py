@@ -17,8 +17,11 @@ __all__ = ["Paired", "paired"]
 
 @final
 class Paired(NamedTuple):
-    """A test that two agents have both had, once or several times each. `scenario` includes the span and the tests played if there are
-    several; `conversation` is the unit that the test belongs to (see `units`)."""
+    """A test that two agents both played, once or several times each.
+
+    `scenario` includes the span and the tests played if there are several; `conversation` is the unit that the test belongs to (see
+    `units`).
+    """
 
     scenario: str
     conversation: Hashable

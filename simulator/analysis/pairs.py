@@ -1,4 +1,4 @@
-"""Two agents on the same tests or questions: by how much they differ, and whether chance explains it."""
+"""A comparison of two agents on the same tests or questions: the difference, and whether chance explains it."""
 
 from __future__ import annotations
 
@@ -29,29 +29,32 @@ __all__ = ["Pair", "Shared", "Verdict", "compare_pairs", "share_scores"]
 Counted = Literal["tests", "questions"]
 
 Verdict = Literal["better", "worse", "better here", "worse here", "tie", "too few", "not shown"]
-"""What a comparison shows of its first agent, in the words of every medium. `here`: in these conversations, while others may differ."""
+"""The verdict on the first agent of a comparison, in the words of every medium. `here`: in these conversations, while others may differ."""
 
 LEAST_FORECAST: Final = 5
-"""The fewest conversations from which more are forecast. With fewer, their spread says next to nothing about how many it takes."""
+"""The fewest conversations for a forecast of further ones. With fewer, their spread is too uncertain."""
 
 NOISE: Final = 0.1
-"""The p-value from which on nothing is forecast. A forecast is inversely proportional to the square of the difference: for two equal agents
-it would be any number, and they get one in at most a tenth of all comparisons."""
+"""A p-value of this or more gets no forecast.
+
+A forecast is inversely proportional to the square of the difference. For two equal agents it would be arbitrary; with this limit, they get
+one in at most a tenth of all comparisons.
+"""
 
 
 @final
 class Pair(NamedTuple):
     """An agent and another on the same tests of a column, as one of several comparisons. Tests without a score count as 0.
 
-    `share` and `of_other` are shares of full marks, or of the evidence found, and `difference` is the first less the second; `interval` is
-    its 95% interval, None if there is none. `points` is the difference as a score. `conversations` is the number of independent
-    conversations; `recorded` is whether some of them tell recorded histories. `tests` is the number of tests or questions that both had,
-    whichever is `counted`.
+    `share` and `of_other` are shares of full marks, or of the evidence found. `difference` is the first minus the second; `interval` is its
+    95% interval, if it has one. `points` is the difference as a score. `conversations` is the number of independent conversations;
+    `recorded` is whether some of them tell recorded histories. `tests` is the number of tests or questions that both had, as `counted`
+    says.
 
-    `p` is the p-value of a permutation test over conversations. Where these are too `few` for any difference to be significant,
-    `p_of_tests` is the p-value of a permutation test over the single tests or questions. It says nothing about other conversations, and is
-    None elsewhere. `corrected` is `p` corrected for all comparisons, as is `p_of_tests`. `more` is how many more conversations would show a
-    difference that is not shown yet, or None without a forecast.
+    `p` is the p-value of a permutation test over conversations. If these are too `few` for any difference to be significant, `p_of_tests`
+    is the p-value of a permutation test over single tests or questions. It does not generalise to other conversations, and is None
+    elsewhere. `corrected` is `p` corrected for all comparisons, as is `p_of_tests`. `more` is the number of further conversations that
+    would make the difference significant, or None without a forecast.
     """
 
     column: Column
@@ -85,7 +88,7 @@ class Pair(NamedTuple):
 
     @property
     def turned(self) -> Pair:
-        """The same, seen from the other agent."""
+        """The same pair from the other agent's side."""
         interval = None if self.interval is None else (-self.interval[1], -self.interval[0])
         return self._replace(
             agent=self.other,
@@ -99,16 +102,17 @@ class Pair(NamedTuple):
 
     @property
     def best_first(self) -> Pair:
-        """The same, seen from the better agent."""
+        """The same pair from the better agent's side."""
         return self if self.difference >= 0 else self.turned
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What two agents both had in a column. Its figures do not depend on what else is compared, and are computed once.
+    """The tests or questions that two agents share in a column.
 
-    `apart` is how far the agents are apart in each test or question, whichever is `counted`. `bound` makes the interval of the difference.
+    Its figures do not depend on the other comparisons, and are computed once. `apart` lists the agents' differences in each test or
+    question, as `counted` says. `bound` computes the interval of the difference.
     """
 
     column: Column
@@ -136,11 +140,12 @@ class Shared:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the difference; None where it would claim what no test of so few conversations can show."""
+        """The 95% interval of the difference; None with too few conversations for any test to support its claim."""
         return self.bound(self.apart) if self.conversations >= least_conversations(1) else None
 
     def forecast(self, pairs: int) -> int | None:
-        """Return how many more conversations would show the difference among so many `pairs`; None if this would be a guess."""
+        """Return the number of further conversations that would make the difference significant among this number of `pairs`; None without
+        a sound forecast."""
         if self.conversations < LEAST_FORECAST or self.p >= NOISE or (more := more_conversations(self.apart, pairs)) is None:
             return None
         return max(1, more)
@@ -171,7 +176,7 @@ def share_scores(column: Column, agent: str, other: str, both: Sequence[Paired])
 
 
 def compare_pairs(shared: Sequence[Shared]) -> list[Pair]:
-    """Compare agents on what they share, all at once: p-values are corrected for all of these comparisons."""
+    """Compare agents on the tests or questions they share. p-values are corrected for all these comparisons together."""
     least = least_conversations(len(shared) or 1)
     corrected = holm([each.p for each in shared])
     few = [each for each in shared if each.conversations < min(len(each.apart), least)]

@@ -1,4 +1,4 @@
-"""The scores of the questions of a test. A test of plain facts at many distances has many; every other test counts as one question."""
+"""The scores of the questions of a test. A test of plain facts at many distances has several; every other test counts as one question."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def bound_questions(test: TestResult, number: int) -> list[tuple[float, float]]:
     """Return the lowest and the highest possible score of each of a test's `number` questions. Their means are the test's own bounds."""
     scores = [rung.score or 0.0 for rung in _asked_later(test)]
     if test.score is None or len(scores) != number or abs(fmean(scores) - test.score) > ROUNDING:
-        # Nobody answered, or a person corrected the score of the whole test: then no question has a score of its own.
+        # Without answers, or if a person corrected the test's score, questions have no separate scores.
         return [(test.lowest, test.highest)] * number
     return [(score, score) for score in scores]
 
 
 def _asked_later(test: TestResult) -> list[Rung]:
-    """Return the rungs that make up the score: a question in the message that states its fact asks nothing of a memory."""
+    """Return the rungs that make up the score. A question in the message that states its fact requires no memory, so it is left out."""
     return [rung for rung in rungs(test.items) if not rung.at_once]

@@ -1,13 +1,14 @@
-"""How much an agent recalls nearby and far away, where recall falls, and what kind of limit that is.
+"""Near and far recall of an agent, the distance where recall falls, and the kind of limit.
 
-The method compares simple curves of recall by distance: one level at all distances; two levels with a step between them, in messages,
-tokens or virtual time; a gradual fall; levels that depend on the type of fact. All levels are free parameters. Each kind of curve has a
-prior, and its marginal likelihood comes from `recall_curves`. As a check of fit, these curves compete with others that an agent with a
-limit does not have: recall that rises with distance, or has three levels in any order, or depends on where in the conversation a fact was
-stated or asked for. If those are likelier, no kind of limit fits.
+The method compares simple curves of recall by distance. They have one level at all distances, a step between two levels, a gradual fall, or
+levels that depend on the type of fact. Steps are in messages, tokens or virtual time. All levels are free parameters. Each kind of curve
+has a prior, and its marginal likelihood comes from `recall_curves`. As a check of fit, these curves compete with others that no agent with
+a limit has. Their recall rises with distance, has three levels in any order, or depends on where a fact was stated or asked for in the
+conversation. If those are likelier, no kind of limit fits.
 
-Near recall, far recall and the drop are averaged over one level, steps and gradual falls, weighted by how likely they are. The reach is
-derived: the furthest distance at which half of the facts are recalled. It is only reported where recall beyond it is shown to be lower.
+Near recall, far recall and the drop are averaged over one level, steps and gradual falls, weighted by their probability. The reach is
+derived: the furthest distance where half of the facts are recalled. It is only reported if recall beyond it is lower with a probability of
+SHOWN.
 """
 
 from __future__ import annotations
@@ -42,31 +43,31 @@ if TYPE_CHECKING:
 __all__ = ["HALF", "SHOWN", "Estimate", "Question", "ReachFit", "estimate_share", "fit_reach"]
 
 HALF: Final = 0.5
-"""The recall that the reach is defined by."""
+"""The recall that defines the reach."""
 
 SHOWN: Final = 0.975
-"""The probability from which on a drop is shown, or recall to be below one half."""
+"""The least probability that shows a drop, or recall below one half."""
 
 TAIL: Final = 0.025
 """The probability beyond either end of an interval."""
 
 FLAT: Final = 0.2
-"""Recall that falls by less than this is called alike at all distances, if no drop is shown."""
+"""If recall falls by less than this and no drop is shown, it is alike at all distances."""
 
 LIKELY: Final = 0.8
-"""The probability that recall falls with distance in some unit, from which on a drop in one of them is looked for."""
+"""The least probability that recall falls with distance in some unit, for a drop to be reported in any."""
 
 CLEARLY: Final = 3
-"""A time window is reported in nights if that is so many times as probable as a window in seconds."""
+"""A time window is reported in nights if that is at least this many times as probable as a window in seconds."""
 
 FEW: Final = 8
-"""With fewer questions than this, no kind of limit is named."""
+"""The fewest questions that a kind of limit is named for."""
 
 FULL: Final = 0.9
-"""Recall from which on an agent without a drop has no limit, and does not just miss some facts at random."""
+"""The least recall of an agent that has no limit, rather than random misses, if no drop is shown."""
 
 NOTHING: Final = 0.1
-"""Recall up to which an agent recalls nothing, if guessing does not earn more."""
+"""The highest recall of an agent that recalls nothing, unless guessing scores more."""
 
 PRIORS: Final[Mapping[str, float]] = {
     "one level": 0.34,
@@ -79,30 +80,36 @@ PRIORS: Final[Mapping[str, float]] = {
     "gradual": 0.1,
     "other": 0.1,
 }
-"""How probable each kind of curve is beforehand. A name of a unit stands for a step in it."""
+"""The prior probability of each kind of curve. The name of a unit means a step in it."""
 
 BY_TYPE: Final = 0.25
-"""How probable it is beforehand that a step's levels depend on the type of fact."""
+"""The prior probability that a step's levels depend on the type of fact."""
 
 IN_UNIT: Final = {"one level": 0.45, "step": 0.45, "gradual": 0.1}
-"""The same where near recall, far recall and the drop are estimated in one unit. With more for gradual falls, intervals around a window
-become wider than they need to be; with less, those of decay contain its reach too rarely (`python -m benchmarks reach`)."""
+"""The prior probabilities for estimates of near recall, far recall and the drop in one unit.
+
+A higher one for gradual falls makes intervals around a window wider than necessary. With a lower one, intervals for decay contain its reach
+too rarely (`python -m benchmarks reach`).
+"""
 
 BLURRED: Final = 0.15
-"""How probable it is beforehand that a window's edge is not sharp."""
+"""The prior probability that a window's edge is not sharp."""
 
 NEGLIGIBLE: Final = 1e-9
 """Curves with less than this share of the likeliest one's weight are left out of intervals."""
 
 PARTS: Final = 4
-"""A step lies anywhere between two questions. Its gap is split into so many parts, and intervals end between parts."""
+"""The number of parts of the gap between two questions. A step may lie anywhere in the gap, and intervals end between parts."""
 
 
 @final
 class Question(NamedTuple):
-    """A question and its score in [0, 1]. Distances are from the end of the statement to the question: in tokens, in messages of both
-    sides, in seconds of virtual time, and in nights (midnights) between; the latter two are None where times are unknown. `stated` and
-    `asked` are the turns of both in their conversation. `type` is the type of the fact, empty if unknown."""
+    """A question and its score in [0, 1].
+
+    Distances are from the end of the statement to the question. They are in tokens, in messages of both sides, in seconds of virtual time,
+    and in nights (midnights). The latter two are None if times are unknown. `stated` and `asked` are the turns of both in their
+    conversation. `type` is the type of the fact, empty if unknown.
+    """
 
     tokens: float
     messages: float
@@ -126,13 +133,13 @@ class Estimate(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class ReachFit:
-    """What the answers show.
+    """The findings from the answers.
 
-    `kinds`: the probability of each kind of limit. `kind` is the likeliest one if it is at least SURE, else "unclear". `fits`: whether some
-    kind fits the answers. `unit`: the unit of the limit, tokens if none is shown. `near` and `far`: recall at the nearest and the furthest
-    distance. `drop` and `reach`: where recall falls, and the furthest distance at which half is recalled, by unit; a unit is left out if
-    nothing is shown there. `share`: recall if distance does not matter. `below`: the probability that far recall is below one half.
-    `alike`: whether recall is alike at all distances.
+    `kinds`: the probability of each kind of limit. `kind` is the likeliest one if its probability is at least SURE, else "unclear". `fits`:
+    whether some kind fits the answers. `unit`: the unit of the limit, tokens if no limit is shown. `near` and `far`: recall at the nearest
+    and the furthest distance. `drop`: the distance where recall falls, by unit. `reach`: the furthest distance where half is recalled, by
+    unit. Both lack units without a finding. `share`: recall if distance does not matter. `below`: the probability that far recall is below
+    one half. `alike`: whether recall is alike at all distances.
     """
 
     kinds: dict[Kind, float]
@@ -149,7 +156,7 @@ class ReachFit:
 
 
 def fit_reach(questions: Sequence[Question], guessed: float = 0.0) -> ReachFit | None:
-    """Fit questions; return None without any. `guessed`: the share that guessing earns at most.
+    """Fit questions; return None without any. `guessed`: the maximum score of guessing, as a share.
 
     Takes time proportional to the number of questions.
     """
@@ -202,7 +209,7 @@ def fit_reach(questions: Sequence[Question], guessed: float = 0.0) -> ReachFit |
 
 
 def _name_kind(kinds: Mapping[Kind, float], flat: Kind, *, shown: bool, alike: bool) -> Kind:
-    """Return the kind that the answers show, or "unclear". Kinds are compared with each other: whether one fits is asked before."""
+    """Return the kind that the answers show, or "unclear". Kinds are compared only with each other; another check asks whether one fits."""
     likeliest = max(kinds, key=kinds.__getitem__)
     if shown:
         return likeliest if kinds[likeliest] >= SURE * (1 - kinds["unclear"]) else "unclear"
@@ -230,10 +237,10 @@ def _group_by_type(questions: Sequence[Question]) -> Array:
 @final
 @dataclass(frozen=True, slots=True)
 class _UnitFit:
-    """What the answers show in distances of one unit.
+    """The findings in distances of one unit.
 
     `step` and `gradual` are the logarithms of marginal likelihoods. `falls`: the probability that recall falls by MARGIN or more;
-    `differs`: by FLAT or more. `below` and `above`: the probabilities that far recall is below one half, and near recall at least that.
+    `differs`: by FLAT or more. `below` and `above`: the probabilities that far recall is below one half, and near recall is not.
     """
 
     step: float
@@ -253,7 +260,7 @@ class _UnitFit:
 
 
 def _fit_unit(unit: Unit, distance: Array, score: Array) -> _UnitFit | None:
-    """Return what the answers show in one unit; None if all questions are equally far."""
+    """Return the findings in one unit; None if all questions have the same distance."""
     import numpy as np
 
     answers = group_answers(distance, score)
@@ -359,8 +366,11 @@ def _estimate(values: Array, weights: Array) -> Estimate:
 
 
 def _estimate_recall(values: Array, weights: Array, slope: int) -> Estimate:
-    """Return the estimate of recall at a distance. The last `slope` values come from gradual falls, whose levels are so few that each
-    stands for a range: the interval includes all of it."""
+    """Return the estimate of recall at a distance.
+
+    The last `slope` values come from gradual falls. These have so few levels that each represents a range, which the interval includes in
+    full.
+    """
     import numpy as np
 
     angle = np.arcsin(np.sqrt(values))
@@ -372,8 +382,10 @@ def _estimate_recall(values: Array, weights: Array, slope: int) -> Estimate:
 
 
 def _estimate_distance(steps: tuple[Array, Array, Array], points: tuple[Array, Array]) -> Estimate:
-    """Return the median of a distance, which lies between two ends or at a point, and its 95% interval, rounded outward to the ends. All
-    are on the scale of `Answers.scale`; the distances returned are not. Minus infinity becomes 0."""
+    """Return the median of a distance, which lies between two ends or at a point, and its 95% interval, rounded outward to the ends.
+
+    All are on the scale of `Answers.scale`; the distances returned are not. Minus infinity becomes 0.
+    """
     import numpy as np
 
     low, high, weights = steps
@@ -399,7 +411,7 @@ def estimate_share(scores: Sequence[float]) -> Estimate:
 
 
 def _weigh_kinds(questions: Sequence[Question], score: Array, types: Array, units: Mapping[Unit, _UnitFit]) -> dict[str, float]:
-    """Return how probable each of the curves in PRIORS is."""
+    """Return the probability of each of the curves in PRIORS."""
     import numpy as np
 
     logs = dict.fromkeys(PRIORS, -inf)
@@ -422,7 +434,7 @@ def _weigh_kinds(questions: Sequence[Question], score: Array, types: Array, unit
 
 
 def _weigh_steps_by_type(distance: Array, score: Array, types: Array) -> float:
-    """Return the logarithm of the likelihood of a step at the same distance for all types, with levels of their own before and after it."""
+    """Return the log likelihood of a step at the same distance for all types, with separate levels for each type."""
     import numpy as np
 
     at = np.unique(distance)
@@ -440,7 +452,7 @@ def _weigh_steps_by_type(distance: Array, score: Array, types: Array) -> float:
 
 
 def _weigh_falls_by_type(distance: Array, score: Array, types: Array) -> float:
-    """Return the logarithm of the likelihood of curves in which each type has one level, or a step at a distance of its own."""
+    """Return the log likelihood of curves where each type has one level, or a step at a separate distance."""
     import numpy as np
 
     total = 0.0
@@ -453,15 +465,17 @@ def _weigh_falls_by_type(distance: Array, score: Array, types: Array) -> float:
 
 
 def _weigh_others(questions: Sequence[Question], score: Array, units: Iterable[Unit]) -> Iterable[float]:
-    """Yield the logarithms of the likelihoods of curves that no limit has: recall that rises with distance or has three levels in any
-    order, and recall that depends on the turn in which a fact was stated or asked for."""
+    """Yield the log likelihoods of curves that no limit has.
+
+    Their recall rises with distance, has three levels in any order, or depends on the turn when a fact was stated or asked for.
+    """
     import numpy as np
 
     rises = get_levels().falls.T
     for unit in units:
         answers = group_answers(np.array([getattr(each, unit) for each in questions]), score)
         yield add_logs(weigh_steps(answers).weigh(rises))
-        if unit != "messages":  # three levels in messages are hardly told from three levels in tokens
+        if unit != "messages":  # three levels in messages look almost like three levels in tokens
             yield weigh_pieces(answers).three
     for place in ("stated", "asked"):
         yield from weigh_pieces(group_answers(np.array([getattr(each, place) for each in questions]), score))

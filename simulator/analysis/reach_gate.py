@@ -1,9 +1,9 @@
-"""A gate: whether an agent recalls a share of plain facts at every distance up to a limit, whether it does not, or neither is shown.
+"""A gate on recall of plain facts: it passes if recall is at least a share at every distance up to a limit.
 
-The decision rests on the probability of all curves of `recall_curves` that recall the share at every distance up to the limit, levels in
-any order included. There are no bins of distance: with four bins, a window of 1,800 tokens passes a limit of 2,000. Since the decision is
-a posterior probability over whole curves, and only extreme ones decide, adding conversations until it decides hardly raises the share of
-wrong decisions (`python -m benchmarks reach`).
+It fails if recall is not, and is undecided if neither is shown. The decision rests on curves of `recall_curves`, including levels in any
+order. It uses the probability of all curves that recall the share at every distance up to the limit. There are no bins of distance: with
+four bins, a window of 1,800 tokens passes a limit of 2,000. The decision is a posterior probability over whole curves, and only extreme
+ones decide. So adding conversations until it decides hardly raises the share of wrong decisions (`python -m benchmarks reach`).
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["DECIDED", "GateDecision", "PlacedAnswer", "decide_gate"]
 
 DECIDED: Final = 0.975
-"""The probability from which on the gate passes, or fails."""
+"""The least probability for the gate to pass, or to fail."""
 
 NEAR_LIMIT: Final = 0.9
 AT_LIMIT: Final = 4
-"""To pass, at least so many questions must lie at this share of the limit or beyond: with fewer, lucky answers alone could pass an agent
-whose limit is just below."""
+"""To pass, at least AT_LIMIT questions must lie at this share of the limit (NEAR_LIMIT) or beyond. With fewer, lucky answers alone could
+pass an agent whose limit is just below."""
 
 PRIORS: Final = {"level": 0.4, "sharp": 0.32, "blurred": 0.06, "gradual": 0.14, "two": 0.02, "three": 0.06}
 
 TIMES: Final = (2, 3, 4, 6, 8, 12, 16, 32)
-"""How many times as many conversations are tried when the number that would decide is estimated."""
+"""The multiples of the present conversations that are tried to estimate the number needed."""
 
 TRIALS: Final = 8
 ENOUGH: Final = 0.75
-"""That number decides in at least this share of so many simulated continuations."""
+"""The least share of simulated continuations that the estimated number decides."""
 
 Verdict = Literal["passed", "failed", "undecided"]
 
@@ -62,9 +62,11 @@ class PlacedAnswer(NamedTuple):
 
 @final
 class GateDecision(NamedTuple):
-    """Whether recall is at least `share` at every distance up to `limit`, in tokens. `probability`: how probable that is. `at_limit`: how
-    many questions lie near the limit or beyond it. `conversations`: the number that was played, and `needed`, if undecided, an estimate of
-    the number that would decide; None if even 32 times as many would not."""
+    """Whether recall is at least `share` at every distance up to `limit`, in tokens.
+
+    `probability`: the probability of that. `at_limit`: the number of questions near the limit or beyond it. `conversations`: the number
+    played. `needed`: if undecided, an estimate of the number that would decide; None if even 32 times this number would not.
+    """
 
     verdict: Verdict
     limit: int
@@ -97,8 +99,10 @@ class GateDecision(NamedTuple):
 
 
 def decide_gate(conversations: Sequence[Sequence[PlacedAnswer]], limit: int, share: float = 0.5, *, forecast: bool = True) -> GateDecision:
-    """Decide the gate from the answers about plain facts in each conversation, pooled. With `forecast`, an undecided gate estimates how
-    many conversations would decide, which takes a second or two."""
+    """Decide the gate from the answers about plain facts in each conversation, pooled.
+
+    With `forecast`, an undecided gate estimates the conversations needed, which takes a second or two.
+    """
     import numpy as np
 
     answers = [each for one in conversations for each in one]
@@ -168,7 +172,8 @@ def _estimate_needed(distance: Array, score: Array, limit: int, share: float, co
 
 
 def _draw_curves(answers: Answers, number: int, random: Generator) -> list[tuple[float, float, float]]:
-    """Draw curves with one level or one step by how likely they are: where it lies on the scale, recall up to there, and beyond."""
+    """Draw curves with one level or one step by their probability. A curve is its step's place on the scale, recall up to there, and recall
+    beyond."""
     import numpy as np
 
     levels = get_levels()

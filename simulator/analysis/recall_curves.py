@@ -1,9 +1,9 @@
-"""How likely answers are under simple curves of recall by distance: one level, a step between two levels, a gradual fall, three levels.
+"""The likelihood of answers under simple curves of recall by distance: one level, a step between two levels, a gradual fall, three levels.
 
-Levels are free: recall before and after a fall may be anything. All curves are weighed over grids, so that marginal likelihoods, which
-need no penalty for parameters, are plain sums. The levels are the midpoints of equally probable slices of Jeffreys' prior for a share,
-Beta(1/2, 1/2), which favours levels near 0 and 1 a little: most agents recall nearly everything nearby. Distances are compared by their
-logarithm, `log1p`, since a distance may be 0.
+Levels are free: recall before and after a fall may be anything. All curves are weighed over grids, so that marginal likelihoods, which need
+no penalty for parameters, are plain sums. The levels are the midpoints of equally probable slices of Jeffreys' prior for a share, Beta(1/2,
+1/2). It slightly favours levels near 0 and 1, since most agents recall nearly everything nearby. Distances are compared by their logarithm,
+`log1p`, since a distance may be 0.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ MARGIN: Final = 0.05
 """The least difference of two levels that counts as a fall or a rise."""
 
 WINDOW_WIDTHS: Final = (0.06, 0.15)
-"""Widths of a window's edge where it is not sharp, as where whole messages are kept, or tokens are counted by another tokenizer."""
+"""Widths of a window's edge if it is not sharp, for example because whole messages are kept, or another tokenizer counts the tokens."""
 
 WIDTHS: Final = (*WINDOW_WIDTHS, 0.3, 0.5, 0.8, 1.3)
-"""Widths of gradual falls in the logarithm of distance. Exponential decay, a half lost with every so many tokens, is at about .65."""
+"""Widths of gradual falls in the logarithm of distance. Exponential decay, with a fixed half-life in tokens, is at about .65."""
 
 SLOPE_LEVELS: Final = 10
-"""The number of levels before and after a gradual fall: each pair of levels needs all questions again, so that there are fewer."""
+"""The number of levels before and after a gradual fall. It is lower because each pair of levels needs all questions again."""
 
 DECIMALS: Final = 3
-"""Distances that differ by less than the last of so many decimals are the same."""
+"""The decimals that distances are rounded to."""
 
 PLACES: Final = 60
 """The number of places that a gradual fall may have."""
 
 MAX_GROUPS: Final = 128
-"""The most groups of questions that gradual falls are weighed with. Only steps need each distance by itself."""
+"""The maximum number of groups of questions for gradual falls. Only steps need each distance separately."""
 
 MAX_PIECES_GROUPS: Final = 64
-"""The same for curves of two or three levels in any order: there are as many curves as pairs of groups."""
+"""The same for curves of two or three levels in any order, whose number is the number of pairs of groups."""
 
 
 @final
@@ -80,14 +80,14 @@ def _make_levels(number: int) -> Levels:
 
 
 def get_levels() -> Levels:
-    """Return the grid of levels, made at first use: importing NumPy is left to those who fit."""
+    """Return the grid of levels. It is made at first use, so that only fits import NumPy."""
     return _make_levels(LEVELS)
 
 
 @final
 class Answers(NamedTuple):
-    """Answers by distance: the distinct distances, rising, and the sums of right and wrong answers at each. A score between 0 and 1 counts
-    as a share of either."""
+    """Answers by distance: the distinct distances, rising, and the sums of right and wrong answers at each. A partial score counts as a
+    share of both."""
 
     at: Array
     right: Array
@@ -139,10 +139,10 @@ def weigh_levels(right: float, wrong: float) -> Array:
 
 @final
 class Steps(NamedTuple):
-    """Curves with one step, between each two neighbouring distances `low` and `high`, shape (steps,).
+    """Curves with one step, between two neighbouring distances `low` and `high`, shape (steps,).
 
-    `before` and `after`, shape (steps, LEVELS), are the likelihoods of the answers up to the step and beyond it at each level, as shares of
-    the highest ones. `log_prior` is the logarithm of a step's prior, in proportion to the gap that it lies in, times the factors that were
+    `before` and `after`, shape (steps, LEVELS), are the likelihoods of the answers up to the step and beyond it at each level. They are
+    relative to the highest ones. `log_prior` is the logarithm of a step's prior, which is proportional to its gap, times the factors
     divided out of `before` and `after`.
     """
 
@@ -209,8 +209,8 @@ class Slopes(NamedTuple):
         return np.asarray(self.far + (self.near - self.far) * kept[..., None])
 
     def reach_of(self, share: float) -> Array:
-        """Return the place on the scale where each curve falls below a share: infinite where it never does, and minus infinite where it
-        always is."""
+        """Return the place on the scale where each curve falls below a share. It is infinite if the curve never does, and minus infinite if
+        it always is below."""
         import numpy as np
 
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -220,7 +220,7 @@ class Slopes(NamedTuple):
 
 
 def _share_kept(scale: Any, place: Any, width: Any) -> Array:
-    """Return what share of the fall is still to come at a distance."""
+    """Return the share of the fall that is still to come at a distance."""
     import numpy as np
 
     return np.asarray(1 / (1 + np.exp(np.clip((scale - place) / width, -60, 60))))
@@ -245,16 +245,19 @@ def weigh_slopes(answers: Answers) -> Slopes:
 
 @final
 class Pieces(NamedTuple):
-    """The logarithms of the weights of curves with two and three levels in any order, over all places where the level may change. None are
-    as likely as nothing where there are too few distances."""
+    """The logarithms of the weights of curves with two and three levels in any order, over all places where the level may change. They are
+    minus infinite with too few distances."""
 
     two: float
     three: float
 
 
 def weigh_pieces(answers: Answers, limit: float | None = None, least: float = 0.0) -> Pieces:
-    """Weigh curves with two and three free levels. With a `limit`, only curves that recall at least the share `least` at every distance up
-    to it are counted, under the same prior. A level that may begin before the limit counts as one that does."""
+    """Weigh curves with two and three free levels.
+
+    With a `limit`, count only curves that recall at least the share `least` at every distance up to it, under the same prior. A level that
+    may begin before the limit counts as one that does.
+    """
     import numpy as np
 
     answers = merge_answers(answers, MAX_PIECES_GROUPS)

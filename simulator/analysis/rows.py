@@ -94,7 +94,8 @@ TURNS: Final[dict[str, type]] = {
 
 @final
 class OwnTurns(NamedTuple):
-    """A conversation's own turns in order, and its tests by id. If the conversation was interrupted, its last turn may have no reply."""
+    """A conversation's turns in order, without its trunk's, and its tests by id. The last turn of an interrupted conversation may have no
+    reply."""
 
     turns: list[PlayedTurn]
     tests: dict[str, PlayedTest]

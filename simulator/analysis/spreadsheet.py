@@ -16,13 +16,13 @@ FORMULA: Final = "[=+\\-@＝＋－＠]"
 """Matches the first character of a formula."""
 
 LEADING: Final = re.compile(rf"[\t\r\n]|{SKIPPED}{FORMULA}")
-"""Matches the start of a text that is a formula, or that could be one once its start is stripped."""
+"""Matches the start of a string that is a formula, or that could be one once its start is stripped."""
 
 INNER: Final = re.compile(rf"([\t-\r\x85\u2028\u2029;]{SKIPPED})({FORMULA}?)")
-"""Matches a place inside a text where a spreadsheet may begin a cell, and the start of a formula there, if any.
+"""Matches a place inside a string where a spreadsheet may begin a cell, and the start of a formula there, if any.
 
-Where the list separator is `;`, Excel ignores quotes inside a cell, so a line break begins a cell as well. The formula is optional so that
-a long run of white space is matched only once. The report's tests.js has the same patterns.
+If the list separator is `;`, Excel ignores quotes inside a cell, so a line break begins a cell as well. The formula is optional so that a
+long run of white space is matched only once. The report's tests.js has the same patterns.
 """
 
 NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
@@ -31,7 +31,7 @@ NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 def write_csv(file: IO[str], columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, head: bool = True) -> None:
     """Write rows as RFC 4180 CSV, with a header of `columns` if `head`. Missing values and None are empty cells.
 
-    A string that a spreadsheet would read as a formula gets an apostrophe in front, since agents may write such strings; other formats
+    A string that a spreadsheet would read as a formula gets an apostrophe in front, since agents may write such strings. Other formats
     leave strings unchanged. Numbers are rounded to six decimals. Booleans are true and false.
     """
     writer = csv.writer(file)
@@ -56,7 +56,7 @@ def _cell(value: Any) -> str:
 
 
 def _neutralize(text: str) -> str:
-    """Return a text with an apostrophe in front of everything that a spreadsheet would read as a formula. A number is none."""
+    """Return the string with an apostrophe before anything that a spreadsheet would read as a formula. A number is not a formula."""
     if NUMBER.fullmatch(text):
         return text
     marked = f"'{text}" if LEADING.match(text) else text

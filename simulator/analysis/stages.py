@@ -1,6 +1,7 @@
-"""A memory by stage: how much of the evidence it stored, how much it found again, and how often the answer was right.
+"""A memory by stage: the evidence it stored, the evidence it retrieved, and its right answers.
 
-The unit is a question that rests on evidence. Intervals and tests are those of scores: over whole conversations or recorded histories.
+The unit is a question that rests on evidence. Intervals and tests are the same as for scores: over whole conversations or recorded
+histories.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ __all__ = [
 ]
 
 PLACES: Final = (5, 10, 20)
-"""The values of k at which recall among the first k memories is measured, unless fewer were asked for."""
+"""The values of k for recall among the first k memories, unless fewer were asked for."""
 
 QUESTIONS: Final = "questions"
-"""All questions count alike, whatever their scenario."""
+"""The stratum of all questions, which count alike in every scenario."""
 
 
 @final
 class Question(NamedTuple):
-    """A question as it was asked once: its test, the evidence that it rests on, and the score of its answer, None if undecided."""
+    """One instance of a question: its test, the evidence that it rests on, and the score of its answer, None if undecided."""
 
     test: TestResult
     evidence: Sequence[Evidence]
@@ -53,7 +54,7 @@ class Question(NamedTuple):
 
 @final
 class QuestionKey(NamedTuple):
-    """A question of a test, by its place in the test. Equal for all agents that were asked it."""
+    """A question of a test, by its place in the test. Equal for all agents with the same question."""
 
     test: Key
     number: int
@@ -61,8 +62,10 @@ class QuestionKey(NamedTuple):
 
 @final
 class Estimate(NamedTuple):
-    """The mean of a share over questions, with its interval, None if it cannot be estimated. `low` and `high` differ only where answers
-    are undecided, or where it is unknown whether evidence was stored or found."""
+    """The mean of a share over questions, with its interval, None if it cannot be estimated.
+
+    `low` and `high` differ only if answers are undecided, or if it is unknown whether evidence was stored or found.
+    """
 
     questions: int
     low: float
@@ -71,7 +74,7 @@ class Estimate(NamedTuple):
 
 
 Shares = Callable[[Question], tuple[float, float] | None]
-"""The lowest and the highest value that a share of one question may have, None if nothing is known of it."""
+"""The lowest and the highest possible value of one question's share, None if unknown."""
 
 Chosen = Callable[[TestResult], bool]
 
@@ -83,8 +86,7 @@ def _all(test: TestResult) -> bool:
 @final
 @dataclass(frozen=True, eq=False)
 class EvidenceQuestions:
-    """The questions of an agent's runs that rest on evidence. A question of a recorded history that was asked several times counts once,
-    by the mean."""
+    """The questions of an agent's runs that rest on evidence. Repeated questions of a recorded history count once, with their mean."""
 
     asked: Mapping[QuestionKey, Sequence[Question]]
     units: Units
@@ -109,7 +111,7 @@ class EvidenceQuestions:
 
     @cached_property
     def is_inferred(self) -> bool:
-        """Whether it was inferred of any evidence that it was stored or found."""
+        """Whether the storage or retrieval of any evidence was inferred."""
         pairs = (pair for question in self._questions for pair in question.evidence)
         return any(pair.stored_inferred or pair.retrieved_inferred for pair in pairs)
 
@@ -120,7 +122,7 @@ class EvidenceQuestions:
 
     @cached_property
     def places(self) -> Sequence[int]:
-        """The values of k at which recall is measured."""
+        """The values of k for measuring recall."""
         return places_of(question.evidence for question in self._questions)
 
     @property
@@ -142,11 +144,11 @@ class EvidenceQuestions:
         return self._estimate(lambda question: (0.0, 1.0) if question.score is None else (question.score, question.score), chosen)
 
     def chance(self) -> float:
-        """Return what guessing would score in these questions."""
+        """Return the score of guessing in these questions."""
         return fmean(question.test.chance for question in self._questions)
 
     def shares(self, share: Shares, chosen: Chosen = _all) -> dict[QuestionKey, tuple[float, float]]:
-        """Return the lowest and the highest value of a share by question, where anything is known of it."""
+        """Return the lowest and the highest value of a share by question, if anything is known about it."""
         found = {}
         for key, times in self.asked.items():
             known = [bounds for each in times if chosen(each.test) and (bounds := share(each)) is not None]
@@ -156,7 +158,7 @@ class EvidenceQuestions:
         return found
 
     def _once(self, what: Hashable, make: Callable[[], Estimate | None]) -> Estimate | None:
-        """Return an estimate that several tables show, made the first time that one asks for it."""
+        """Return an estimate from the cache, since several tables show it."""
         if what not in self._estimates:
             self._estimates[what] = make()
         return self._estimates[what]
@@ -189,10 +191,9 @@ def share_recall(
     units: Units,
     chosen: Chosen = _all,
 ) -> Shared | None:
-    """Return the questions that two memories were both asked, by recall among the first `k` that each found; None without any, or if it
-    is not known of all evidence whether it was found.
+    """Return the questions that two memories share, by recall among the first `k` memories of each.
 
-    `units` are those of both.
+    None without any, or if it is unknown for any evidence whether it was found. `units` are the units of both.
     """
     mine, theirs = (each.shares(lambda question: found_share(question.evidence, k), chosen) for each in asked)
     both = [key for key in mine if key in theirs]
@@ -212,8 +213,7 @@ def share_recall(
 
 
 def kinds_of(tests: Iterable[TestResult]) -> dict[str, Chosen]:
-    """Return the kinds of tests that count, by name, each with what chooses its tests: their tags, or else their scenarios if there are
-    several."""
+    """Return the kinds of tests that count, by name, each with its filter. Kinds are tags, or else scenarios if there are several."""
     known = [test for test in tests if test.counts]
     if tags := sorted({tag for test in known for tag in test.tags}):
         return {tag: lambda test, tag=tag: tag in test.tags for tag in tags}  # type: ignore[misc]
@@ -227,7 +227,7 @@ def kinds_of(tests: Iterable[TestResult]) -> dict[str, Chosen]:
 
 
 def places_of(questions: Iterable[Sequence[Evidence]]) -> Sequence[int]:
-    """Return the values of k that recall is measured at: those in `PLACES` below the most memories asked for, and that number."""
+    """Return the values of k for measuring recall: those in `PLACES` below the most memories asked for, and that number."""
     most = max((each.k or 0 for question in questions for each in question), default=0)
     return [k for k in PLACES if k < most] + [most] if most else PLACES  # no search: all was shown, or nothing
 
@@ -246,8 +246,10 @@ def stored_share(question: Sequence[Evidence]) -> tuple[float, float]:
 
 
 def found_share(question: Sequence[Evidence], k: int) -> tuple[float, float] | None:
-    """Return the lowest and the highest share of a question's evidence that may have been among the first `k` memories read or was shown
-    anyway; None if no trace reports it."""
+    """Return the lowest and the highest possible share of a question's evidence in the prompt; None if no trace reports it.
+
+    Evidence counts if it was among the first `k` memories read, or in the prompt anyway.
+    """
     if any(each.retrieved is None and each.k is None for each in question):
         return None
     return _bounds([None if each.retrieved is None else each.rank is not None and each.rank <= k for each in question])

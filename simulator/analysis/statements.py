@@ -1,4 +1,4 @@
-"""A record of a sweep's contrasts and of when they were stated. It is a journal in the sweep's folder, so that later changes are
+"""The record of a sweep's contrasts and the times of their statements. It is a journal in the sweep's folder, so that later changes are
 noticed."""
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def statements(out: Path) -> list[Statement]:
 
 
 def told(known: Collection[Statement]) -> list[str]:
-    """Say in sentences when contrasts were stated, and which changes were made later. The last statement counts."""
+    """Describe when contrasts were stated, and which changes were made later. The last statement counts."""
     sentences = []
     before: Statement | None = None
     for each in known:

@@ -50,12 +50,15 @@ POWER: Final = 0.8
 """For `more_conversations`: the significance level, and the probability of reaching it with the estimated number of conversations."""
 
 ADVISED: Final = 8
-"""How many conversations are recommended to compare two agents. The fewest that can show anything only show a difference that has the same
+"""The number of conversations recommended to compare two agents. The fewest that can show anything only show a difference with the same
 sign in each."""
 
 PRIOR: Final = 3
-"""The degrees of freedom given to the assumption that tests are all or nothing and equally hard. They keep the interval from collapsing
-when tests happen to be alike; with three, scenarios of very different rates are covered in 95% of cases (simulated)."""
+"""The degrees of freedom given to the assumption that tests are all or nothing and equally hard.
+
+They keep the interval from collapsing when tests happen to be alike. With three, it covers 95% of cases even if the scenarios' rates are
+very different (simulated).
+"""
 
 FLOOR: Final = 0.45
 """The least width of an interval over conversations, as a share of the interval over tests, since a few conversations may be alike by
@@ -63,7 +66,7 @@ chance. With less, intervals over two conversations cover too few cases; with mo
 
 SEVERAL: Final = 6
 """With this many conversations, the interval of an effect has the width given by Student's t. With fewer, it covers 95% of cases or more
-without that width (simulated)."""
+even without that width (simulated)."""
 
 SIGNS: Final = 20_000
 """The maximum number of sign patterns in a permutation test. The test is exact if there are no more than that."""
@@ -107,7 +110,7 @@ class Interval(NamedTuple):
     by: Literal["conversations", "tests"]
 
     def ends(self, digits: int = 2, unit: float = 1) -> tuple[str, str]:
-        """Return both ends as strings, with this many digits after the point, or with as many as tell them apart."""
+        """Return both ends as strings, with this many digits after the point, or more if they would be equal."""
         low, high = self.low / unit, self.high / unit
         return next(pair for more in range(digits, 20) if (pair := (f"{low:.{more}f}", f"{high:.{more}f}"))[0] != pair[1])
 
@@ -134,11 +137,11 @@ def intervals(
     `scenarios` and `conversations` label the tests; each scenario has at least two. `scores` has shape (..., tests).
 
     This is Wilson's interval (1927) of the mean share of full marks. Its number of tests is the number of independent and equally hard
-    tests that would be as informative: the actual number divided by the design effect (Kish, 1965; for intervals near 0 and 1, Franco,
-    Little, Louis and Slud, 2019). The design effect is the ratio between a variance of the total and the variance under such tests. Within
-    one conversation, it uses the variance of tests within their scenarios. Two or more conversations with the same scenarios are treated as
-    wholes, since an early error may affect the rest of a conversation. The variance between them is then used, with the quantile of
-    Student's t, but at most the variance of conversations that are right or wrong as wholes.
+    tests that would be as informative. This is the actual number divided by the design effect (Kish, 1965). For intervals near 0 and 1, see
+    Franco, Little, Louis and Slud (2019). The design effect is the ratio between a variance of the total and the variance under such tests.
+    Within one conversation, it uses the variance of tests within their scenarios. Two or more conversations with the same scenarios are
+    treated as wholes, since an early error may affect the rest of a conversation. Their variance is then used, with the quantile of
+    Student's t. It is capped at the variance of conversations that are right or wrong as wholes.
     """
     import numpy as np
 
@@ -264,8 +267,8 @@ def paired_p(differences: Sequence[Difference]) -> float:
     """Return the two-sided p-value of a paired permutation test that swaps the two agents' results of whole conversations.
 
     Scores have few values, so that totals often tie in a conversation, and the conversation then would not count. So a second statistic
-    decides between patterns with the same difference of totals (as Streitberg and Röhmel, 1990, do for ranks): a difference that gives more
-    weight to scenarios where the agents differ less. The p-value stays exact. It is 1 if the totals are equal.
+    breaks ties of totals, as Streitberg and Röhmel (1990) do for ranks. It is a difference that gives more weight to scenarios where the
+    agents differ less. The p-value stays exact. It is 1 if the totals are equal.
     """
     parts = _parted(differences)
     return permutation_p(parts) if parts else 1.0
@@ -324,10 +327,10 @@ def _blocks(rows: int, width: int) -> Iterable[int]:
 def shown_in_four_of_five(conversations: int) -> float:
     """Return the fall, in standard deviations of the conversations, that `fall_p` shows at ALPHA with a probability of POWER.
 
-    Differences between conversations are assumed to be normal. Their standard deviation is estimated from a pilot of as many other
-    conversations. The estimate may be too low by chance, so the fall is larger than it would be if the true value were known. For few
-    conversations, the fall is found with the exact test, whose p-values are few. For more, the test hardly differs from Student's, so that
-    is used instead.
+    Differences between conversations are assumed to be normal. Their standard deviation is estimated from a pilot with the same number of
+    other conversations. The estimate may be too low by chance, so the fall is larger than it would be if the true value were known. For few
+    conversations, the exact test is used, since it has few p-values. For more, the test hardly differs from Student's, which is used
+    instead.
     """
     import numpy as np
 
@@ -363,11 +366,11 @@ def _least_shown(conversations: int, random: Generator) -> Floats:
 
 
 def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:
-    """Return the lowest and the highest mean difference that the one-sided permutation tests of conversations do not reject, each at the
-    level `tail`: an interval at the level 1 - 2 `tail`. Its ends are -1 and 1 where there are too few conversations to reject anything.
+    """Return the lowest and the highest mean difference that the one-sided permutation tests of conversations do not reject.
 
-    The difference is a share of full marks, the mean over the scenarios. None if all conversations differ by the same amount, since this
-    says nothing about how much others would differ.
+    Each is at the level `tail`, which makes an interval at the level 1 - 2 `tail`. Its ends are -1 and 1 with too few conversations to
+    reject anything. The difference is a share of full marks, the mean over the scenarios. None if all conversations differ by the same
+    amount, which does not show how much others would differ.
     """
     import numpy as np
 
@@ -375,8 +378,8 @@ def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float
     shares = np.array(by_conversation([each._replace(value=1.0) for each in differences]))
     if len(parts) == 0 or np.ptp(parts / shares) < 1e-9:
         return None
-    # A pattern of signs has a sum as high as the observed one if the mean of the conversations that it flips is at most the margin. So the
-    # margins at which the test stops rejecting are such means, and no search is needed.
+    # A pattern of signs reaches the observed sum if the mean of the conversations that it flips is at most the margin. So the test stops
+    # rejecting at such means, and no search is needed.
     number = min(2 ** len(parts), SIGNS)
     as_high = ceil(tail * number - 1e-9) - 1  # patterns besides the observed one that keep the lowest margin from being rejected
     if as_high < 1:
@@ -425,11 +428,11 @@ def least_p(conversations: int, sides: int) -> float:
 
 
 def more_conversations(differences: Sequence[Difference], pairs: int = 1) -> int | None:
-    """Return how many more conversations would show the difference of two agents in four of five cases, or None if the agents are equal.
+    """Return how many more conversations would show the difference of two agents in four of five cases; None if the agents are equal.
 
-    The level is 5% for all `pairs` together. The number is computed from the difference of the totals and its variance, both of them
-    estimates, by the normal approximation with Guenther's correction (1981) for Student's t. The variance is the variance between
-    conversations, but at least the variance of tests, since a single conversation tells nothing else.
+    The level is 5% for all `pairs` together. The number comes from estimates of the difference of the totals and its variance. It uses the
+    normal approximation with Guenther's correction (1981) for Student's t. The variance is the variance between conversations, but at least
+    the variance of tests, since a single conversation shows nothing else.
     """
     parts = by_conversation(differences)
     difference, count = fsum(parts), len(parts)
@@ -461,12 +464,12 @@ def _variance_of(differences: Sequence[Difference]) -> float:
 
 
 def effect_interval(differences: Sequence[Difference]) -> Interval:
-    """Return the interval of the mean difference between tests' scores with and without the part that an experiment takes away, in [-1, 1].
+    """Return the interval of the mean difference between tests' scores with and without the part that an experiment removes, in [-1, 1].
 
     Over tests it is `paired_interval`. If there are two or more conversations and one has several tests, it is over conversations if that
     is wider. Their variance is the variance of their sums about the mean (a ratio estimate; Cochran, 1977), with the quantile of Student's
-    t. With fewer than SEVERAL conversations, t would say nothing, so the interval ends where the interval of the conversations' means ends,
-    as if each conversation were one test.
+    t. With fewer than SEVERAL conversations, t would be uninformative. The interval then ends where the interval of the conversations'
+    means ends, as if each conversation were one test.
     """
     values = [each.value for each in differences]
     low, high = paired_interval(values)

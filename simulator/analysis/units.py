@@ -1,7 +1,7 @@
-"""The units that are independent: a conversation, or a recorded history however often it is played.
+"""The independent units: a conversation, or a recorded history regardless of repetitions.
 
-Different seeds make different conversations, and one says nothing about the next. A recorded history is the same for every seed: playing it
-again shows how much an agent varies, but nothing about other histories. All code that counts conversations counts units.
+Different seeds make different conversations, which are independent. A recorded history is the same for every seed: playing it again shows
+how much an agent varies, but nothing about other histories. All code that counts conversations counts units.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ __all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated", "
 @final
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The identity of a test across runs. Keys are equal if the runs play the same tests in the same column, with the same seed unless the
-    test is about a recorded history.
+    """The identity of a test across runs.
+
+    Keys are equal if the runs play the same tests in the same column. The seed must be the same as well, unless the test is about a
+    recorded history.
 
     `played`: the suite, scenarios and parameters of the run (see `comparable.played`). `conversation`: where the test is played; tests that
     branch off one conversation count as tests of that conversation. `recorded`: the recorded history that it is about, or None if the seed
@@ -75,7 +77,7 @@ class Units:
 
 
 def keys(manifest: Manifest) -> Mapping[str, Key]:
-    """Return the keys of the tests of a run with this manifest, by their ids. They are made once: a comparison asks for them many times."""
+    """Return the keys of the tests of a run with this manifest, by id. They are cached: a comparison asks for them many times."""
     here = id(manifest)
     if here not in _made:
         _made[here] = _keys(manifest)
@@ -84,7 +86,7 @@ def keys(manifest: Manifest) -> Mapping[str, Key]:
 
 
 _made: Final[dict[int, Mapping[str, Key]]] = {}
-"""The keys of the manifests that are in use, by identity."""
+"""The keys of manifests in use, by identity."""
 
 
 def _keys(manifest: Manifest) -> Mapping[str, Key]:
@@ -100,8 +102,10 @@ def _keys(manifest: Manifest) -> Mapping[str, Key]:
 
 
 def _recorded(manifest: Manifest, planned: PlannedTest) -> str | None:
-    """Return the identity of the recorded history that a test is about. If the run or scenario does not record it, the data identify it, as
-    far as they are told as one history."""
+    """Return the identity of the recorded history that a test is about.
+
+    If the run or scenario does not record it, the data identify it, if they form one history.
+    """
     if planned.recorded is not None:
         return planned.recorded
     if manifest.definitions_sha256 is not None:
@@ -116,7 +120,7 @@ def by_key(runs: Iterable[Graded]) -> dict[Key, list[TestResult]]:
 
 
 def results_by_key(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> dict[Key, list[TestResult]]:
-    """The same of tests that have no `Graded` yet."""
+    """Return the same for tests without a `Graded`."""
     found: dict[Key, list[TestResult]] = {}
     for manifest, tests in runs:
         known = keys(manifest)
@@ -142,8 +146,11 @@ def repeated(runs: Iterable[Graded]) -> list[str]:
 
 
 def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Observed]:
-    """Return the tests of runs that count, with their units. If a test was played several times, the mean counts, because repetitions are
-    not separate tests. With several units, each question of a test of plain facts counts like a test."""
+    """Return the tests of runs that count, with their units.
+
+    A test that was played several times counts with its mean, because repetitions are not separate tests. With several units, each question
+    of a test of plain facts counts like a test.
+    """
     played = list(runs)
     units = Units(manifest for manifest, _ in played)
     by_test = [(key.scenario, units.of(key), results) for key, results in results_by_key(played).items()]
