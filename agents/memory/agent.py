@@ -1,7 +1,7 @@
-"""memory: a memory with a model around it, as `memory/NAME?answerer=KIND/MODEL&k=20&batch=session`.
+"""An agent that answers from a memory, named `memory/NAME?answerer=KIND/MODEL&k=20&batch=session`.
 
-Turns are added to the memory in batches. For each message, all earlier turns are added first, the memory is searched, and the answerer
-answers from the memories found. The answerer's prompt (`templates/answer.j2`), `k` and the batches are the same for all memories.
+Turns are added to the memory in batches. Each message first adds all earlier turns, then searches the memory and asks the answerer with the
+memories found. All memories use the same answerer prompt (`templates/answer.j2`), `k` and batches.
 """
 
 from __future__ import annotations
@@ -50,20 +50,23 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["AnsweringAgent", "MemoryAgent"]
 
 STATE: Final = "state.json"
-"""The file of a snapshot with everything that the memory does not have."""
+"""The snapshot file for everything outside the memory."""
 
 MEMORY: Final = "memory"
-"""The folder of a snapshot that the memory writes to."""
+"""The snapshot folder that the memory writes to."""
 
 UNANSWERED: Final = "(not answered: the memory was only searched)"
-"""The reply without an answerer."""
+"""The reply when there is no answerer."""
 
 
 @final
 class _State(BaseModel):
-    """A snapshot's contents besides the memory: turns that are waiting; the last message that was answered, with its reply; turns since the
-    mark, None if there is none; costs not reported yet; the last message of all, if the memory can forget; and whether the memory has not
-    reported how it stored the turns."""
+    """The contents of a snapshot, apart from the memory.
+
+    `waiting`: turns not yet added. `last`: the last message answered, by turn id, and its reply. `since`: turns since the mark, None
+    without a mark. `pending`: additions and costs not reported yet. `before`: the previous message, if the memory can forget. `unsaid`:
+    whether the memory has not reported how it stored the turns.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -78,7 +81,7 @@ class _State(BaseModel):
 
 
 class AnsweringAgent(BaseAgent):
-    """Answers with `answerer` from what `memory` finds; without an answerer, it only searches."""
+    """An agent that answers with `answerer` from the memories that `memory` finds. Without an answerer, it only searches."""
 
     takes_target = True
 
@@ -99,26 +102,26 @@ class AnsweringAgent(BaseAgent):
         self._pending = Pending()
         self._before = ""
         self._unsaid = self._settled = False
-        self.memory.used()  # of a call that failed: it belongs to no account
+        self.memory.used()  # drop the usage of a failed call: it belongs to no account
 
     @property
     def has_snapshots(self) -> bool:
-        """Whether the memory has."""
+        """Whether the memory supports snapshots."""
         return self.memory.has_snapshots
 
     @property
     def rewinds(self) -> bool:
-        """Whether each question finds the memory as it was marked: a search leaves it so, or it is loaded again."""
+        """Whether each question finds the memory as it was marked: searches do not change it, or it can be loaded again."""
         return self.memory.read_only_search or self.memory.has_snapshots
 
     @property
     def lacks(self) -> str:
-        """The abilities that the memory lacks if questions cannot each find it unchanged."""
+        """The missing abilities that prevent `rewind`."""
         return "a memory with neither save and load nor `read_only_search = True`, which says that a search changes nothing"
 
     @property
     def models(self) -> Mapping[str, str | Rates] | None:
-        """The models that cost money; None if that is not known of any. One that runs in this process does not."""
+        """The models that cost money; None if unknown. Models that run in this process are free."""
         of_memory = self.memory.models
         if self._answerer is None:
             return of_memory
@@ -126,17 +129,17 @@ class AnsweringAgent(BaseAgent):
 
     @property
     def has_partial_models(self) -> bool:
-        """Whether it is not known which models the memory pays for."""
+        """Whether the models that the memory pays for are unknown."""
         return self.memory.models is None
 
     @property
     def without_model(self) -> Callable[[], DryMemoryAgent] | None:
-        """Returns this agent without its models, for estimates, if the memory can do without."""
+        """A function that returns this agent without models, for estimates; None if the memory needs its models."""
         dry = self.memory.without_model()
         return None if dry is None else lambda: DryMemoryAgent(dry, self._answerer, self.options, self.target)
 
     async def pace(self) -> Pace | None:
-        """Time the answerer, if it runs in this process."""
+        """Time the answerer if it runs in this process."""
         return await pace_of(self._answerer.core) if isinstance(self._answerer, Answerer) else None
 
     async def start(self) -> None:
@@ -144,7 +147,7 @@ class AnsweringAgent(BaseAgent):
 
     async def reply(self, message: Message) -> Reply:
         if self._last is not None and self._last[0] == message.turn_id:
-            return Reply(self._last[1])  # the same request again: nothing more was used
+            return Reply(self._last[1])  # a repeated request uses nothing more
         await self._catch_up()
         began = monotonic()
         found = await self.memory.search(clean(message.text), self.options.k, message.sent_at)
@@ -163,47 +166,47 @@ class AnsweringAgent(BaseAgent):
         return Reply(reply.text, reply.usage, trace_fields, told.usage, told.cost_usd or None, reply.refused, told.measured)
 
     def _shown(self, items: Sequence[MemoryItem]) -> dict[str, Any]:
-        """Return a trace of the memories that were shown, and of how many were asked for."""
+        """Return the trace of the memories shown and the number requested."""
         return {"k": self.options.k, **trace.shown(items, whole=self.memory.whole)}
 
     @property
     def pays_to_observe(self) -> bool:
-        """Whether adding may cost money."""
+        """Whether adding turns may cost money."""
         return self.memory.models != {}
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
-        """Keep a turn. If that completes a batch, return the memories added and their cost."""
+        """Keep a turn. If it completes a batch, return the memories added and their cost."""
         await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
         return None if self._pending.is_empty else self._account()
 
     async def replay(self, message: Message, reply: Reply) -> Reply:
-        """Add the turns again that were added when the message was answered, before an interruption. Return the cost."""
+        """Repeat the additions that followed a message answered before an interruption. Return the cost."""
         await self._catch_up()
         await self._asked(message, reply.text)
         return self._account()
 
     async def settle(self) -> Reply:
-        """Add everything said so far and wait until it can be found. Nothing said later is added. Return the cost."""
+        """Add all turns so far and wait until they can be found. Later turns are not added. Return the cost."""
         await self._settle()
         self._since = []
         return self._account()
 
     def unreported(self) -> Reply:
-        """Return what the memory's models used for a call that failed, as far as it says so."""
+        """Return the reported usage of a failed call's models."""
         return self._account()
 
     def _account(self) -> Reply:
-        """Return everything not yet reported, and count it as reported."""
+        """Return everything not yet reported, and mark it as reported."""
         told, self._pending = self._pending.told(self.memory.used()), Pending()
         return Reply("", trace=dict(told.trace) or None, besides=told.usage, cost_usd=told.cost_usd or None, measured=told.measured)
 
     @property
     def consolidates(self) -> bool:
-        """Whether the memory does."""
+        """Whether the memory consolidates."""
         return self.memory.consolidates
 
     async def consolidate(self, at: datetime) -> Reply:
-        """Add everything said so far, and let the memory consolidate it."""
+        """Add all turns so far and let the memory consolidate them."""
         await self._catch_up()
         made = await self.memory.consolidate(at)
         used = self.memory.used()
@@ -211,13 +214,14 @@ class AnsweringAgent(BaseAgent):
         return Reply("", trace={"written": written} if written else None, besides=used.usage, cost_usd=used.cost_usd or None)
 
     async def size(self) -> int | None:
-        """Return how many bytes the memory keeps once everything said so far is added; None if unknown."""
+        """Return the memory's size in bytes after adding all turns so far; None if unknown."""
         await self._catch_up()
         return await self.memory.size()
 
     async def mark(self) -> None:
-        """Add everything said so far. Nothing said later is added: the memory stays the same until it is marked again, except for
-        changes made by searches, and `rewind` undoes those.
+        """Add all turns so far and freeze the memory: later turns are not added until the next mark.
+
+        Searches may still change the memory; `rewind` undoes those changes.
         """
         if await self._settle():
             self._pending.spend(self.memory.used())
@@ -226,7 +230,7 @@ class AnsweringAgent(BaseAgent):
         self._since = []
 
     async def rewind(self) -> None:
-        """Go back to the mark. A memory that searches may have changed is loaded again."""
+        """Return to the mark. If searches may have changed the memory, load it again."""
         self._since, self._last = [], None
         await self._bring_back()
 
@@ -272,12 +276,12 @@ class AnsweringAgent(BaseAgent):
         self._unsaid = state.unsaid
 
     async def _asked(self, message: Message, reply: str) -> None:
-        """Note a message that was answered. Without an answerer, there is no reply to remember."""
+        """Keep the turn of a message just answered. Without an answerer, it has no reply."""
         await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply) if self._answerer is not None else ""))
         self._last = (message.turn_id, reply)
 
     async def _probe(self, memory: Attributed) -> None:
-        """Search for each turn to learn which ones are stored: a turn is stored if the search finds something made from it."""
+        """Search for each turn to learn which turns are stored: a turn is stored if the search finds a memory made from it."""
         written: list[trace.Written] = []
         vague = False
         for turn in memory.turns:
@@ -285,22 +289,22 @@ class AnsweringAgent(BaseAgent):
             sources = [item for item in found if turn.turn_id in item.turns]
             vague |= any(not item.turns for item in found)
             if sources:
-                best = min(sources, key=lambda item: item.inferred != "")  # a memory that names the turn proves more
+                best = min(sources, key=lambda item: item.inferred != "")  # a turn id from the memory is stronger evidence than inference
                 written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id, **trace.inferred(best)})
             self._pending.until = turn.turn_id
         self._pending.written = [*(self._pending.written or ()), *written, *([dict(trace.UNKNOWN)] if vague else ())]
 
     async def _keep_marked(self) -> None:
-        """Save the memory, if it can be saved and a search may change it."""
+        """Save the memory if it has snapshots and searches may change it."""
         self._unmark()
         if self.memory.has_snapshots and not self.memory.read_only_search:
-            self._pending.spend(self.memory.used())  # a snapshot that still held these costs would report them again for each question
+            self._pending.spend(self.memory.used())  # or each load would report these costs again
             folder = TemporaryDirectory(prefix="longspan-")
-            self._marked, self._discard_marked = Path(folder.name), finalize(self, folder.cleanup)  # also where nobody closes the agent
+            self._marked, self._discard_marked = Path(folder.name), finalize(self, folder.cleanup)  # even if never closed
             await self.memory.save(self._marked)
 
     async def _bring_back(self) -> None:
-        """Load the memory as it was marked, unless a search leaves it so."""
+        """Load the marked memory, unless searches leave it unchanged."""
         if self._marked is not None:
             await self.memory.load(self._marked)
 
@@ -310,7 +314,7 @@ class AnsweringAgent(BaseAgent):
         self._marked = self._discard_marked = None
 
     async def _settle(self) -> bool:
-        """Add all that was said, and wait until it can be found. Return whether the memory was marked so."""
+        """Add all turns so far and wait until they can be found. Return whether this already saved the memory for the mark."""
         await self._add([*self._batches.take(), *(self._since or ())])
         self._since = None if self._since is None else []
         if not self._settled:
@@ -327,12 +331,12 @@ class AnsweringAgent(BaseAgent):
         return True
 
     async def _catch_up(self) -> None:
-        """Add all that was said before a search."""
+        """Add all waiting turns before a search, unless the memory is marked."""
         if self._since is None:
             await self._add(self._batches.take())
 
     async def _keep(self, turn: Turn) -> None:
-        """Note a turn. Of a message that asks a memory to forget which does, only what else it says is kept."""
+        """Keep a turn. If the memory honours its request to forget, keep only the rest of the message."""
         if self._since is not None:
             self._since.append(turn)
             return
@@ -372,34 +376,34 @@ class MemoryAgent(AnsweringAgent):
 
     @classmethod
     def examination(cls, target: str, options: AgentOptions) -> Examination:
-        """The checks of its memory. There are none at the door of longspan's own memories, nor if the user wants none."""
+        """Return the checks of the memory. A new run skips them for built-in memories and with `unchecked`."""
         settings = options if isinstance(options, MemoryOptions) else MemoryOptions()
         return Conformance(lambda: make_memory(target, settings), at_door=checked_at_door(target, settings))
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """What the memory or its answerer could do."""
+        """Return the worst danger of the memory and its answerer."""
         return worst(memory_danger(target, options), answerer_danger(options))
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as its answerer."""
+        """Return the answerer's limit of concurrent conversations."""
         return answerer_at_once(target, options) if isinstance(options, MemoryOptions) else None
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """The address of its answerer."""
+        """Return the answerer's address, if the environment sets it."""
         return answerer_environment(target, options) if isinstance(options, MemoryOptions) else {}
 
     @classmethod
     def defaults_here(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """The memory's options whose defaults depend on what is installed."""
+        """Return the memory's options whose defaults depend on the installed packages."""
         return memory_defaults(target, options) if isinstance(options, MemoryOptions) else {}
 
 
 @final
 class DryMemoryAgent(AnsweringAgent):
-    """The agent without its models, for estimates: it gives the replies it is handed and counts the tokens it would have used."""
+    """The agent without its models, for estimates: it gives prepared replies and counts the tokens that it would have used."""
 
     def __init__(self, memory: Memory, answerer: Answerer | Reader | None, options: MemoryOptions, target: str) -> None:
         self._dry = DryCore(answerer.core) if isinstance(answerer, Answerer) else None

@@ -1,4 +1,4 @@
-"""The answerer: one model with one prompt for all memories, so that they can be compared."""
+"""The answerer: one model with the same prompt for all memories, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Answer", "Answerer"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 OVERFLOWS: Final = 4
-"""How often a prompt that the model finds too long is repeated with a quarter of its memories left out."""
+"""The maximum retries of a prompt that exceeds the model's context. Each retry drops a quarter of the memories."""
 
 
 class Answer(NamedTuple):
-    """A reply, the memories that were shown for it, the other entries of its trace, and its usage. `refused`: the model did."""
+    """A reply with the memories in its prompt, further trace entries and usage. `refused`: the model refused."""
 
     text: str
     shown: Sequence[MemoryItem]
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 @final
 class Answerer:
-    """Asks `core` with a message and the memories found for it, in a prompt of at most `context` tokens."""
+    """An answerer that prompts `core` with a message and the memories found. Prompt and answer take at most `context` tokens."""
 
     def __init__(self, core: Core, context: int | None, on_refusal: OnRefusal) -> None:
         self.core = core
@@ -45,11 +45,11 @@ class Answerer:
 
     @property
     def models(self) -> Mapping[str, str | Rates]:
-        """The model, if it costs money: one that runs in this process does not."""
+        """The model, if it costs money. A model that runs in this process is free."""
         return {} if costs_nothing(self.core) else {"agent": self.core.priced_as}
 
     async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> Answer:
-        """Return the answer to a message. What does not fit is left out: the worst memories, or of a `whole` conversation the oldest.
+        """Return the answer to a message. Memories that do not fit are dropped: the worst, or the oldest if `whole`.
 
         Raises AgentError.
         """
@@ -75,7 +75,7 @@ class Answerer:
         return Answer(completion.text, items[chosen], told, calls.usage, calls.refusal is not None)
 
     def _fitting(self, asked: Mapping[str, str], texts: Sequence[str], *, whole: bool) -> int:
-        """Return how many of the texts fit into the context, the best first, or of a whole conversation the newest."""
+        """Return how many texts fit into the context, counted from the best, or from the newest if `whole`."""
         if self._context is None:
             return len(texts)
         frame = self.core.count(_template().render(items=[], **asked)) + self.core.overhead

@@ -1,4 +1,4 @@
-"""What memories outside answer to `add` and `search`. It is treated as hostile, and validated here."""
+"""Validated answers of external memories to `add` and `search`. Their data is untrusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["ROLE", "AddAnswer", "SearchAnswer", "Spent"]
 
 ROLE: Final = "memory"
-"""The part of a reply's usage that is a memory's."""
+"""The role of a memory's models in the usage."""
 
 MAX_TEXT: Final = 1_000_000
 """The maximum characters of a memory."""
@@ -49,7 +49,7 @@ class _Item(BaseModel):
 
 
 class _Items(Answer):
-    """Memories, and what finding or making them took: tokens, in longspan's words or a vendor's, and dollars."""
+    """Memories, with the tokens and dollars spent on finding or making them. Tokens may have a vendor's names."""
 
     usage: Counts | None = None
     cost_usd: Dollars | None = None
@@ -58,7 +58,7 @@ class _Items(Answer):
 
 @final
 class AddAnswer(_Items):
-    """The answer to `add`: the memories that were made, null if that is not known."""
+    """The answer to `add`: the memories made, null if unknown."""
 
     items: list[_Item] | None = None
 
@@ -82,7 +82,7 @@ class SearchAnswer(_Items):
 
 @final
 class Spent:
-    """The usage of a memory's own models since it was last reported."""
+    """Usage of a memory's models since the last report."""
 
     def __init__(self, rates: Rates | None) -> None:
         self._rates = rates
@@ -106,7 +106,7 @@ class Spent:
         self._costs.append(cost)
 
     def take(self) -> Used:
-        """Return it, and begin again."""
+        """Return the usage so far and start over."""
         usage = {ROLE: sum_of(self._usages)} if self._usages else {}
         known = [cost for cost in self._costs if cost is not None]
         cost = {ROLE: sum(known)} if self._costs and len(known) == len(self._costs) else {}

@@ -1,4 +1,4 @@
-"""Wraps a memory that need not name the turns that its memories come from, or their dates: they are inferred."""
+"""A wrapper that infers the source turns and dates of memories that do not report them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["Attributed"]
 
 TURNS: Final = "turns.jsonl"
-"""The file of a snapshot with all turns."""
+"""The snapshot file with all turns."""
 
 MADE: Final = "made.json"
-"""The file of a snapshot with the turns of each memory that was made, by its id, and whether they were inferred."""
+"""The snapshot file with the turns of each memory made, by its id, and whether they were inferred."""
 
 INNER: Final = "inner"
-"""The folder of a snapshot that the memory itself writes to."""
+"""The snapshot folder that the inner memory writes to."""
 
 
 _MADE: Final = TypeAdapter(dict[str, Inferred])
@@ -36,8 +36,11 @@ _MADE: Final = TypeAdapter(dict[str, Inferred])
 
 @final
 class Attributed(Memory):
-    """Wraps `inner`. Memories without `turns` get the turns of the memory with that id when it was made, or the turns inferred from their
-    wording. A memory found without a date gets the date of its last turn."""
+    """A memory that completes what `inner` leaves out.
+
+    A memory without `turns` gets those recorded for its id when it was made, or the turns inferred from its wording. A found memory without
+    a date gets the date of its last turn.
+    """
 
     takes_target = True
 
@@ -53,12 +56,12 @@ class Attributed(Memory):
 
     @property
     def has_snapshots(self) -> bool:
-        """Whether the inner memory has."""
+        """Whether the inner memory supports snapshots."""
         return self.inner.has_snapshots
 
     @property
     def read_only_search(self) -> bool:
-        """Whether the inner memory's search is."""
+        """Whether a search leaves the inner memory unchanged."""
         return self.inner.read_only_search
 
     @property
@@ -68,7 +71,7 @@ class Attributed(Memory):
 
     @property
     def turns(self) -> Sequence[Turn]:
-        """All turns that were added."""
+        """All turns added."""
         return self._sources.turns
 
     def used(self) -> Used:
@@ -85,7 +88,7 @@ class Attributed(Memory):
 
     @property
     def consolidates(self) -> bool:
-        """Whether the inner memory does."""
+        """Whether the inner memory consolidates."""
         return self.inner.consolidates
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
@@ -93,7 +96,7 @@ class Attributed(Memory):
 
     @property
     def forgets(self) -> bool:
-        """Whether the inner memory does."""
+        """Whether the inner memory can forget."""
         return self.inner.forgets
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
@@ -103,7 +106,7 @@ class Attributed(Memory):
     def _noted(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
         """Record the turns behind each memory. Return the memories with their turns.
 
-        `one`: the only turn that was added. A memory that was made then may still come from earlier turns, which its maker had kept back.
+        `one`: the only turn that was added. The memory may have held back earlier turns, so a memory made now can also come from those.
         """
         if made is None:
             return None
@@ -117,8 +120,10 @@ class Attributed(Memory):
         return known
 
     def _inferred(self, item: MemoryItem, known: Inferred | None) -> MemoryItem:
-        """Return a memory with its turns: those that it names, those that are `known`, or those that its wording shows. Wording that
-        explains the whole memory counts more than what was inferred from when it was made."""
+        """Return a memory with its turns: the ones it names, the `known` ones, or those inferred from its wording.
+
+        Wording that explains the whole memory outweighs `known` turns that were themselves inferred.
+        """
         if item.turns:
             return item
         if known is not None and not known.extent:
@@ -132,7 +137,7 @@ class Attributed(Memory):
         return [*map(self._completed, found[:k]), *found[k:]]
 
     def _completed(self, item: MemoryItem) -> MemoryItem:
-        """Return a found memory with its turns and its date, as far as they are known."""
+        """Return a found memory with its turns and date, if known."""
         item = self._inferred(item, self._made.get(item.id or ""))
         return replace(item, at=item.at or self._sources.last(item.turns))
 

@@ -1,4 +1,4 @@
-"""Memories that keep turns as they are: all of them, none, or the newest. They are what others are measured against."""
+"""Baseline memories that keep turns verbatim: all of them, none, or the newest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longspan.simulator.base.tokens import Tokenizer
 __all__ = ["Full", "KeptTurns", "Nothing", "Recent", "item_of"]
 
 FILE: Final = "turns.jsonl"
-"""The file of a snapshot."""
+"""The snapshot file."""
 
 
 def item_of(turn: Turn, score: float | None = None) -> MemoryItem:
@@ -28,22 +28,22 @@ def item_of(turn: Turn, score: float | None = None) -> MemoryItem:
 
 
 class KeptTurns(Memory):
-    """A memory that can be made again of the turns it keeps."""
+    """A memory that can be rebuilt from the turns it keeps."""
 
     read_only_search = True
     at_door = False
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     def without_model(self) -> Memory:
-        """Return itself: it costs nothing."""
+        """Return the memory itself: it costs nothing."""
         return self
 
     @property
     def turns(self) -> Iterable[Turn]:
-        """The turns that are kept, oldest first."""
+        """The stored turns, oldest first."""
         raise NotImplementedError
 
     def keep(self, turn: Turn) -> None:
@@ -102,10 +102,10 @@ class Nothing(Memory):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     def without_model(self) -> Memory:
-        """Return itself: it costs nothing."""
+        """Return the memory itself: it costs nothing."""
         return self
 
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem]:
@@ -115,10 +115,10 @@ class Nothing(Memory):
         return []
 
     async def save(self, folder: Path) -> None:
-        """There is nothing to save."""
+        """Save nothing."""
 
     async def load(self, folder: Path) -> None:
-        """There is nothing to restore."""
+        """Restore nothing."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Turns that are waiting to be added to a memory together."""
+"""Batches of turns to add to a memory."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def _batch(value: object) -> object:
 
 
 Batch = Annotated[Literal["session", "turn"] | int, PlainValidator(_batch)]
-"""The turns that are added together: a session, one turn, or a number of turns."""
+"""The batch size: a session, one turn, or a number of turns."""
 
 GAP: Final = timedelta(minutes=30)
-"""A session is over when the clock jumps by more than this."""
+"""A longer gap between turns ends the session."""
 
 
 @final
 class Batches:
-    """Groups turns into batches, oldest first. `waiting`: the turns of the incomplete batch."""
+    """Grouping of turns into batches, oldest first. `waiting`: the turns of the incomplete batch."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self.waiting: list[Turn] = []
 
     def put(self, turn: Turn) -> Sequence[Turn]:
-        """Add a turn. Return the batch that is complete now, if any."""
+        """Add a turn. Return the batch that it completes, if any."""
         if self._batch == "session":
             ended = self.take() if self.waiting and turn.sent_at - self.waiting[-1].sent_at > GAP else ()
             self.waiting.append(turn)
@@ -48,6 +48,6 @@ class Batches:
         return self.take() if self._batch == "turn" or len(self.waiting) >= self._batch else ()
 
     def take(self) -> Sequence[Turn]:
-        """Return all that is waiting, and wait for no more of it."""
+        """Return the incomplete batch and start a new one."""
         taken, self.waiting = self.waiting, []
         return taken

@@ -1,6 +1,6 @@
-"""BM25 over turns: what looking up words finds (Robertson and Zaragoza, 2009).
+"""BM25 over turns (Robertson and Zaragoza, 2009).
 
-Each turn is a document; words are in lower case and as they stand, without stemming or stop words. k1 is 1.5 and b is 0.75.
+Each turn is a document. Words are lower-cased, without stemming or stop words. k1 is 1.5 and b is 0.75.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from longspan.agents.memory.turns import Turn
 __all__ = ["Bm25"]
 
 K1: Final = 1.5
-"""How much it counts that a word occurs again."""
+"""The saturation of term frequency: repeated words count less with a lower value."""
 
 B: Final = 0.75
-"""How much a document's length counts against it."""
+"""The strength of the normalisation by document length."""
 
 WORD: Final = re.compile(r"\w+")
 
@@ -70,7 +70,7 @@ class Bm25(KeptTurns):
         return [item_of(self._turns[number], round(scores[number], 4)) for number in best]
 
     def _scores(self, query: str) -> Mapping[int, float]:
-        """Return the scores of the turns that share a word with a query, by number."""
+        """Return the BM25 score of each turn that shares a word with the query, by number."""
         scores: defaultdict[int, float] = defaultdict(float)
         shrink = B * len(self._turns) / max(1, self._words)
         for word in WORD.findall(query.lower()):
@@ -82,7 +82,7 @@ class Bm25(KeptTurns):
 
     @property
     def forgets(self) -> bool:
-        """Whether the options say so."""
+        """Whether the option `forget` is set."""
         return self._least is not None
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem]:

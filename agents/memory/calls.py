@@ -1,4 +1,4 @@
-"""The core's calls for one reply: their usage, and the problems of those that may fail."""
+"""The model calls made for one reply, with their usage and problems."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ Purpose = Literal["reply", "queries", "notes"]
 @final
 @dataclass(slots=True)
 class Calls:
-    """The calls of `core` for one reply, in order, as its trace shows them. `refusal`: why it refused to answer the user, None if it
-    did not."""
+    """The calls of `core` for one reply, in order, as its trace lists them.
+
+    `refusal`: why the model refused to answer the user; None if it did not refuse.
+    """
 
     core: Core
     usage: Usage = field(default_factory=Usage)
@@ -27,7 +29,7 @@ class Calls:
     refusal: str | None = None
 
     async def reply(self, messages: Sequence[ChatMessage], on_refusal: OnRefusal) -> Completion:
-        """Return the answer to the user, a refusal too unless that is an error.
+        """Return the answer to the user. A refusal counts as an answer unless `on_refusal` is "error".
 
         Raises AgentError, or ContextOverflowError if the prompt is too long.
         """
@@ -42,7 +44,7 @@ class Calls:
         return completion._replace(text=clean(completion.text))
 
     async def inner_call(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
-        """Return the answer to a prompt of the agent's own, None if the call failed: the turn continues without it."""
+        """Return the answer to an internal prompt; None if the call failed, since the turn can continue without it."""
         note_prompt(self.core.name, as_sent(messages), purpose)
         try:
             completion = await self.core.complete(messages)
@@ -54,7 +56,7 @@ class Calls:
         return clean(completion.text)
 
     def problem(self, text: str) -> None:
-        """Record a problem with the answer to the last call."""
+        """Record a problem with the last call's answer."""
         self.records[-1]["problem"] = text[:300]
 
     def _note(self, purpose: Purpose, usage: Usage, cut: Cut = "") -> None:

@@ -1,4 +1,4 @@
-"""Chroma: pieces of turns as vectors, found by meaning. It is what the agent `ltm` has, without its notes and its window."""
+"""A Chroma vector store over pieces of turns: the agent `ltm` without notes and window."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["Chroma"]
 TURNS: Final = "turns.jsonl"
 VECTORS: Final = "vectors.f2"
 STATE: Final = "chroma.json"
-"""The files of a snapshot: turns, the vectors of their pieces as 16-bit floats, and what these were made with."""
+"""The snapshot files: turns, the vectors of their pieces as 16-bit floats, and the settings that produced them."""
 
 
 @final
 class _State(BaseModel):
-    """The settings of a snapshot. `tokens`: the embedder's usage that has not been reported yet."""
+    """The settings of a snapshot. `tokens`: embedder usage not reported yet."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -75,12 +75,12 @@ class Chroma(Memory):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Only what its embedder could do."""
+        """Return the danger of its embedder."""
         return embedder_danger(options)
 
     @classmethod
     def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
-        """The embedder that is installed, unless another is named."""
+        """Return the installed default embedder, unless the options name one."""
         return {} if "embedder" in options.model_fields_set else installed_embedder()
 
     def __init__(self, target: str = "", options: AgentOptions | None = None, embedder: Embedder | None = None) -> None:

@@ -1,7 +1,7 @@
-"""What a memory has to do for its figures to mean anything, each as a check with a name: `longspan check` makes them all, and a new run
-those `at_door`.
+"""Conformance checks of memories: without them, a memory's scores would mean little.
 
-A check tells memories of their own a few facts, a month apart, and searches for them in the words in which they were told.
+`longspan check` runs all checks; a new run only those with `at_door`. The checks add a few facts, dated a month apart, to fresh memories
+and search for each fact by its exact words.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Conformance"]
 
 
 class _Fact(NamedTuple):
-    """A fact, and the word that tells it from all others."""
+    """A fact, and a word that no other fact contains."""
 
     text: str
     word: str
@@ -48,20 +48,20 @@ FACTS: Final = (
     _Fact("The cat Marmalade is afraid of thunder.", "marmalade"),
     _Fact("The word that opens the greenhouse is tamarisk.", "tamarisk"),
 )
-"""What a memory is told first."""
+"""The facts added first."""
 
 OTHER: Final = _Fact("The tailor in the arcade mends a kimono.", "kimono")
-"""What another user tells."""
+"""The fact that a second user adds."""
 
 SINCE: Final = _Fact("The baker on the corner sells pretzels.", "pretzels")
-"""What is told once a folder is gone."""
+"""The fact added after a snapshot folder was deleted."""
 
 TAKEN_BACK: Final = _Fact("The gardener has planted an artichoke.", "artichoke")
-"""What is told after a memory was saved."""
+"""The fact added after a snapshot, which loading the snapshot must remove."""
 
 UNSAID: Final = "Has anybody seen a zeppelin over the quarry?"
 UNSAID_WORD: Final = "zeppelin"
-"""A question about nothing that was told."""
+"""A question about something that no fact mentions."""
 
 DIFFICULT: Final = {
     "a turn of 2,000 words": _Fact("A harpsichord stands in the hall. " + "All is quiet on the pier. " * 330, "harpsichord"),
@@ -69,35 +69,35 @@ DIFFICULT: Final = {
     "a turn of several lines": _Fact("Shopping:\n\n- chestnuts\n- a colander", "colander"),
     "characters outside English": _Fact("Zoë’s café 🦀 in Łódź sells marzipan.", "marzipan"),
 }
-"""Turns that are hard to store, by what makes them so."""
+"""Turns that are hard to store, by their difficulty."""
 
 UNSTORED: Final = _Fact("The usher keeps a ledger of umbrellas.", "umbrellas")
-"""What is told while the memory's model fails."""
+"""The fact added while the memory's model fails."""
 
 PAID: Final = _Fact("The librarian has lost a monocle.", "monocle")
-"""What is told to see what that costs."""
+"""The fact added to measure the cost of adding."""
 
 FEW: Final = 2
-"""How many memories are asked for to see whether no more are returned."""
+"""The `k` of searches that check whether `k` is respected."""
 
 MANY: Final = 20
-"""How many memories are asked for to see whether something is found."""
+"""The `k` of searches that check whether a fact is found."""
 
 SHARE: Final = 0.8
-"""The share of a memory's words that occur in what was told if the memory was not derived from it."""
+"""The minimum share of a verbatim memory's words that occur in its sources."""
 
 STAMP: Final = re.compile(r"^\s*\[[^\]\n]*\d[^\]\n]*\]\s*")
-"""A date before a memory's text."""
+"""A date at the start of a memory's text."""
 
 WORD: Final = re.compile(r"[^\W\d_]{3,}")
 
 ROLES: Final = {"user", "assistant", "human", "system", "noted"}
-"""Words that a turn's text may get besides what was said, and the reply."""
+"""Words that a verbatim memory may add: speakers' roles, and the reply to the facts."""
 
 
 @final
 class Conformance:
-    """The checks of the memory that `make` makes. At most two are open at the same time. `at_door`: a new run makes the first of them."""
+    """The checks of memories created by `make`. At most two memories are open at a time. `at_door`: a new run makes the first checks."""
 
     def __init__(self, make: Callable[[], Memory], *, at_door: bool) -> None:
         self._make = make
@@ -134,7 +134,7 @@ class Conformance:
         finally:
             self._folder.cleanup()
 
-    # Memories that are told facts.
+    # Memories with facts.
 
     async def _new(self) -> Memory:
         memory = self._make()
@@ -148,7 +148,7 @@ class Conformance:
         await memory.close()
 
     async def _first(self) -> Memory:
-        """Return the memory that was told the first facts, and has settled."""
+        """Return the memory that contains the first facts, settled."""
         if self._one is None:
             one = await self._new()
             await self._tell(one, *FACTS)
@@ -156,12 +156,12 @@ class Conformance:
         return self._one
 
     async def _second(self) -> Memory:
-        """Return the memory of another user."""
+        """Return a second user's memory."""
         self._other = self._other or await self._new()
         return self._other
 
     async def _tell(self, memory: Memory, *facts: _Fact) -> int:
-        """Tell facts, and return the tokens that this took, as the memory says."""
+        """Add facts as turns and settle. Return the tokens that the memory reports."""
         turns = self._turns[id(memory)]
         for fact in facts:
             number = len(turns) + 1
@@ -182,7 +182,7 @@ class Conformance:
 
     @asynccontextmanager
     async def _paying(self, memory: Memory) -> AsyncIterator[list[Used]]:
-        """Pay for a call to a memory, and note what it used in the list. Raises StoppedError if a limit could be exceeded."""
+        """Pay for a memory call and append its usage to the yielded list. Raises StoppedError if the call could exceed a limit."""
         purse, took = current_purse() or Purse(), list[Used]()
         worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.payer} check", 0)
         self._calls += 1
@@ -201,7 +201,7 @@ class Conformance:
         return _has(await self._search(memory, fact.text), fact.word)
 
     async def _found(self, memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
-        """Return the text and the turns of all that a memory finds for the first facts."""
+        """Return the text and turns of all memories found for the first facts."""
         return [(item.text, tuple(item.turns)) for fact in FACTS for item in await self._search(memory, fact.text)]
 
     # The checks.
@@ -418,7 +418,7 @@ class Conformance:
     # Folders.
 
     async def _goes_on(self, memory: Memory, known: _Fact) -> bool:
-        """Return whether a memory still works: it finds a fact that it knows, and one that it is told."""
+        """Return whether a memory still works: it finds the `known` fact and one added now."""
         try:
             if not memory.keeps:
                 return True

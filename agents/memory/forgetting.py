@@ -1,4 +1,4 @@
-"""Requests to forget: recognized by general rules of English, in a user's words in his or her own name."""
+"""Detection of requests to forget in a user's own words, by general rules of English."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, final
 __all__ = ["Request", "request_in"]
 
 MAX_CHARS: Final = 4_000
-"""Characters above which a message is something to read, and not looked through."""
+"""Longer messages are reading material and are not searched."""
 
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|(?<!\w)['‘][^'’\n]{20,}['’](?!\w)|^[ \t]*>[^\n]*|```[\s\S]*?```", re.MULTILINE)
-"""Somebody else's words, or words that are only mentioned."""
+"""Quotations: other people's words, or words that are only mentioned."""
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*\s*")
 _CLAUSE: Final = re.compile(r"[,;()–—]|\b(?:and|but|so|then)\b", re.IGNORECASE)
@@ -24,7 +24,7 @@ _LEAD: Final = re.compile(
     r"|it is time to|it's time to|do)\b\s*",
     re.IGNORECASE,
 )
-"""Words that may come before the verb of a request. The part after "and" or a comma is looked at by itself."""
+"""Words that may precede the verb of a request. Text after a comma or "and" is a separate clause."""
 
 _FORGET: Final = re.compile(r"(?:forget|disregard|unlearn)\b(?! to\b)", re.IGNORECASE)
 _DELETE: Final = re.compile(
@@ -32,7 +32,7 @@ _DELETE: Final = re.compile(
     r"|(?:don't|don’t|do not|no longer|stop) (?:keep|keeping|store|storing|retain|retaining|save|saving|remember|remembering))\b",
     re.IGNORECASE,
 )
-"""Verbs that ask to forget when their object is something said or remembered. With another object they may mean something else."""
+"""Verbs that request forgetting if their object is something said or remembered. With other objects, they may mean something else."""
 
 _PRETEND: Final = re.compile(r"(?:pretend|act as if|act as though|imagine)\b", re.IGNORECASE)
 
@@ -57,26 +57,27 @@ _EMPTY: Final = frozenset(
     remark right said say sentence shared statement than that the them these they thing things this those to told was we we've were what
     where which who whom why word words wrote you your""".split()
 )
-"""Words that do not identify the thing to forget."""
+"""Words that do not identify what to forget."""
 
 
 @final
 class Request(NamedTuple):
-    """A request to forget. `text`: the message up to it; None if it means the message before. `rest`: what else the message says."""
+    """A request to forget. `text`: the message up to the request; None if it refers to the previous message. `rest`: the rest of the
+    message."""
 
     text: str | None
     rest: str
 
 
 class _Asked(NamedTuple):
-    """The subject that a sentence asks to forget, and where in it the request begins."""
+    """The subject of a request in a sentence, and where the request starts."""
 
     what: str
     start: int
 
 
 def request_in(message: str) -> Request | None:
-    """Return the request to forget in a message; None if there is none. Quotations and long texts to read hold none."""
+    """Return a message's request to forget; None without one. Quotations and long texts are ignored."""
     if len(message) > MAX_CHARS:
         return None
     own = _QUOTED.sub(lambda quoted: "".join(character if character == "\n" else " " for character in quoted[0]), message)
@@ -92,12 +93,12 @@ def request_in(message: str) -> Request | None:
     text = "".join(sentences[: places[-1] + 1]).strip()
     if any(found is not None and _names(found.what) for found in asked):
         return Request(text, "".join(rest).strip())
-    alone = not (places[0] or rest[0].strip())  # a lone "forget that" means the message right before
+    alone = not (places[0] or rest[0].strip())  # a lone "forget that" refers to the previous message
     return Request(None if alone else text, "".join(rest[places[0] + 1 :]).strip())
 
 
 def _asked(sentence: str) -> _Asked | None:
-    """Return the subject that a sentence asks to forget, None if it asks for nothing of the kind."""
+    """Return the subject that a sentence asks to forget; None if it does not ask."""
     starts = [0, *(match.start() for match in _CLAUSE.finditer(sentence))]
     for start in starts:
         clause = _JOINT.sub("", sentence[start:])
@@ -114,13 +115,13 @@ def _asked(sentence: str) -> _Asked | None:
 
 
 def _lead_off(clause: str) -> str:
-    """Return a clause without the words that may come before the verb of a request."""
+    """Return a clause without the words that may precede a request's verb."""
     while match := _LEAD.match(clause):
         clause = clause[match.end() :]
     return clause
 
 
 def _names(what: str) -> bool:
-    """Return whether the object of a request identifies the thing to forget."""
+    """Return whether a request's object identifies what to forget."""
     words = {word.replace("’", "'") for word in _WORD.findall(what.lower().partition(":")[0])}
     return bool(words & _ALL or words - _EMPTY)

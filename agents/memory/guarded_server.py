@@ -1,7 +1,7 @@
-"""Serves JSON over HTTP at a loopback address, to clients that send its key.
+"""A JSON server over HTTP on a loopback address, for clients that send its key.
 
-h11 over Trio's streams is the smallest shape that is bounded: all connections share one thread, so a half-open one costs a task; h11 parses
-strictly and limits headers; and it comes with httpx2. The standard library's server has a thread for each connection and no limits.
+It runs h11 on Trio's streams, the simplest design with limits. All connections share one thread, so a half-open one costs only a task. h11
+parses strictly, limits headers, and comes with httpx2. The standard library's server needs a thread per connection and has no limits.
 hypercorn is an extra, and a middleware never sees a connection that sends no request (see simulator/view/connections.py).
 """
 
@@ -31,30 +31,33 @@ __all__ = ["LIMITS", "GuardedServer", "Limits"]
 LOOPBACK: Final = "127.0.0.1"
 
 MAX_HEADERS: Final = 16 * 2**10
-"""The maximum bytes of a request before its body. Also the bytes received at a time, so that no more can arrive at once."""
+"""The maximum bytes of a request before its body, and of a single read."""
 
 Route = Callable[[bytes], Awaitable[Any]]
-"""Returns the JSON answer to a request's body."""
+"""A coroutine function that returns the JSON answer to a request's body."""
 
 
 class Limits(NamedTuple):
-    """What clients may take. A new connection above `strangers` closes the oldest of those, so that a flood cannot lock out a client with
-    the key; a request with the key above `callers` is refused."""
+    """Limits on clients.
+
+    A new connection above `strangers` closes the oldest one without the key, so a flood cannot lock out a client with the key. Requests
+    with the key above `callers` are refused.
+    """
 
     body_bytes: int = 64 * 2**20
     strangers: int = 64
-    """Open connections that have not sent a request with the key."""
+    """Open connections that have not yet sent a request with the key."""
     callers: int = 256
-    """Requests with the key that are answered at the same time. A memory may well embed a hundred texts at once."""
+    """Concurrent requests with the key. A memory may well embed a hundred texts in parallel."""
     seconds: float = 30.0
-    """The time for sending a whole request, and for receiving its answer. Answering may take any time."""
+    """The time for sending a complete request, and for receiving its answer. Answering itself may take any time."""
 
 
 LIMITS: Final = Limits()
 
 
 class _RefusedError(Exception):
-    """A request is refused."""
+    """A refusal of a request."""
 
     def __init__(self, status: HTTPStatus, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -63,10 +66,10 @@ class _RefusedError(Exception):
 
 @final
 class GuardedServer:
-    """Serves `routes`, coroutine functions by path, in a thread of its own until closed.
+    """A server of `routes`, coroutine functions by path. It runs in a separate thread until closed.
 
-    `host` is the address with the port, `key` the random key that clients send as `Authorization: Bearer KEY`. Raises AgentError if the
-    server cannot start.
+    `host` is the address with its port. Clients send the random `key` as `Authorization: Bearer KEY`. Raises AgentError if the server
+    cannot start.
     """
 
     def __init__(self, routes: Mapping[str, Route], limits: Limits) -> None:
@@ -84,7 +87,7 @@ class GuardedServer:
         note_secret(KEY_VARIABLE, self.key)
 
     def close(self) -> None:
-        """Close the address and all connections, and cancel the calls that are still running."""
+        """Close the address and all connections, and cancel running calls."""
         with suppress(trio.RunFinishedError):
             self._trio.run_sync_soon(self._scope.cancel)
             self._stopped.wait()
@@ -102,16 +105,16 @@ class GuardedServer:
         listeners = await trio.open_tcp_listeners(0, host=LOOPBACK)
         async with trio.open_nursery() as nursery:
             self._trio, self._scope = trio.lowlevel.current_trio_token(), nursery.cancel_scope
-            started.set_result(f"{LOOPBACK}:{listeners[0].socket.getsockname()[1]}")  # it listens already, so connections wait for us
+            started.set_result(f"{LOOPBACK}:{listeners[0].socket.getsockname()[1]}")  # it already listens, so new connections queue
             try:
                 await trio.serve_listeners(self._serve_connection, listeners, handler_nursery=nursery)
             finally:
-                self._stopped.set()  # the address is closed; a cancelled call may take longer, such as one that computes in a thread
+                self._stopped.set()  # the address is closed; cancelled calls may run longer, such as one that computes in a thread
 
     async def _serve_connection(self, stream: trio.SocketStream) -> None:
-        """Answer one request and close the connection. Raises nothing but Cancelled.
+        """Answer one request and close the connection. Raises only Cancelled.
 
-        No connection is kept alive: an idle one would have to be closed at some time, just when the client may send its next request.
+        Connections are not kept alive: the server might close an idle one just as the client sends its next request.
         """
         with trio.CancelScope() as scope, suppress(trio.BrokenResourceError):
             self._set_deadline(scope)
@@ -161,12 +164,12 @@ class GuardedServer:
         scope.deadline = trio.current_time() + self._limits.seconds
 
     def _admit(self, request: h11.Request) -> Route:
-        """Return the route of a request. Raises _RefusedError, before any of the body is read."""
+        """Return the route of a request. Raises _RefusedError before reading the body."""
 
         def values(name: bytes) -> list[bytes]:
             return [value for other, value in request.headers if other == name]
 
-        if values(b"host") != [self.host.encode()]:  # a page of another site may have made its name resolve to this machine
+        if values(b"host") != [self.host.encode()]:  # DNS rebinding: another site's page may resolve its name to this machine
             raise _RefusedError(HTTPStatus.MISDIRECTED_REQUEST, "Host must be the address as it was given")
         if values(b"origin") or set(values(b"sec-fetch-site")) - {b"none"}:
             raise _RefusedError(HTTPStatus.FORBIDDEN, "requests from web pages are refused")
@@ -181,7 +184,7 @@ class GuardedServer:
             raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only POST is allowed", Allow="POST")
         if [value.partition(b";")[0].strip().lower() for value in values(b"content-type")] != [b"application/json"]:
             raise _RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
-        lengths = values(b"content-length")  # h11 has refused invalid and contradictory ones
+        lengths = values(b"content-length")  # h11 rejects invalid and contradictory lengths
         if not lengths or values(b"transfer-encoding"):
             raise _RefusedError(HTTPStatus.LENGTH_REQUIRED, "a request needs Content-Length, and is not sent in chunks")
         if int(lengths[0]) > self._limits.body_bytes:
@@ -199,19 +202,19 @@ async def _respond(route: Route, body: bytes) -> bytes:
     try:
         return _response(HTTPStatus.OK, await route(body))
     except Exception as error:
-        # Never a status that makes OpenAI's client send the request again: the failed call may have been paid for.
+        # Never send a status that OpenAI's client retries: the failed call may have been paid for.
         return _response(HTTPStatus.BAD_REQUEST, _error(one_line(error), "invalid_request_error"))
 
 
 def _refusal(error: _RefusedError | h11.RemoteProtocolError) -> bytes:
-    if isinstance(error, h11.RemoteProtocolError):  # its message may have the key in it
+    if isinstance(error, h11.RemoteProtocolError):  # its message may contain the key
         return _response(HTTPStatus(error.error_status_hint), _error("not a valid HTTP/1.1 request", "invalid_request_error"))
     kind = "server_error" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
     return _response(error.status, _error(str(error), kind), **error.headers)
 
 
 def _error(message: str, kind: str) -> dict[str, Any]:
-    """Return an error in the shape of OpenAI's API."""
+    """Return an error in the format of OpenAI's API."""
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 

@@ -1,4 +1,4 @@
-"""A memory that passes everything on to another."""
+"""A memory that delegates to another."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["Held"]
 
 
 class Held(Memory):
-    """A memory that is another, `self.memory`, which a subclass makes."""
+    """A memory that delegates to `self.memory`, which a subclass creates."""
 
     memory: Memory
 
     @property
     def has_snapshots(self) -> bool:
-        """Whether the other has."""
+        """Whether the inner memory supports snapshots."""
         return self.memory.has_snapshots
 
     @property
     def read_only_search(self) -> bool:
-        """Whether the other says so."""
+        """Whether a search leaves the inner memory unchanged."""
         return self.memory.read_only_search
 
     @property
     def models(self) -> Any:
-        """The other's models."""
+        """The inner memory's models."""
         return self.memory.models
 
     def used(self) -> Used:
@@ -47,7 +47,7 @@ class Held(Memory):
 
     @property
     def consolidates(self) -> bool:
-        """Whether the other does."""
+        """Whether the inner memory consolidates."""
         return self.memory.consolidates
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
@@ -55,7 +55,7 @@ class Held(Memory):
 
     @property
     def forgets(self) -> bool:
-        """Whether the other does."""
+        """Whether the inner memory can forget."""
         return self.memory.forgets
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:

@@ -1,4 +1,4 @@
-"""Kinds of memory by name, and the options of `memory/NAME`: its own, its answerer's and the memory's."""
+"""Memories by name, and the options of `memory/NAME`: its own, its answerer's and its memory's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 PREFIX: Final = "answerer."
-"""The beginning of the names of the answerer's own options."""
+"""The prefix of the answerer's options."""
 
 _MEMORY: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>.*))?", re.DOTALL)
 
@@ -63,20 +63,20 @@ class MemoryOptions(AgentOptions):
 
 
 def make_memory(target: str, options: MemoryOptions) -> Memory:
-    """Return the memory that a target names, as NAME or NAME:TARGET. Raises InputError."""
+    """Return the memory that a target names as NAME or NAME:TARGET. Raises InputError."""
     cls, inner, given = _found(target, options)
     memory: Memory = cls(inner, given)
     return memory if memory.tells_turns else Attributed(memory)
 
 
 def checked_at_door(target: str, options: MemoryOptions) -> bool:
-    """Return whether a new run checks the memory that a target names before it begins. Raises InputError."""
+    """Return whether a new run first checks the memory that a target names. Raises InputError."""
     cls, _, _ = _found(target, options)
     return bool(cls.at_door) and not options.unchecked
 
 
 def answerer_of(target: str, options: MemoryOptions) -> Answerer | Reader | None:
-    """Return what answers, None if nothing shall. Raises InputError if that is not said, or if there is no such model."""
+    """Return the answerer; None for `answerer=none`. Raises InputError if the option is missing or names no model."""
     if options.answerer in ("none", WORDS):
         given = [*(PREFIX + name for name in options.answerer_options), *(["context"] if options.context is not None else [])]
         if given:
@@ -94,18 +94,18 @@ def answerer_of(target: str, options: MemoryOptions) -> Answerer | Reader | None
 
 
 def answerer_environment(target: str, options: MemoryOptions) -> Mapping[str, str]:
-    """Return the options that the environment sets for the answerer, such as its address."""
+    """Return the answerer's options set by the environment, such as its address."""
     found = core_environment(f"memory/{target}", options.answerer, options.answerer_options, option_names(MemoryOptions))
     return {PREFIX + name: value for name, value in found.items()}
 
 
 def answerer_at_once(target: str, options: MemoryOptions) -> int | None:
-    """Return how many conversations the answerer serves at the same time, None for any number."""
+    """Return how many conversations the answerer serves concurrently; None for no limit."""
     return core_at_once(f"memory/{target}", options.answerer, options.answerer_options, option_names(MemoryOptions))
 
 
 def memory_danger(target: str, options: Mapping[str, str]) -> Danger | None:
-    """Return what the memory that a target names could do, to run code if it is not longspan's own."""
+    """Return the danger of the memory that a target names: to run code unless the memory is built in."""
     match = _MEMORY.fullmatch(target)
     cls: Any = own_class(MEMORIES, match["kind"]) if match else None
     danger: Danger | None = cls.danger(match["target"] or "", options) if match and cls is not None else "run"
@@ -113,21 +113,21 @@ def memory_danger(target: str, options: Mapping[str, str]) -> Danger | None:
 
 
 def memory_defaults(target: str, options: MemoryOptions) -> Mapping[str, str]:
-    """Return the memory's options whose defaults depend on what is installed here. Raises InputError."""
+    """Return the memory's options whose defaults depend on the installed packages. Raises InputError."""
     cls, _, given = _found(target, options)
     find = getattr(cls, "defaults_here", None)
     return dict(find(given)) if callable(find) else {}
 
 
 def answerer_danger(options: Mapping[str, str]) -> Danger | None:
-    """Return what the answerer among a memory agent's options could do."""
+    """Return the danger of the answerer in a memory agent's options."""
     answerer = options.get("answerer", "none")
     given = {name.removeprefix(PREFIX): value for name, value in options.items() if name.startswith(PREFIX)}
     return None if answerer in ("none", WORDS) else core_danger(answerer, given)
 
 
 def _found(target: str, options: MemoryOptions) -> tuple[Any, str, BaseModel]:
-    """Return a memory's class, its own target, and its options."""
+    """Return a memory's class, target and options. Raises InputError."""
     match = _MEMORY.fullmatch(target)
     if not match:
         raise InputError(

@@ -1,7 +1,7 @@
-"""What longspan lends to memory systems: a model and an embedder of its own, at an address on this machine that speaks OpenAI's API.
+"""A model and an embedder lent to memory systems over a loopback address that speaks OpenAI's API.
 
-So all systems run with the same model and the same embedder, of any kind that longspan knows, also local ones; and what they take is
-counted here, whatever they say of it.
+All systems thus run with the same model and embedder, of any kind that longspan supports, including local ones. Usage is counted here,
+regardless of their own reports.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from longspan.simulator.files.reading import parse_json
 __all__ = ["LentModels"]
 
 MODEL: Final = "memory"
-"""The part of a reply's usage that is the model's."""
+"""The lent model's role in the usage."""
 
 EMBEDDER: Final = "embedder"
-"""The part that is the embedder's."""
+"""The lent embedder's role in the usage."""
 
 NO_MODEL: Final = "the memory asks for a model, and none is lent to it: add model=KIND/MODEL, such as model=local"
 
@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 
 class _Part(BaseModel):
-    """A part of a request. OpenAI's API has more fields, which are ignored."""
+    """A part of a request. Other fields of OpenAI's API are ignored."""
 
     model_config = ConfigDict(strict=True)
 
 
 Items = Annotated[list[T], FailFast()]
-"""A list of which only the first wrong item is reported, since all of a million may be wrong."""
+"""A list that reports only its first invalid item, since a million may be invalid."""
 
 
 class _Piece(_Part):
@@ -60,7 +60,7 @@ class _Message(_Part):
     content: Annotated[Items[_Piece], BeforeValidator(_pieces)] = []
 
     def as_sent(self) -> ChatMessage:
-        """Return it as a core takes it."""
+        """Return the message in a core's format."""
         role = "system" if self.role == "developer" else self.role
         return ChatMessage(role, "\n".join(piece.text for piece in self.content if piece.type == "text"))
 
@@ -110,7 +110,7 @@ Request = TypeVar("Request", bound=_Part)
 
 def _parse(body: bytes, kind: type[Request]) -> Request:
     """Parse a request. Raises ValueError and InputError."""
-    # JSON has no NaN and no duplicate keys, but Python's reader takes both. A core could not send a lone surrogate.
+    # JSON has no NaN and no duplicate keys, but Python's parser accepts both. A core could not send a lone surrogate.
     return kind.model_validate_json(
         clean(json.dumps(parse_json(body.decode(), "the request", unique=True), ensure_ascii=False, allow_nan=False))
     )
@@ -118,7 +118,7 @@ def _parse(body: bytes, kind: type[Request]) -> Request:
 
 @final
 class LentModels:
-    """Lends `core`, if there is one, and `embedder` at `url` to those who send `key`, in a thread of its own, until it is closed."""
+    """An optional `core` and an `embedder`, lent at `url` to clients that send `key`. They are served in a separate thread until closed."""
 
     def __init__(self, core: Core | None, embedder: Embedder, limits: Limits = LIMITS) -> None:
         self._core, self._embedder, self._limits = core, embedder, limits
@@ -130,17 +130,17 @@ class LentModels:
 
     @property
     def url(self) -> str:
-        """The base address. It is served from the first time that it, or the key, is read. Raises AgentError if that fails."""
+        """The base address. Reading it or the key starts the server. Raises AgentError if that fails."""
         return f"http://{self._serve().host}/v1"
 
     @property
     def key(self) -> str:
-        """The API key that the address requires. It is random, and must not be written anywhere."""
+        """The random API key that the address requires. It must not be written anywhere."""
         return self._serve().key
 
     @contextmanager
     def broken(self) -> Iterator[None]:
-        """Fail whatever is asked for meanwhile."""
+        """Fail all requests in the meantime."""
         self._broken = True
         try:
             yield
@@ -148,17 +148,17 @@ class LentModels:
             self._broken = False
 
     def take(self) -> Used:
-        """Return what has been used since this was last asked, by role. A free embedder takes nothing."""
+        """Return usage by role since the last call. A free embedder has no usage."""
         with self._lock:
             used, self._used = self._used, {}
         return Used({role: sum_of(usages) for role, usages in used.items()})
 
     def close(self) -> None:
-        """Stop serving. What is asked for afterwards fails."""
+        """Stop serving. Later requests fail."""
         with self._lock:
             server, self._server, self._closed = self._server, None, True
         if server is not None:
-            server.close()  # without the lock, which a call that is just being counted needs to end
+            server.close()  # without the lock: a call in progress needs it to record its usage
 
     def _serve(self) -> GuardedServer:
         with self._lock:
@@ -175,7 +175,7 @@ class LentModels:
             self.tokens += usage.input_tokens + usage.output_tokens
 
     async def _ask(self, role: str, call: Awaitable[T], usage_of: Callable[[T], Usage | None]) -> T:
-        """Return the result of a call, whose usage is counted before anybody learns of the result. A refusal has been paid for too."""
+        """Return a call's result after counting its usage. A refusal has been paid for too."""
         usage: Usage | None = None
         try:
             result = await call
@@ -189,7 +189,7 @@ class LentModels:
         return result
 
     def _note_request(self) -> None:
-        """Count a request. Raises AgentError while requests fail on purpose."""
+        """Count a request. Raises AgentError while `broken` is active."""
         self.asked += 1
         if self._broken:
             raise AgentError("this fails on purpose, to see whether the memory reports that it could not store something")
@@ -245,7 +245,10 @@ class LentModels:
 
 
 def _merged(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Return messages in the order that cores take: one of the system first, then user and assistant in turn, beginning with the user."""
+    """Return messages in the order that cores accept.
+
+    One system message comes first. User and assistant messages then alternate, starting and ending with the user.
+    """
     system = "\n\n".join(message.text for message in messages if message.role == "system")
     merged: list[ChatMessage] = []
     for message in messages:

@@ -1,9 +1,9 @@
-"""mcp: the tools of an MCP server as a memory, named `memory/mcp:COMMAND?add=TOOL&search=TOOL`.
+"""A memory that uses the tools of an MCP server, named `memory/mcp:COMMAND?add=TOOL&search=TOOL`.
 
     memory/mcp:python3 memory.py {folder}/facts.json?add=remember&search=recall
 
-No model drives the tools: every turn is given to the one, and every message to the other. A server's results do not say which turn
-a memory comes from: `Attributed` finds out.
+No model drives the tools: one tool receives every turn, the other every message. The results do not name the turns behind a memory, so
+`Attributed` infers them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from longspan.simulator.base.errors import first_problem
 __all__ = ["McpMemory"]
 
 STATE: Final = "mcp.json"
-"""The file of a snapshot with everything that the server does not have."""
+"""The snapshot file for everything outside the server."""
 
 ADDING: Final = ("add", "remember", "store", "save", "write", "insert", "create")
 SEARCHING: Final = ("search", "recall", "retrieve", "query", "find")
-"""Words in the names of tools that add memories and that search for them, the likeliest first."""
+"""Words in the names of tools that add memories and that search for them, likeliest first."""
 
 LIMITS: Final = ("k", "limit", "top_k", "n", "count", "n_results", "num_results", "max_results")
 """Parameters that limit how many memories a search returns."""
@@ -47,22 +47,22 @@ LISTS: Final = ("observations", "texts", "contents", "memories", "facts")
 """Keys for the texts of a memory that has several."""
 
 PLACE: Final = re.compile(r"\{(text|date|turn|k)\}")
-"""A place in a template of arguments: what is said or asked, its date, the turn's id, and how many memories are asked for."""
+"""A placeholder in a template of arguments: the text or query, its date, the turn's id, and the number of memories."""
 
 
 class _Mapped(NamedTuple):
-    """A tool, and a template of its arguments."""
+    """A tool with a template of its arguments."""
 
     tool: Tool
     arguments: Mapping[str, Any]
 
     def filled(self, **values: Any) -> dict[str, Any]:
-        """Return its arguments with values in their places."""
+        """Return the arguments with placeholders replaced by values."""
         return {name: _filled(argument, values) for name, argument in self.arguments.items()}
 
 
 def _object(value: object) -> object:
-    """Return the object that an option has as JSON. Raises ValueError."""
+    """Parse an option's JSON object. Raises ValueError."""
     if not isinstance(value, str):
         return value
     try:
@@ -85,7 +85,7 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 Template = Annotated[dict[str, Any], BeforeValidator(_object)]
-"""A JSON object with places for what a tool is given."""
+"""A JSON object of tool arguments with placeholders."""
 
 
 @final
@@ -124,12 +124,12 @@ class McpMemory(Memory):
 
     @property
     def models(self) -> None:
-        """The cost of the server's own models is unknown."""
+        """Return None: the cost of the server's models is unknown."""
         return
 
     @property
     def read_only_search(self) -> bool:
-        """Whether the tool says so, by the annotation `readOnlyHint`."""
+        """Whether the search tool has the annotation `readOnlyHint`."""
         return self._searching is not None and not self._server.changes(self._searching)
 
     async def start(self) -> None:
@@ -143,7 +143,7 @@ class McpMemory(Memory):
 
     @property
     def forgets(self) -> bool:
-        """Whether a tool is named for it."""
+        """Whether the option `forget` names a tool."""
         return self._options.forget is not None
 
     async def forget(self, text: str, at: datetime) -> None:
@@ -151,7 +151,7 @@ class McpMemory(Memory):
         await self._tell(server, self._mapped(server, "forget", ()), text, at)
 
     async def _tell(self, server: McpServer, mapped: _Mapped, text: str, at: datetime, turn: str = "") -> None:
-        """Pass text to a tool that changes the store, with its date before it unless that has a place of its own."""
+        """Pass text to a tool that changes the store. The date precedes the text unless it has its own placeholder."""
         dated = "{date}" in json.dumps(mapped.arguments)
         arguments = mapped.filled(text=text if dated else stamped(text, at), date=at.isoformat(), turn=turn)
         result = await server.call(mapped.tool.name, arguments)
@@ -188,7 +188,7 @@ class McpMemory(Memory):
         await self._server.close()
 
     async def _tools(self) -> tuple[McpServer, _Mapped, _Mapped]:
-        """Return the running server, and its tools that add and that search. Raises AgentError if they are not known."""
+        """Return the running server with its tools for adding and searching. Raises AgentError if they cannot be determined."""
         server = await self._server.running()
         try:
             adding, searching = self._mapped(server, "add", ADDING), self._mapped(server, "search", SEARCHING)
@@ -223,7 +223,7 @@ def _properties(tool: Tool) -> Mapping[str, Any]:
 
 
 def _arguments(tool: Tool, *, limited: bool) -> Mapping[str, Any] | None:
-    """Return the template of arguments for a tool that takes one text, and, if `limited`, how many memories; None for another tool."""
+    """Return the argument template of a tool that takes one text, plus a number of memories if `limited`. None for other tools."""
     known, needed = _properties(tool), tool.parameters.get("required")
     required = set(map(str, needed)) if isinstance(needed, list) else set()
     texts = sorted((name for name in known if _takes_text(known[name])), key=lambda name: name not in required)
@@ -235,7 +235,7 @@ def _arguments(tool: Tool, *, limited: bool) -> Mapping[str, Any] | None:
 
 
 def _likeliest(tools: Sequence[Tool], words: Sequence[str]) -> Tool | None:
-    """Return the tool whose name has the first of these words; None if no name has one, or if several have the same."""
+    """Return the tool whose name contains the first matching word; None without a match, or if several tools contain that word."""
     for word in words:
         found = [tool for tool in tools if word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).lower())]
         if found:
@@ -244,13 +244,13 @@ def _likeliest(tools: Sequence[Tool], words: Sequence[str]) -> Tool | None:
 
 
 def _takes_text(schema: object) -> bool:
-    """Return whether a parameter takes a string, or a list of strings."""
+    """Return whether a parameter accepts a string or a list of strings."""
     kind, inner = (schema.get("type"), schema.get("items")) if isinstance(schema, Mapping) else (None, None)
     return kind == "string" or (kind == "array" and isinstance(inner, Mapping) and inner.get("type") == "string")
 
 
 def _texts(result: str) -> Iterator[str]:
-    """Yield the memories in a result: those in a list of JSON, or else its lines."""
+    """Yield the memories in a result: the items of a JSON list, or else the lines."""
     try:
         value = json.loads(result)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The API for writing memories: what stores turns and finds them again.
+"""The API for memories, which store turns and retrieve them.
 
     class Latest(Memory):
         async def add(self, turns, at):
@@ -29,8 +29,9 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["Extent", "Lender", "Memory", "MemoryItem", "Used"]
 
 Extent = Literal["", "whole", "part"]
-"""How much of a memory's text its inferred turns explain: the whole, or a part, so that it may come from other turns as well. Empty if
-nothing was inferred."""
+"""How much of a memory's text its inferred turns explain: "whole", or "part" if it may come from other turns as well. Empty without
+inference.
+"""
 
 
 @final
@@ -38,10 +39,9 @@ nothing was inferred."""
 class MemoryItem:
     """A memory that was stored or found.
 
-    `turns`: the ids of the turns that it comes from, where these are known. `score`: how well it fits the query, the higher the
-    better. `at`: when it was said or last changed, in virtual time. `derived`: the text was made from what was said, such as a summary or
-    a fact that a model extracted, and need not have its words. `inferred`: the memory named no turns, and longspan inferred `turns` from
-    its wording (see `Extent`).
+    `turns`: the ids of its source turns, if known. `score`: how well it fits the query; higher is better. `at`: when its content was said
+    or last changed, in virtual time. `derived`: the text is not verbatim, such as a summary or a fact extracted by a model. `inferred`: the
+    memory named no turns, so longspan inferred `turns` from its wording (see `Extent`).
     """
 
     text: str
@@ -54,51 +54,51 @@ class MemoryItem:
 
 
 class Lender(Protocol):
-    """What lends a memory its model and its embedder."""
+    """A lender of a model and an embedder to a memory."""
 
     @property
     def asked(self) -> int:
-        """How often it was asked for something."""
+        """The number of requests."""
         ...
 
     @property
     def tokens(self) -> int:
-        """How many tokens that cost something have been read and written so far."""
+        """The total input and output tokens that cost money."""
         ...
 
     def broken(self) -> AbstractContextManager[None]:
-        """Fail whatever is asked for meanwhile."""
+        """Fail all requests in the meantime."""
         ...
 
 
 class Used(NamedTuple):
-    """What models used, by role, and what that cost in dollars, where it is known."""
+    """Usage and cost in dollars of models, by role, where known."""
 
     usage: Mapping[str, Usage] = MappingProxyType({})
     cost_usd: Mapping[str, float] = MappingProxyType({})
 
 
 class Memory(ABC):
-    """A memory of one conversation. A subclass has to write `add` and `search`, and a memory without `reset` is made anew.
+    """A memory of one conversation. A subclass must define `add` and `search`. Without `reset`, the instance is recreated.
 
-    Calls never overlap, and run under Trio. Errors that end the conversation are raised as AgentError, wrong options as InputError.
+    Calls never overlap and run under Trio. Raise AgentError for errors that end the conversation and InputError for wrong options.
     """
 
     takes_target: ClassVar[bool] = False
     whole: ClassVar[bool] = False
-    """Whether a search returns the newest turns, oldest first and up to the last, regardless of the query and of `k`."""
+    """Whether a search returns the newest turns, oldest first, regardless of the query and of `k`."""
 
     keeps: ClassVar[bool] = True
-    """Whether it keeps anything. One that does not is a floor."""
+    """Whether it keeps anything. A memory that keeps nothing is a floor for comparisons."""
 
     at_door: ClassVar[bool] = True
-    """Whether a new run checks it first (see `conformance`). longspan's own need no check."""
+    """Whether a new run checks it first (see `conformance`). Built-in memories need no check."""
 
     lender: Lender | None = None
-    """What lends it a model and an embedder, if longspan does."""
+    """The lender of its model and embedder, if longspan lends them."""
 
     tells_turns: ClassVar[bool] = True
-    """Whether the memories found always have their `turns`. If not, missing ones are inferred from the wording."""
+    """Whether the memories found always have `turns`. If not, missing turns are inferred from the wording."""
 
     _made_of: tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -112,7 +112,7 @@ class Memory(ABC):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Return the worst that a stranger could have the memory do, as for an agent (`BaseAgent.danger`). The default is to run code."""
+        """Return the worst that an untrusted spec could make the memory do (see `BaseAgent.danger`). The default is to run code."""
         return "run"
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
@@ -127,7 +127,7 @@ class Memory(ABC):
 
     @property
     def read_only_search(self) -> bool:
-        """Whether `search` leaves everything as it was. If not, the memory is loaded again for each question about a history."""
+        """Whether `search` changes nothing. If not, the memory is loaded again for each question about a history."""
         return False
 
     @property
@@ -136,30 +136,29 @@ class Memory(ABC):
         return {}
 
     def without_model(self) -> Memory | None:
-        """Return this memory without models that cost money, for estimates; None if that cannot be done."""
+        """Return this memory without models that cost money, for estimates; None if impossible."""
         return None
 
     def used(self) -> Used:
-        """Return what its models used since this was last called. The default is nothing."""
+        """Return its models' usage since the last call. The default is nothing."""
         return Used()
 
     async def start(self) -> None:  # noqa: B027
-        """Get ready. The default does nothing."""
+        """Prepare for use. The default does nothing."""
 
     @abstractmethod
     async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
-        """Store turns that took place, oldest first, at the virtual time `at`. Return the memories made of them, None if unknown.
+        """Store turns, oldest first, at the virtual time `at`. Return the memories made from them, None if unknown.
 
-        Each has its `turns`, and an `id` that no other has.
+        Each returned memory has `turns` and a unique `id`.
         """
 
     @abstractmethod
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
-        """Return at most `k` memories for a query that is asked at the virtual time `at`, best first. Those beyond `k` are counted, and not
-        used."""
+        """Return at most `k` memories for a query at the virtual time `at`, best first. Memories beyond `k` are counted but not used."""
 
     async def settle(self) -> None:  # noqa: B027
-        """Return once all that was added can be found. The default returns at once."""
+        """Wait until everything added can be found. The default returns immediately."""
 
     @property
     def consolidates(self) -> bool:
@@ -167,8 +166,9 @@ class Memory(ABC):
         return type(self).consolidate is not Memory.consolidate
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
-        """Consolidate the stored memories, in a virtual night that is over at `at`. Return the memories made from others, None if
-        unknown. They have the same form as the result of `add`. The default raises NotImplementedError.
+        """Consolidate the stored memories in a virtual night that ends at `at`.
+
+        Return the memories made from others as `add` does, None if unknown. The default raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -178,19 +178,19 @@ class Memory(ABC):
         return type(self).forget is not Memory.forget
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
-        """Forget what the user asks to be forgotten at the virtual time `at`. Return the memories that are gone, None if unknown.
+        """Forget a subject on the user's request at the virtual time `at`. Return the memories removed, None if unknown.
 
-        `text` names the subject in the user's own words: the message up to the request, or the message before, if it says no more than
-        "forget that". Everything said before has been added. The default raises NotImplementedError.
+        `text` names the subject in the user's words: the message up to the request. If the message says only "forget that", `text` is the
+        previous message. All earlier turns have been added. The default raises NotImplementedError.
         """
         raise NotImplementedError
 
     async def size(self) -> int | None:
-        """Return how many bytes the memory keeps, None if unknown. The default saves a snapshot to find out."""
+        """Return the size of the memory in bytes, None if unknown. The default saves a snapshot to find out."""
         return await saved_size(self.save) if self.has_snapshots else None
 
     async def reset(self) -> None:
-        """Forget everything. The default closes the memory and makes it anew with the same arguments."""
+        """Forget everything. The default closes the memory and recreates it with the same arguments."""
         arguments, named = self._made_of
         await self.close()
         vars(self).clear()
@@ -199,11 +199,10 @@ class Memory(ABC):
         await self.start()
 
     async def save(self, folder: Path) -> None:  # noqa: B027
-        """Write everything into `folder`. The default does nothing."""
+        """Write the state into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
-        """Restore the state saved in `folder`, and drop the present one. Raises AgentError if it cannot be read. The default does
-        nothing."""
+        """Replace the state with the one saved in `folder`. Raises AgentError if it cannot be read. The default does nothing."""
 
     async def close(self) -> None:  # noqa: B027
         """Release all resources. The default does nothing."""

@@ -1,4 +1,4 @@
-"""Memories in another process: over HTTP, or a class in another environment's Python. docs/memory.md describes the protocol."""
+"""Memories in another process: over HTTP, or as a class in another Python environment. docs/memory.md describes the protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["HttpMemory", "HttpsMemory", "RemoteMemory"]
 
 
 class RemoteMemory(Memory):
-    """A memory behind `link`, the connection to agents in another process. Missing abilities are emulated."""
+    """A memory behind `link`, a connection to another process. Missing abilities are emulated."""
 
     takes_target = True
     tells_turns = False
@@ -46,7 +46,7 @@ class RemoteMemory(Memory):
         return self._spent.models
 
     def used(self) -> Used:
-        """Return what its answers said that they took."""
+        """Return the usage that its answers report."""
         return self._spent.take()
 
     async def start(self) -> None:
@@ -97,7 +97,7 @@ class RemoteMemory(Memory):
 
     async def save(self, folder: Path) -> None:
         if self._changed_at is not None:
-            await self._link.at(self._changed_at)  # a search leaves no trace in a snapshot
+            await self._link.at(self._changed_at)  # a snapshot stores the time of the last change, not of a later search
         await self._link.save(folder)
 
     async def load(self, folder: Path) -> None:
@@ -122,7 +122,7 @@ class HttpMemory(RemoteMemory):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """It calls its target."""
+        """Return "call": it sends requests to its target."""
         return "call"
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:

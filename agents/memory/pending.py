@@ -1,4 +1,4 @@
-"""Additions to a memory that have not been reported yet: the memories written, their cost and their time. The next account reports them."""
+"""Additions to a memory that await reporting: the memories written, their cost and their time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 NOTABLE: Final = 0.001
-"""If settling took a memory at least this many seconds, the time is reported."""
+"""Shorter times of settling, in seconds, are not reported."""
 
 
 class Told(NamedTuple):
-    """A report: fields of a trace, and the models' usage and cost."""
+    """A report: trace fields, the models' usage and cost by role, and measured seconds."""
 
     trace: Mapping[str, Any]
     usage: Mapping[str, Usage]
@@ -34,9 +34,12 @@ class Told(NamedTuple):
 
 @final
 class Pending(BaseModel):
-    """`written`: the memories made, None if not known; `until`: the last turn they cover. `turns` were added in `calls` calls of `add`.
-    `forgotten`: the memories that are gone because the user asked for it. `usage` and `cost_usd`: the usage and cost of the memory's
-    models, by role. `add_s`, `settle_s`: seconds."""
+    """Additions not yet reported.
+
+    `written`: the memories made, None if unknown. `until`: the last turn that they cover. `turns` were added in `calls` calls of `add`.
+    `forgotten`: memories removed on request. `usage`, `cost_usd`: the usage and cost of the memory's models, by role. `add_s`, `settle_s`:
+    seconds.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -53,7 +56,7 @@ class Pending(BaseModel):
     def add(
         self, turns: Sequence[Turn], made: Sequence[MemoryItem] | None, used: Used, seconds: float, *, unreported: bool = False
     ) -> None:
-        """Note turns that were added in one call. `unreported`: of earlier turns, it is not known which memories were made of them."""
+        """Record turns added in one call. `unreported`: the memory has not reported what it made of some earlier turns."""
         written = trace.written(turns, made)
         if written is not None:
             self.written = [*(self.written or ()), *written]
@@ -66,12 +69,12 @@ class Pending(BaseModel):
         self.spend(used)
 
     def forget(self, gone: Sequence[MemoryItem] | None, used: Used) -> None:
-        """Note memories that are gone because the user asked for it, as far as that is known."""
+        """Record the memories known to be removed on the user's request."""
         self.forgotten = [*self.forgotten, *map(trace.named, gone or ())]
         self.spend(used)
 
     def spend(self, used: Used) -> None:
-        """Note the usage of the memory's models."""
+        """Record the usage of the memory's models."""
         for role, usage in used.usage.items():
             total = sum_of([Usage(*self.usage.get(role, (0, 0, 0))), usage])
             self.usage[role] = (total.input_tokens, total.cached_tokens, total.output_tokens)
@@ -80,11 +83,11 @@ class Pending(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         return self == Pending()
 
     def told(self, searched: Used, search_s: float | None = None) -> Told:
-        """Return the report of these additions, and of a search that took `search_s` seconds, if there was one."""
+        """Return the report of these additions, plus a search that took `search_s` seconds, if any."""
         written: dict[str, Any] = {} if self.written is None else {"written": self.written, "until": self.until}
         tokens = sum(read + wrote for read, _, wrote in self.usage.values())
         dollars = {"cost_usd": round(sum(self.cost_usd.values()), 6)} if self.cost_usd else {}

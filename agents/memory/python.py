@@ -1,4 +1,4 @@
-"""python: any class with methods `add` and `search`, named `memory/python:package.module:Class`.
+"""Memories written as a class with the methods `add` and `search`, named `memory/python:package.module:Class`.
 
     class Everything:
         def __init__(self):
@@ -10,9 +10,9 @@
         def search(self, query, k, at):
             return [{"text": turn.document, "turns": [turn.turn_id]} for turn in self.kept[-k:]]
 
-Optional, plain or async: `settle()`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of its
-own with an asyncio loop; one of a class that derives from `longspan.Memory` runs under Trio. Options of the spec that are not declared
-here are passed to the class as keyword arguments, as strings.
+Optional methods, plain or async: `settle()`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a separate
+thread with an asyncio loop; subclasses of `longspan.Memory` run under Trio. Undeclared options of the spec become keyword arguments of the
+class, as strings.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class PythonMemory(Held):
 
 @final
 class InProcessMemory(Memory):
-    """The class in this Python. `name` identifies it in errors."""
+    """An instance of the class in this Python. `name` identifies it in errors."""
 
     takes_target = True
 
@@ -93,12 +93,12 @@ class InProcessMemory(Memory):
 
     @property
     def read_only_search(self) -> bool:
-        """Whether the class declares it."""
+        """Whether the class declares that a search changes nothing."""
         return getattr(self._object, "read_only_search", False) is True
 
     @property
     def models(self) -> Any:
-        """The model, if its price is given."""
+        """The models of a `Memory` subclass; otherwise the model, if its price is given."""
         return self._object.models if isinstance(self._object, Memory) else self._spent.models
 
     def used(self) -> Used:
@@ -116,7 +116,7 @@ class InProcessMemory(Memory):
 
     @property
     def consolidates(self) -> bool:
-        """Whether the class has a method `consolidate`."""
+        """Whether the class consolidates."""
         return self._object.consolidates if isinstance(self._object, Memory) else self._has("consolidate")
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
@@ -124,7 +124,7 @@ class InProcessMemory(Memory):
 
     @property
     def forgets(self) -> bool:
-        """Whether the class has a method `forget`."""
+        """Whether the class can forget."""
         return self._object.forgets if isinstance(self._object, Memory) else self._has("forget")
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
@@ -172,12 +172,12 @@ class InProcessMemory(Memory):
         return self._class(**self._arguments)
 
     async def _call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the user's object, and await its result."""
+        """Call a method of the user's object and await its result."""
         self._is_new = False
         return await self._process.run(name, lambda: getattr(self._object, name)(*arguments))
 
     def _read(self, call: str, kind: type[Kind], result: Any) -> Kind:
-        """Return a method's result, validated as the answer of a memory in another process is. Raises AgentError."""
+        """Validate a method's result like the answer of a memory in another process. Raises AgentError."""
         try:
             answer = read(json.dumps(as_items(result), allow_nan=False, default=plain).encode(), kind)
         except AgentError as error:

@@ -1,6 +1,6 @@
-"""A reader without a language model: it answers from the memories found, as the agent `notebook` does from its notes, by words alone.
+"""An answerer without a language model. It answers from the memories found as the agent `notebook` does from its notes.
 
-Its scores compare memories with each other: the same words found give the same answer, at no cost.
+Its scores compare memories at no cost: the same words found give the same answer.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["WORDS", "Reader"]
 
 WORDS: Final = "words"
-"""What names it: `answerer=words`."""
+"""The value of the option `answerer` that selects it."""
 
 
 @final
 class Reader:
-    """Reads memories, oldest first, into a notebook, and answers with what that finds in them."""
+    """A reader that enters memories into a notebook, oldest first, and answers from it."""
 
     models: Mapping[str, str | Rates] = {}
-    """None: it is free."""
+    """No models: it is free."""
 
     def __init__(self) -> None:
         self._notebook = Notebook()
         self._open: list[MemoryItem] = []
 
     async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> Answer:
-        """Return the answer to a message. Nothing is kept of it."""
-        await self._read(items if whole else sorted(items, key=_date, reverse=True)[::-1])  # of the same date, the best comes last
+        """Return the answer to a message, without keeping the message."""
+        await self._read(items if whole else sorted(items, key=_date, reverse=True)[::-1])  # the best of equal dates is read last
         await self._notebook.mark()
         reply = await self._notebook.reply(Message(clean(message.text), message.sent_at, message.turn_id))
         await self._notebook.rewind()
         return Answer(reply.text, items, {})
 
     async def _read(self, items: Sequence[MemoryItem]) -> None:
-        """Read memories, unless they have been read for the message before."""
+        """Read memories, reusing those already read for the previous message."""
         if self._open != list(items[: len(self._open)]):
             self._open = []
             await self._notebook.reset()

@@ -1,4 +1,4 @@
-"""Infers from its wording which turn a memory comes from, if the memory itself does not name any."""
+"""Inference of a memory's source turns from its wording, for memories that do not name them."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from longspan.simulator.grading.matching import plain
 __all__ = ["Inferred", "Sources"]
 
 SHARE: Final = 0.8
-"""The share of a memory's words, or of a turn's, that shows that the memory comes from the turn. Rare words weigh more."""
+"""The share of a memory's or a turn's words, weighted by rarity, that must match to call the turn its source."""
 
 FEWEST: Final = 3
-"""The fewest different words that a memory shares with a turn it comes from, unless its text is the turn's."""
+"""The minimum number of different words that a memory shares with its source, unless the texts are equal."""
 
 RAREST: Final = 8
-"""How many of a memory's words are looked up: the rarest."""
+"""How many of a memory's words are looked up, rarest first."""
 
 RARE: Final = 0.05
-"""A word of at most this share of the turns is rare."""
+"""A word is rare if at most this share of the turns contains it."""
 
 MAX_ALIKE: Final = 20
-"""The maximum number of turns with the same text that a memory is said to come from: the newest."""
+"""The maximum number of source turns with equal text; the newest count."""
 
 MAX_WORDS: Final = 2000
-"""The maximum number of words that are considered."""
+"""The maximum number of words considered per text."""
 
 
 @final
 class Inferred(NamedTuple):
-    """The turns that a memory comes from, by its wording; none if its wording shows none. `extent`: see `MemoryItem.inferred`."""
+    """The source turns inferred from a memory's wording, possibly none. `extent`: see `MemoryItem.inferred`."""
 
     turns: tuple[str, ...]
     extent: Extent
@@ -43,7 +43,7 @@ class Inferred(NamedTuple):
 
 @final
 class Sources:
-    """The words of turns, to trace memories back to them."""
+    """An index of the words of turns, for tracing memories to their sources."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -64,15 +64,15 @@ class Sources:
         self._words.append(words)
 
     def last(self, turns: Iterable[str]) -> datetime | None:
-        """Return the time of the last of some turns, given by id; None if none is known."""
+        """Return the time of the latest of the turns with these ids; None if no id is known."""
         return max((self._times[turn] for turn in turns if turn in self._times), default=None)
 
     def of(self, text: str) -> Inferred:
-        """Return the turns that a memory comes from: those with the same text, or else the one turn whose words it shares.
+        """Return a memory's source turns: all turns with equal text, or else the one turn with matching words.
 
-        Nearly all words of the memory must be the turn's, or nearly all of the turn's the memory's. Only common words may be missing, or
-        words that nobody said: "my colour is tan" does not come from "my colour is blue". Of several such turns, the most similar counts,
-        and then the newest.
+        Nearly all words of the memory must occur in the turn, or nearly all of the turn's in the memory. Only common or unknown words may
+        be missing: "my colour is tan" does not come from "my colour is blue". Of several such turns, the most similar counts, then the
+        newest.
         """
         if alike := self._alike.get(plain(text)):
             return Inferred(tuple(alike[-MAX_ALIKE:]), "whole")
@@ -89,7 +89,7 @@ class Sources:
         """Return how much of a memory a turn explains."""
         shared = memory & turn
         weight = self._weight(shared)
-        # Words of this weight occur together by chance in fewer than one of all turns: "Yes, it is" identifies no turn.
+        # Words of this weight co-occur by chance in less than one of all turns: "Yes, it is" identifies no turn.
         if len(shared) < FEWEST or weight < 2 * log(1 + len(self.turns)):
             return ""
         rare = max(2, RARE * len(self.turns))
@@ -101,11 +101,11 @@ class Sources:
         return ""
 
     def _count(self, word: str) -> int:
-        """Return how many turns have a word."""
+        """Return how many turns contain a word."""
         return len(self._holders.get(word, ()))
 
     def _weight(self, words: Iterable[str]) -> float:
-        """Return how much words say about where a text comes from: a word of every turn next to nothing, a rare one most."""
+        """Return how strongly words identify a source: a word in every turn counts next to nothing, a rare word most."""
         return sum(log(1 + len(self.turns) / max(1, self._count(word))) for word in sorted(words))
 
 

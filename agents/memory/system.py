@@ -1,9 +1,9 @@
-"""Memory systems by name: `memory/haystack?answerer=...&interpreter=haystack-env/bin/python`.
+"""Third-party memory systems by name, such as `memory/haystack?answerer=...&interpreter=haystack-env/bin/python`.
 
-Each has an adapter, a file in `systems/` that needs the system's package and nothing of longspan, so that it runs in this Python or in
-another environment's. The adapter is a class `Adapter` like any memory of a user's (see `python.py`); its first argument is `models`
-(`Models` in agents/outside/bridge.py), the model and the embedder that longspan lends. To add one, write the file and a class here, and
-register the class in the entry-point group `longspan.memories`.
+Each system has an adapter: a file in `systems/` that imports the system's package but nothing from longspan, so it also runs in other
+Python environments. It defines a class `Adapter` like a user's memory (see `python.py`). The first argument, `models`, is the model and
+embedder that longspan lends (`Models` in agents/outside/bridge.py). To add a system, write its adapter and a class here, and register the
+class in the entry-point group `longspan.memories`.
 """
 
 from __future__ import annotations
@@ -55,28 +55,28 @@ class SystemOptions(RemoteOptions):
 
 
 class SystemMemory(Held):
-    """A memory system of other people's. A subclass names its adapter."""
+    """A third-party memory system. Subclasses name the adapter."""
 
     tells_turns = False
     name: ClassVar[str]
-    """What names it."""
+    """The system's name in specs."""
     module: ClassVar[str]
-    """The module that has to be installed; none for a service."""
+    """The module that must be installed; empty for a service."""
     package: ClassVar[str]
-    """The distribution that has it; empty for a service."""
+    """The distribution that provides it; empty for a service."""
     service: ClassVar[bool] = False
-    """Whether it is a service with models of its own, whose cost is not known."""
+    """Whether it is a service that pays for its models, at an unknown cost."""
     embeds: ClassVar[bool] = True
-    """Whether it asks for an embedder."""
+    """Whether it needs an embedder."""
     infers: ClassVar[bool] = False
-    """Whether it can do without a model, and uses one that is lent unless `infer=false`."""
+    """Whether a model is optional. A lent model is used unless `infer=false`."""
 
     class Options(SystemOptions):
         """The system's options."""
 
     @classmethod
     def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
-        """The embedder that is installed, unless another is named or none is needed."""
+        """Return the installed default embedder, unless the options name one or none is needed."""
         return {} if "embedder" in options.model_fields_set or not cls.embeds else installed_embedder()
 
     @property
@@ -86,7 +86,7 @@ class SystemMemory(Held):
 
     @classmethod
     def installed(cls) -> str | None:
-        """Return the version of its package in this environment, None if it is not installed or there is none."""
+        """Return the version of its package in this environment; None if it has no package or lacks it."""
         try:
             return version(cls.package) if cls.package else None
         except PackageNotFoundError:
@@ -127,11 +127,11 @@ class SystemMemory(Held):
 
     @property
     def models(self) -> Mapping[str, str | Rates] | None:
-        """The models that are lent to it; None for a service. What a system calls besides is not known."""
+        """The models lent to it; None for a service. Other models that a system calls are unknown."""
         return self.memory.models if self.service else self._models
 
     def used(self) -> Used:
-        """Return what was lent, and what the adapter tells of others."""
+        """Return the usage of the lent models, and the usage of others that the adapter reports."""
         lent, told = self.lender.take(), self.memory.used()
         return Used({**told.usage, **lent.usage}, told.cost_usd)
 

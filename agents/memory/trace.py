@@ -1,4 +1,4 @@
-"""The part of a trace that a memory fills: the memories written, and the memories found, best first."""
+"""The trace of a memory: the memories written, and the memories found, best first."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Written = dict[str, str | None]
 """A memory that was written, as a trace lists it."""
 
 UNKNOWN: Final[Mapping[str, str | None]] = {"id": "", "turn": None}
-"""A memory, or several, of which it is not known which turns they come from."""
+"""One or several memories with unknown source turns."""
 
 MAX_TEXT: Final = 300
-"""The maximum characters of a memory in a trace. The journal has the full text, in the turn it comes from."""
+"""The maximum characters of a memory in a trace. The journal has the full text of its turn."""
 
 MAX_TURNS: Final = 20
-"""The maximum turns of a memory that was found."""
+"""The maximum turns listed for a memory."""
 
 
 def shown(items: Sequence[MemoryItem], *, whole: bool) -> dict[str, Any]:
-    """Return the memories that were shown, in their order; of a `whole` conversation only the first turn shown."""
+    """Return the trace of the memories shown, in order. If `whole`, it gives only the first turn shown."""
     if whole:
         first = next((item.turns[0] for item in items if item.turns), None)
         return {"read": []} if first is None else {"read": [], "recent": {"since": first}}
@@ -32,9 +32,9 @@ def shown(items: Sequence[MemoryItem], *, whole: bool) -> dict[str, Any]:
 
 
 def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[Written] | None:
-    """Return the memories made from turns; None if they are not known.
+    """Return the trace of memories made from turns; None if unknown.
 
-    A memory made from several turns is listed for each of them. Its text is listed only if it differs from the turn.
+    A memory made from several turns is listed once per turn. Its text is listed only if it differs from the turn.
     """
     if items is None:
         return None
@@ -43,14 +43,14 @@ def written(turns: Sequence[Turn], items: Sequence[MemoryItem] | None) -> list[W
 
 
 def named(item: MemoryItem) -> dict[str, Any]:
-    """Return what names a memory: its id, and the turns that it comes from."""
+    """Return a memory's id and source turns."""
     identity = {} if item.id is None else {"id": item.id}
     turns = {"turns": list(item.turns[:MAX_TURNS])} if item.turns else {}
     return {**identity, **turns, **inferred(item)}
 
 
 def inferred(item: MemoryItem) -> dict[str, str]:
-    """Return whether a memory's turns were inferred, as a trace says so."""
+    """Return the trace entry that marks inferred turns."""
     return {"inferred": item.inferred} if item.inferred else {}
 
 
@@ -65,7 +65,7 @@ def _shown(item: MemoryItem) -> dict[str, Any]:
 
 
 def _written(item: MemoryItem, documents: dict[str, str]) -> Iterator[Written]:
-    if item.id is None or not item.turns:  # searches cannot name it, or nobody knows where it comes from
+    if item.id is None or not item.turns:  # searches cannot refer to it, or its source is unknown
         yield {**UNKNOWN, "text": shortened(item.text)} | ({} if item.id is None else {"id": item.id})
         return
     for number, turn in enumerate(item.turns):

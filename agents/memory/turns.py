@@ -1,4 +1,4 @@
-"""Turns as memories are given them, and files of them."""
+"""Turns in the format that memories receive, and files of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Turn", "as_turn", "message_in", "read_turns", "write_turns"]
 
 @final
 class Turn(NamedTuple):
-    """A turn's message and reply, and its virtual time, without a time zone. `reply` is empty if nobody replied."""
+    """A turn's message, virtual time without a time zone, and reply. `reply` may be empty."""
 
     turn_id: str
     text: str
@@ -22,7 +22,7 @@ class Turn(NamedTuple):
 
     @property
     def document(self) -> str:
-        """The turn as one text: with its speakers' roles, unless the message is all that was said."""
+        """The turn's full text, with the speakers' roles if there is a reply."""
         return f"user: {self.text}\nassistant: {self.reply}" if self.reply else self.text
 
     @property
@@ -32,13 +32,13 @@ class Turn(NamedTuple):
 
 
 def message_in(document: str) -> str:
-    """Return the message in a turn's document, or in a piece of one."""
+    """Return the message in a turn's document or in a piece of one."""
     message, _, other = document.removeprefix("user: ").rpartition("\nassistant: ")
     return message or other
 
 
 def as_turn(entry: Any) -> Turn:
-    """Return the turn that JSON holds. Raises ValueError."""
+    """Parse a turn from JSON. Raises ValueError."""
     if not isinstance(entry, list) or len(entry) != 4 or not all(isinstance(part, str) for part in entry):
         raise ValueError("a turn must be four strings")
     turn_id, text, sent_at, reply = entry
@@ -49,14 +49,14 @@ def as_turn(entry: Any) -> Turn:
 
 
 def write_turns(path: Path, turns: Iterable[Turn]) -> None:
-    """Write turns to a file, one a line. Raises OSError."""
+    """Write turns to a file, one per line. Raises OSError."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for turn in turns:
             file.write(json.dumps(turn.entry, ensure_ascii=False) + "\n")
 
 
 def read_turns(path: Path) -> Iterator[Turn]:
-    """Yield the turns of a file. Raises OSError, and ValueError for a line that is none."""
+    """Yield the turns of a file. Raises OSError, and ValueError for a line that is not a turn."""
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
             yield as_turn(json.loads(line))
