@@ -1,7 +1,7 @@
 """A model and an embedder lent to memory systems over a loopback address that speaks OpenAI's API.
 
 All systems thus run with the same model and embedder, of any kind that longspan supports, including local ones. Usage is counted here,
-regardless of their own reports.
+whether or not the systems report it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Adapters of memory systems, a file each. They import their system's package when they are made, and nothing of longspan."""
+"""Adapters of memory systems, one per file. Each imports its system's package when it is created, and nothing from longspan."""

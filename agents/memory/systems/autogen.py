@@ -1,4 +1,4 @@
-"""AutoGen's list of memories: `add` for each turn, and `query`, which returns the whole list, whatever is asked."""
+"""An adapter of AutoGen's `ListMemory`: `add` for each turn, and `query`, which always returns the whole list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Adapter:
-    """Keeps each turn in a `ListMemory`."""
+    """A memory with one entry in a `ListMemory` per turn."""
 
     read_only_search = True
 

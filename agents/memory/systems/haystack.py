@@ -1,4 +1,4 @@
-"""Haystack's document store in memory: `write_documents` for each batch of turns, and `bm25_retrieval`."""
+"""An adapter of Haystack's in-memory document store: `write_documents` for each batch of turns, and `bm25_retrieval`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Adapter:
-    """Keeps each turn as a document of an `InMemoryDocumentStore` of its own."""
+    """A memory with one document in a private `InMemoryDocumentStore` per turn."""
 
     read_only_search = True
 

@@ -1,4 +1,4 @@
-"""LangChain's vector store in memory: `add_documents` for each batch of turns, and `similarity_search_with_score`."""
+"""An adapter of LangChain's in-memory vector store: `add_documents` for each batch of turns, and `similarity_search_with_score`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Adapter:
-    """Keeps each turn as a document of an `InMemoryVectorStore`."""
+    """A memory with one document in an `InMemoryVectorStore` per turn."""
 
     read_only_search = True
 
@@ -18,7 +18,7 @@ class Adapter:
         from langchain_core.vectorstores import InMemoryVectorStore
 
         class Lent(Embeddings):
-            """The embedder that is lent."""
+            """The lent embedder."""
 
             def embed_documents(self, texts: list[str]) -> list[list[float]]:
                 vectors: list[list[float]] = models.embed(texts)

@@ -1,4 +1,4 @@
-"""LangGraph's store: `put` for each turn, and `search` with the query's vector."""
+"""An adapter of LangGraph's store: `put` for each turn, and `search` by the query's vector."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ HERE = ("conversation",)
 
 
 class Adapter:
-    """Keeps each turn as an item of an `InMemoryStore` with an index."""
+    """A memory with one item in an indexed `InMemoryStore` per turn."""
 
-    read_only_search = True  # items have no time to live that a search would extend
+    read_only_search = True  # items never expire, so a search cannot extend their life
 
     def __init__(self, models: Any) -> None:
         from langgraph.store.memory import InMemoryStore

@@ -1,6 +1,6 @@
-"""LangMem's tools over LangGraph's store: `manage_memory` creates one memory of each turn, and `search_memory` finds them.
+"""An adapter of LangMem's tools over LangGraph's store: `manage_memory` creates one memory per turn, and `search_memory` finds them.
 
-With a model, its store manager reads each batch of turns instead, and creates, changes and merges memories.
+With a model, LangMem's store manager instead reads each batch of turns and creates, changes and merges memories.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ HERE = ("conversation",)
 
 
 class Adapter:
-    """Keeps memories in an `InMemoryStore` with an index."""
+    """A memory in an indexed `InMemoryStore`."""
 
     read_only_search = True
 

@@ -1,6 +1,6 @@
-"""Letta's archival memory, at a server of yours or Letta's cloud: a passage for each turn, found by `archival-memory/search`.
+"""An adapter of Letta's archival memory, on your server or in Letta's cloud: one passage per turn, found by `archival-memory/search`.
 
-Each conversation is an agent there, which no one talks to, and which is deleted when the conversation is over.
+Each conversation creates an agent there, only for its archive, and deletes it at the end.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 LONGEST = 8_000
-"""How many characters of a query are sent: it is part of an address, which servers limit."""
+"""The maximum characters of a query. It is part of the URL, and servers limit its length."""
 
 
 class Adapter:
-    """Keeps each turn as a passage of an agent. The key is in LETTA_API_KEY, if the server wants one."""
+    """A memory with one passage of an agent per turn. Set LETTA_API_KEY if the server needs a key."""
 
     read_only_search = True
 
@@ -43,7 +43,7 @@ class Adapter:
             raise RuntimeError(f"{method} {route.partition('?')[0]}: {error.code} {error.read().decode(errors='replace')[:200]}") from None
 
     def archive(self) -> str:
-        """Return the route of the agent's archival memory, which is made when it is first needed."""
+        """Return the route of the agent's archival memory, creating the agent on first use."""
         if not self.agent:
             self.agent = self.ask("POST", "agents/", {"name": "longspan", "include_base_tools": False, **self.own})["id"]
         return f"agents/{self.agent}/archival-memory"
@@ -61,7 +61,7 @@ class Adapter:
         return [{"id": each["id"], "text": each["content"], **self.known(each)} for each in found]
 
     def known(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Return the turn and the time of a passage, as its tags and its timestamp tell."""
+        """Return the turn and time of a passage, from its tags and timestamp."""
         turns = [tag.partition(":")[2] for tag in found.get("tags") or () if tag.startswith("turn:")]
         said = datetime.fromisoformat(found["timestamp"].replace("Z", "+00:00"))
         plain = said.astimezone(timezone.utc).replace(tzinfo=None) if said.tzinfo else said  # noqa: UP017 - Python 3.8 has no UTC

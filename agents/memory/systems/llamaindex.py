@@ -1,6 +1,6 @@
-"""LlamaIndex's memory block over vectors: `aput` for each turn, and `aget` with the query, as its `Memory` calls them.
+"""An adapter of LlamaIndex's vector memory block: `aput` for each turn, and `aget` with the query, as its `Memory` calls them.
 
-The block returns one text with all that it found, which is taken apart again.
+The block joins all results into one string, which the adapter splits again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TOLD = re.compile(r"<message role='(?:user|assistant)'>(.*?)</message>", re.DOTA
 
 
 class Adapter:
-    """Keeps each turn in a `VectorMemoryBlock`."""
+    """A memory with one entry in a `VectorMemoryBlock` per turn."""
 
     read_only_search = True
 
@@ -27,7 +27,7 @@ class Adapter:
         from pydantic import Field
 
         class Lent(BaseEmbedding):
-            """The embedder that is lent."""
+            """The lent embedder."""
 
             def _get_text_embedding(self, text: str) -> list[float]:
                 vector: list[float] = models.embed([text])[0]
@@ -40,7 +40,7 @@ class Adapter:
                 return self._get_text_embedding(query)
 
         class WithTexts(SimpleVectorStore):
-            """The vector store that comes with LlamaIndex, which gives back the texts as well, as the block asks of a store."""
+            """LlamaIndex's simple vector store, extended to return texts, which the block requires of a store."""
 
             stores_text: bool = True
             nodes: Any = Field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""mem0 (open source) with a local Qdrant: `add` for each batch of turns, and `search`.
+"""An adapter of mem0 (open source) with a local Qdrant: `add` for each batch of turns, and `search`.
 
-With a model, it extracts facts from each batch; without one, it keeps what was said (`infer=false`).
+With a model, mem0 extracts facts from each batch; without one, it stores turns verbatim (`infer=false`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ USER = "user"
 
 
 class Adapter:
-    """Keeps everything in a folder: vectors in Qdrant, the history in SQLite."""
+    """A memory in a folder, with vectors in Qdrant and the history in SQLite."""
 
     read_only_search = True
 

@@ -1,4 +1,4 @@
-"""Semantic Kernel's text memory over its volatile store: `save_information` for each turn, and `search`."""
+"""An adapter of Semantic Kernel's text memory over its volatile store: `save_information` for each turn, and `search`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HERE = "conversation"
 
 
 class Adapter:
-    """Keeps each turn in a `SemanticTextMemory`."""
+    """A memory with one entry in a `SemanticTextMemory` per turn."""
 
     read_only_search = True
 
@@ -21,7 +21,7 @@ class Adapter:
         from semantic_kernel.memory import SemanticTextMemory, VolatileMemoryStore
 
         class Lent(EmbeddingGeneratorBase):
-            """The embedder that is lent."""
+            """The lent embedder."""
 
             async def generate_embeddings(self, texts: Any, settings: Any = None, **more: Any) -> Any:
                 return numpy.asarray(models.embed(texts), dtype=numpy.float32)

@@ -1,4 +1,4 @@
-"""txtai's embeddings database with its contents: `upsert` for each batch of turns, and `search` in SQL."""
+"""An adapter of txtai's embeddings database with content: `upsert` for each batch of turns, and `search` in SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOUND = "select id, text, turn, said, score from txtai where similar(:query) lim
 
 
 class Adapter:
-    """Keeps each turn as a row of an `Embeddings`, with vectors of the embedder that is lent."""
+    """A memory with one row of an `Embeddings` per turn, with vectors from the lent embedder."""
 
     read_only_search = True
 
