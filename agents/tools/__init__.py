@@ -1,1 +1,1 @@
-"""Agents that are models with tools, which they call themselves while they talk."""
+"""Chat models that call tools during the conversation."""

@@ -1,9 +1,9 @@
-"""mcp: a chat model that is given the tools of an MCP server, and uses them itself while it talks.
+"""A chat model with the tools of an MCP server, which it calls during the conversation.
 
     mcp:python3 memory.py --size 100?model=openai/gpt-4o&context=4k
 
-Each conversation has a server of its own, which starts in an empty folder. To restore it, longspan restores the folder if the
-command names it ({folder}), and otherwise makes all calls again.
+Each conversation starts a separate server in an empty folder. If the command contains {folder}, longspan restores a server by restoring
+that folder; otherwise it repeats all calls.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from longspan.simulator.subject.ledger import Rates
 __all__ = ["McpAgent"]
 
 STATE: Final = "tools.json"
-"""The file of a snapshot with what concerns the tools."""
+"""The snapshot file for the tools."""
 
 _STRICT: Final = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class _Replayed(BaseModel):
-    """The calls in a trace."""
+    """The tool calls in a trace."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -42,7 +42,7 @@ class _Replayed(BaseModel):
 
 
 class _State(BaseModel):
-    """The tools' part of a snapshot: memories as id, turn and text, and the calls to make again if there are no files."""
+    """The tools' part of a snapshot: memories as id, turn and text, and the calls to repeat if there are no files."""
 
     model_config = _STRICT
 
@@ -82,27 +82,27 @@ class McpAgent(BaseAgent):
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as the option says, else one for each processor: each has a server of its own."""
+        """Return the option `at_once`, by default the number of processors, since each conversation runs a server."""
         return (options.at_once if isinstance(options, cls.Options) else None) or processors()
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """The address of its model."""
+        """Return the address of its model, if the environment sets it."""
         if not isinstance(options, cls.Options):
             return {}
         return core_environment(f"mcp:{target}", options.model, options.model_extra or {}, cls.Options.model_fields)
 
     @property
     def models(self) -> Mapping[str, str | Rates]:
-        """The model that costs money."""
+        """The model, if it costs money."""
         return self._chat.models
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
-        """Return the maximum tokens that answering `message` can use."""
+        """Return the maximum tokens for answering `message`."""
         return self._chat.worst_case(message)
 
     async def start(self) -> None:
-        """Start the server, whose tools may be too many for the context."""
+        """Start the server. Raises AgentError if its tools do not fit into the context."""
         await self._running()
 
     async def reply(self, message: Message) -> Reply:
@@ -116,7 +116,7 @@ class McpAgent(BaseAgent):
         await self._chat.observe(message, reply)
 
     async def replay(self, message: Message, reply: Reply) -> None:
-        """Make the calls of a turn again that was answered before an interruption, without asking the model."""
+        """Repeat the calls of a turn answered before an interruption, without asking the model."""
         calls = _calls(reply)
         await self._running()
         await self._server.call_again(calls)
@@ -164,7 +164,7 @@ class McpAgent(BaseAgent):
 
 
 def _core(target: str, options: McpAgent.Options) -> Core:
-    """Return the core that `model` names. Raises InputError if there is none that can use tools."""
+    """Return the core that `model` names. Raises InputError without one, or if it cannot use tools."""
     core = make_core(f"mcp:{target}", options.model, options.model_extra or {}, McpAgent.Options.model_fields)
     if core is None:
         raise InputError(f"agent mcp needs a model: mcp:COMMAND?model=KIND/MODEL, such as model=openai/gpt-4o; got {options.model!r:.60}")
@@ -176,7 +176,7 @@ def _core(target: str, options: McpAgent.Options) -> Core:
 
 
 def _calls(reply: Reply) -> list[ServerCall]:
-    """Return the calls that a reply's trace tells of. Raises AgentError if they cannot be read: the trace may be from a file."""
+    """Return the calls in a reply's trace. Raises AgentError if they are invalid: the trace may come from a file."""
     try:
         return _Replayed.model_validate(reply.trace or {}).tools
     except ValidationError as error:

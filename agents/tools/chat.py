@@ -1,4 +1,4 @@
-"""A chat model that uses tools: in each turn it calls them, round by round, until it answers."""
+"""A chat model that calls tools: in each turn, it makes rounds of calls until it answers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MAX_CALLS: Final = 16
 """The maximum calls in one round."""
 
 MAX_NAME: Final = 200
-"""The maximum characters of a tool's name that a trace shows."""
+"""The maximum characters of a tool's name in a trace."""
 
 MAX_CHARACTERS: Final = 16
-"""The maximum characters of a result for each of its tokens, before they are counted: counting takes time."""
+"""The maximum characters of a result per allowed token. It bounds the text before tokens are counted, which is slow."""
 
 MIN_RESULTS: Final = 256
-"""The minimum tokens that must remain for results. Otherwise the model is told to answer."""
+"""The minimum tokens that must remain for results. With less room, the model has to answer."""
 
 NO_ROOM: Final = "(no room for the result)"
 
@@ -57,7 +57,7 @@ class ToolOptions(ChatOptions):
 
 
 class ToolUse:
-    """The calls of one turn, as its trace shows them, and the usage of its rounds."""
+    """The calls of one turn for its trace, and the usage of its rounds."""
 
     def __init__(self) -> None:
         self.tools: list[dict[str, Any]] = []
@@ -79,10 +79,10 @@ class ToolUse:
 
 @final
 class ToolChat(ChatAgent):
-    """Asks `core`, runs the tools it calls, and asks it again with their results.
+    """A chat agent that runs the tools that `core` calls and prompts it again with their results.
 
-    Later prompts show messages and replies, but not the calls in between. Results are cut to the space left in the context. The last of
-    `rounds`, and one whose results fill the context, is told to answer. `memories` have been stored so far.
+    Later prompts contain messages and replies, but not the calls between them. Results are cut to the room left in the context. The model
+    has to answer after `rounds` rounds, or when results fill the context. `memories`: everything stored so far.
     """
 
     def __init__(self, core: ToolCore, options: ToolOptions) -> None:
@@ -93,7 +93,7 @@ class ToolChat(ChatAgent):
         self.memories = Memories()
 
     def equip(self, toolbox: Toolbox) -> None:
-        """Set the tools. What their maker says about them follows the system message. Raises AgentError if there is no room for it."""
+        """Set the tools. Their maker's instructions follow the system message. Raises AgentError if they do not fit."""
         self._toolbox = toolbox
         text = "\n\n".join(filter(None, (clean(self.options.system), clean(toolbox.instructions))))
         self._system = [ChatMessage("system", text)] if text else []
@@ -106,7 +106,7 @@ class ToolChat(ChatAgent):
         self._set_ratio(self._ratio)
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
-        """Return the maximum tokens that answering `message` can use: every round, and each with a full context."""
+        """Return the maximum tokens for answering `message`: all rounds, each with a full context."""
         rounds = self._settings.rounds + 1
         tokens = round(self.context * max(1.0, self._ratio)) + MARGIN
         return {"agent": Usage(rounds * tokens, 0, rounds * self.core.max_output)}
@@ -116,7 +116,7 @@ class ToolChat(ChatAgent):
         self.memories = Memories()
 
     def remember(self, turn: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Note a tool's arguments in `turn`, unless it only reads. Return the memory as a trace shows it, if it is one."""
+        """Record a tool's arguments as a memory of `turn`, unless the tool only reads. Return the memory as a trace lists it, if any."""
         assert self._toolbox is not None  # noqa: S101
         return None if self._toolbox.reads(name) else self.memories.store(turn, arguments)
 
@@ -132,7 +132,7 @@ class ToolChat(ChatAgent):
         return text, use.usage
 
     async def _converse(self, turn: str, fitted: FittedMessage, use: ToolUse, shown: dict[str, Any]) -> str:
-        """Return the model's answer. The contents of all rounds' prompts go into `shown`."""
+        """Return the model's answer. `shown` receives the contents of all rounds' prompts."""
         assert self._toolbox is not None  # noqa: S101
         after: list[ChatMessage] = []
         for number in range(self._settings.rounds + 1):
@@ -150,7 +150,7 @@ class ToolChat(ChatAgent):
         return completion.text
 
     async def _result(self, turn: str, call: ToolCall, place: int, room: int, use: ToolUse) -> str:
-        """Run a tool, and note it. Return the message to the model, in at most `room` tokens."""
+        """Run a tool and record it. Return the message to the model, with at most `room` tokens."""
         assert self._toolbox is not None  # noqa: S101
         noted: dict[str, Any] = {"tool": call.name[:MAX_NAME]}
         use.tools.append(noted)
@@ -176,7 +176,7 @@ class ToolChat(ChatAgent):
     # Sizes.
 
     def _room(self, fitted: FittedMessage, after: Sequence[ChatMessage]) -> int:
-        """Return the tokens that are left for results, if all earlier turns leave the prompt."""
+        """Return the tokens left for results once all earlier turns are dropped from the prompt."""
         return self._window.max_tokens - fitted.tokens - sum(map(self._message_size, after))
 
     def _cut(self, text: str, room: int) -> str:

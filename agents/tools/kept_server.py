@@ -1,4 +1,4 @@
-"""An MCP server that can be brought back to the state it had: by the files in its folder, or by the same calls again."""
+"""An MCP server whose state can be restored, by copying its files or by repeating its calls."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from longspan.simulator.files.folders import remove
 __all__ = ["FOLDER", "KeptServer", "ServerCall"]
 
 FOLDER: Final = "{folder}"
-"""Stands for the server's folder in its command."""
+"""The placeholder for the server's folder in its command."""
 
 FILES: Final = "files"
-"""The folder of a snapshot with the server's files."""
+"""The snapshot folder with the server's files."""
 
 MAX_FILES: Final = 2**30
-"""The maximum bytes of a server's files."""
+"""The maximum total bytes of a server's files."""
 
 
 class ServerCall(BaseModel):
-    """A call of a tool, kept to bring a server back to its state."""
+    """A tool call, kept for restoring a server."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -43,10 +43,10 @@ class ServerCall(BaseModel):
 
 @final
 class KeptServer:
-    """The server of one conversation, which runs in a folder of its own. `name` identifies it in errors; a call may take `timeout` seconds.
+    """The server of one conversation, in a private folder. `name` identifies it in errors. A call may take `timeout` seconds.
 
-    If the command names `{folder}`, the server is restored by copying its files, and otherwise by repeating the calls that may have
-    changed something. Raises InputError for an invalid command, and if the package mcp is missing.
+    If the command contains `{folder}`, the server is restored by copying its files, otherwise by repeating all calls that may have changed
+    something. Raises InputError for an invalid command, or without the package mcp.
     """
 
     def __init__(self, name: str, target: str, timeout: float) -> None:
@@ -61,7 +61,7 @@ class KeptServer:
         self._calls: list[ServerCall] = []
 
     async def running(self) -> McpServer:
-        """Return the server, which is started if it is not running. Raises AgentError."""
+        """Return the running server, starting it if necessary. Raises AgentError."""
         if self._server is None:
             self._folder = self._folder or _new_folder()
             command = [word.replace(FOLDER, str(self._folder)) for word in self._command]
@@ -76,16 +76,16 @@ class KeptServer:
         return self._server
 
     def changes(self, tool: str) -> bool:
-        """Return whether a tool may change something: unless the server runs and says that it does not."""
+        """Return whether a tool may change something. A running server can declare that it does not."""
         return self._server is None or self._server.changes(tool)
 
     def note(self, calls: Iterable[ServerCall]) -> None:
-        """Keep the calls that may have changed something, if there are no files to restore."""
+        """Keep the calls that may have changed something, unless the server is restored from files."""
         if not self.keeps_files and self._server is not None:
             self._calls += [call for call in calls if call.arguments is not None and self._server.changes(call.tool)]
 
     async def call_again(self, calls: Iterable[ServerCall]) -> None:
-        """Make calls that may change something, in the same order, and note them. Their results no longer matter."""
+        """Repeat and record the calls that may change something, in order. Their results are ignored."""
         server = await self.running()
         for call in calls:
             if call.arguments is not None and server.changes(call.tool):
@@ -98,7 +98,7 @@ class KeptServer:
         self._calls = []
 
     async def save(self, folder: Path) -> Sequence[ServerCall] | None:
-        """Copy the server's files into `folder`. Return the calls that restore it instead if it has none, else None."""
+        """Copy the server's files into `folder`. If the server is not restored from files, return the calls to repeat instead."""
         await self.running()
         if not self.keeps_files:
             return self._calls
@@ -117,7 +117,7 @@ class KeptServer:
         await self.call_again(calls or [])
 
     async def close(self) -> None:
-        """End the server, and delete its folder."""
+        """End the server and delete its folder."""
         server, self._server = self._server, None
         folder, self._folder = self._folder, None
         if server is not None:
@@ -127,7 +127,7 @@ class KeptServer:
 
 
 def _absolute(word: str) -> str:
-    """Return a word of a command, as an absolute path if it names a file from the current folder: the server runs in another."""
+    """Return a word of a command, made absolute if it names a file: the server runs in another folder."""
     is_path = "/" in word or Path(word).suffix
     return os.path.abspath(word) if is_path and not os.path.isabs(word) and Path(word).is_file() else word  # noqa: PTH100, PTH117
 
@@ -137,7 +137,7 @@ def _new_folder() -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the regular files below a folder; links and what else there may be are left out. Raises AgentError if it is too much."""
+    """Copy the regular files below a folder, without links and special files. Raises AgentError above MAX_FILES."""
     size = 0
     for place, _, names in os.walk(source):
         copied = target / Path(place).relative_to(source)

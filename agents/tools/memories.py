@@ -1,7 +1,7 @@
-"""The memories that a model stored with its tools, and those that results show, so that a report can say where a memory was lost.
+"""The memories that a model stores with tools, and the memories that results show, for reports on where a memory was lost.
 
-Tools tell neither. So the arguments of a call that may store something count as one memory, and a result shows a memory if it has nearly
-all of its words.
+Tools report neither, so both are inferred. The arguments of a call that may store something count as one memory. A result shows a memory if
+it contains nearly all of its words.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from longspan.simulator.grading.matching import plain
 __all__ = ["Memories", "Memory", "shortened"]
 
 SHARE: Final = 0.8
-"""The share of a memory's words that a result must have to show it."""
+"""The share of a memory's words that a result must contain to show it."""
 
 MAX_SHOWN: Final = 200
-"""The maximum memories that a result is said to show: the newest."""
+"""The maximum memories attributed to a result; the newest count."""
 
 MAX_TEXT: Final = 300
 """The maximum characters of a memory in a trace."""
 
 MAX_WORDS: Final = 2000
-"""The maximum words of a memory that are looked for."""
+"""The maximum words of a memory that are matched."""
 
 
 class Memory(NamedTuple):
-    """A memory, and the turn that stored it."""
+    """A memory and the turn that stored it."""
 
     id: str
     turn: str
@@ -36,7 +36,7 @@ class Memory(NamedTuple):
 
 @final
 class Memories:
-    """The memories that a model has stored in a conversation, oldest first."""
+    """The memories stored in a conversation, oldest first."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Memory, frozenset[str]]] = []
@@ -45,11 +45,11 @@ class Memories:
         return (memory for memory, _ in self._kept)
 
     def keep(self, memory: Memory) -> None:
-        """Add a memory that was stored before."""
+        """Add an existing memory."""
         self._kept.append((memory, frozenset(plain(memory.text).split()[:MAX_WORDS])))
 
     def store(self, turn: str, arguments: Any) -> dict[str, Any] | None:
-        """Add a call's arguments as a memory of `turn`. Return it as a trace shows it; None if there is nothing in it."""
+        """Store a call's arguments as a memory of `turn`. Return it as a trace lists it, None if the arguments contain no text."""
         text = " ".join(_texts(arguments))
         if not text.strip():
             return None
@@ -58,7 +58,7 @@ class Memories:
         return {"id": memory.id, "text": shortened(text)}
 
     def shown_in(self, text: str) -> list[dict[str, Any]]:
-        """Return the memories that a result shows, as a trace shows them: inferred from the words that they share."""
+        """Return the memories that a result shows, as a trace lists them. They are inferred from shared words."""
         words = set(plain(text).split())
         shown = [(memory, wanted) for memory, wanted in self._kept if wanted and len(wanted & words) >= SHARE * len(wanted)]
         explained = words & {word for _, wanted in shown for word in wanted}
@@ -75,7 +75,7 @@ def shortened(text: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts and numbers in JSON."""
+    """Yield the strings and numbers in JSON."""
     left = [value]
     while left:
         match left.pop():

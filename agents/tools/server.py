@@ -1,4 +1,4 @@
-"""An MCP server in a process of its own. The SDK speaks the protocol; the process is ours, so that it never outlives longspan."""
+"""An MCP server in a separate process. The SDK speaks the protocol; longspan manages the process, so that it never outlives longspan."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 __all__ = ["McpServer"]
 
 MAX_TOOLS: Final = 128
-"""The maximum tools of a server: as many as OpenAI's models take."""
+"""The maximum tools of a server, equal to the limit of OpenAI's models."""
 
 MAX_DESCRIPTIONS: Final = 2**18
-"""The maximum characters of what describes them, and of the server's instructions."""
+"""The maximum characters of the tools' descriptions and the server's instructions."""
 
 MAX_LINE: Final = 8 * MAX_DESCRIPTIONS
-"""The maximum bytes of a message until the tools are known: enough, however it is escaped."""
+"""The maximum bytes of a message before the tools are known. It fits the descriptions with any escaping."""
 
 MAX_PARTS: Final = 20_000
-"""The maximum objects and lists in such a message: in memory, each takes a thousand times as many bytes."""
+"""The maximum objects and lists in such a message: each takes a thousand times its size in memory."""
 
 EARLY: Final = f"before its tools were known: it may have {MAX_TOOLS}, described in {MAX_DESCRIPTIONS:,} characters"
 
 MAX_MESSAGES: Final = 10_000
-"""The maximum messages that a server sends before it has answered a request."""
+"""The maximum messages that a server may send before answering a request."""
 
 READING: Final = frozenset("check count fetch find get list load lookup open query read recall remind retrieve search show view".split())
-"""Words in the name of a tool that only reads, if it does not say whether it does."""
+"""Words in the names of tools that only read, for tools that do not declare it."""
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # otherwise the SDK's warnings would be printed
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # otherwise the SDK prints warnings
 
 
 class _Known(NamedTuple):
-    """A tool of the server: its own name, whether it only reads, and whether it says so itself."""
+    """A tool: its name on the server, whether it only reads, and whether the server declares that."""
 
     name: str
     reads: bool
@@ -63,9 +63,9 @@ class _Known(NamedTuple):
 
 @final
 class McpServer:
-    """Runs `command` in `folder`. `name` identifies it in errors. Its start, and each call, may take `timeout` seconds.
+    """A server that runs `command` in `folder`. `name` identifies it in errors. The start and each call may take `timeout` seconds.
 
-    Its tools have names that all models accept. All methods raise AgentError once it has ended, or has not answered in time.
+    Tools get names that all models accept. All methods raise AgentError after the process has ended, or after a timeout.
     """
 
     def __init__(self, name: str, command: Sequence[str], folder: Path, timeout: float) -> None:
@@ -83,7 +83,7 @@ class McpServer:
         self.instructions = ""
 
     async def start(self) -> None:
-        """Start it, and learn its tools."""
+        """Start the server and list its tools."""
         trio.lowlevel.spawn_system_task(self._serve, name="longspan: an MCP server")
         try:
             with trio.fail_after(self.timeout):
@@ -96,15 +96,15 @@ class McpServer:
         raise AgentError(f"{self.name}: {problem}")
 
     def reads(self, name: str) -> bool:
-        """Return whether a tool only reads, by its own statement, or else by its name."""
+        """Return whether a tool only reads, as declared, or else judged by its name."""
         return name in self._known and self._known[name].reads
 
     def changes(self, name: str) -> bool:
-        """Return whether a tool may change something: unless it says that it does not."""
+        """Return whether a tool may change something: true unless it declares that it only reads."""
         return name not in self._known or not (self._known[name].reads and self._known[name].says_so)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool. A tool's own error is its result."""
+        """Call a tool. A tool's own error is returned as its result."""
         if name not in self._known:
             return ToolResult(f"there is no tool {name[:200]!r}", failed=True)
         try:
@@ -115,7 +115,7 @@ class McpServer:
         raise AgentError(f"{self.name}: tool {printable(name)}: {problem}")
 
     async def end(self) -> None:
-        """End the process, whatever it does. Never fails, and cannot be cancelled."""
+        """End the process, in any state. Never fails and cannot be cancelled."""
         self._problem = self._problem or "has been ended"
         self._serving.cancel()
         with trio.CancelScope(shield=True):
@@ -129,7 +129,7 @@ class McpServer:
         self._unasked = 0
         try:
             result = await self._client.call_tool(name, arguments)
-        except (MCPError, RuntimeError, ValueError) as error:  # its own error, or a result that breaks the protocol
+        except (MCPError, RuntimeError, ValueError) as error:  # an error from the tool, or a result that breaks the protocol
             if self._problem is not None:
                 self._fail(f"tool {printable(name)}: {self._problem}")
             return ToolResult(one_line(error), failed=True)
@@ -171,7 +171,7 @@ class McpServer:
     def _fail(self, problem: str) -> NoReturn:
         raise AgentError(f"{self.name}: {problem}")
 
-    # The process, in a task of its own.
+    # The process, in a separate task.
 
     async def _serve(self) -> None:
         from mcp import Client
@@ -195,7 +195,7 @@ class McpServer:
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[TransportStreams]:
-        """Start the process, and pass on messages. The SDK's own transport has no limit for a line, and writes errors to the terminal."""
+        """Start the process and pass on messages. The SDK's transport does not limit lines, and prints errors to the terminal."""
         from mcp.shared.message import SessionMessage
 
         received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -221,13 +221,13 @@ class McpServer:
                         while (line := await self._program.receive(MAX_BYTES if self._learned else MAX_LINE)) is not None:
                             await trio.lowlevel.checkpoint()
                             check_parts(line, MAX_CONTAINERS if self._learned else MAX_PARTS)
-                            with suppress(ValueError):  # not a message, but a print
+                            with suppress(ValueError):  # a print, not a message
                                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                                 self._unasked += 1
                                 if self._unasked > MAX_MESSAGES:
                                     raise AgentError(f"sent more than {MAX_MESSAGES:,} messages before it answered")
                                 await received.send(SessionMessage(message))
-                        drain.cancel()  # two may not read at once
+                        drain.cancel()  # standard error allows one reader at a time
                         await drained.wait()
                         self._problem = self._problem or str(await self._program.why_it_ended())
                     except AgentError as error:
@@ -250,7 +250,7 @@ class McpServer:
 
 
 def _innermost(error: Exception) -> Exception:
-    """Return the first error in nested groups of them."""
+    """Return the first error inside nested exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -268,7 +268,7 @@ def _accepted(name: str) -> str:
 
 
 def _text(result: CallToolResult) -> str:
-    """Return a tool's result as text. Parts that are not text are only named."""
+    """Return a tool's result as text. Parts other than text are only named."""
     texts = [getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None) for block in result.content]
     found = [text if isinstance(text, str) else f"[{block.type}]" for text, block in zip(texts, result.content, strict=True)]
     return redacted("\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content))

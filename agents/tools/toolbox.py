@@ -1,4 +1,4 @@
-"""The equipment of a model that uses tools: the tools, and somebody who runs them. It knows neither models nor servers."""
+"""The interface between a model that calls tools and the code that runs them. It depends on neither."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ToolResult", "Toolbox"]
 
 
 class ToolResult(NamedTuple):
-    """A tool's result, as text. `failed`: the text is an error."""
+    """A tool's result as text. `failed`: the text is an error."""
 
     text: str
     failed: bool = False
@@ -21,15 +21,15 @@ class Toolbox(Protocol):
     """Tools that a model may call."""
 
     name: str
-    """For errors."""
+    """The name in errors."""
     tools: Sequence[Tool]
     instructions: str
-    """What its maker says about all of them."""
+    """The maker's instructions for all tools."""
 
     def reads(self, name: str) -> bool:
-        """Return whether a tool only reads: it stores nothing."""
+        """Return whether a tool only reads and stores nothing."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool. A tool's own error is its result. Raises AgentError if no tool can be called any more."""
+        """Call a tool. A tool's own error is returned as its result. Raises AgentError if tools can no longer be called."""
         ...
