@@ -1,12 +1,11 @@
-"""Runs a user's class, an agent or a memory, in another environment's Python, 3.8 or newer: `python:module:Class?interpreter=PATH`.
+"""Runs a user's agent or memory class in another Python environment, 3.8 or newer: `python:module:Class?interpreter=PATH`.
 
     PATH bridge.py module:Class '{"option": "value"}' agent
 
-An adapter of longspan's own is named by its file, `/path/adapter.py:Class`. Its option `models`, an address, becomes `Models` with the key
-in the environment variable LONGSPAN_LENT_KEY.
-It imports only the standard library and the user's module. It speaks longspan's protocol on standard input and output, and hides
-both from the class: what the class prints goes to standard error, and its standard input is empty. Async methods run in one asyncio
-loop, which also runs between calls, and stands still while plain code is called.
+Built-in adapters are named by file, `/path/adapter.py:Class`. Their option `models`, an address, becomes `Models` with the key from the
+environment variable LONGSPAN_LENT_KEY. The bridge imports only the standard library and the user's module. It speaks longspan's protocol on
+standard input and output, and hides both from the class: prints go to standard error, and standard input is empty. Async methods run in one
+asyncio loop. The loop also runs between calls, but stops during calls of plain code.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 KEY_VARIABLE = "LONGSPAN_LENT_KEY"
-"""The environment variable with the key of `models`. All users of a machine can read a command line."""
+"""The environment variable with the key of `models`: all users of a machine can read command lines."""
 
 
 class Message(NamedTuple):
-    """A message to the class."""
+    """A message to the agent."""
 
     text: str
     sent_at: datetime
@@ -43,7 +42,7 @@ class Message(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn that a memory is given. `reply` is empty if nobody replied."""
+    """A turn for a memory. `reply` may be empty."""
 
     turn_id: str
     text: str
@@ -52,7 +51,7 @@ class Turn(NamedTuple):
 
     @property
     def document(self) -> str:
-        """The turn as one text."""
+        """The turn's full text, with the speakers' roles if there is a reply."""
         return f"user: {self.text}\nassistant: {self.reply}" if self.reply else self.text
 
 
@@ -63,7 +62,7 @@ class Models:
     """
 
     name = "lent"
-    """The name of the model, and of the embedder."""
+    """The name of both the model and the embedder."""
 
     def __init__(self, url: str, key: str) -> None:
         self.url = url
@@ -77,13 +76,13 @@ class Models:
         return self._dimensions
 
     def embed(self, texts: Any) -> Any:
-        """Return a vector for each of `texts`, of length 1."""
+        """Return a unit vector for each of `texts`."""
         texts = list(texts)
         found = self.ask("embeddings", {"model": self.name, "input": texts})["data"] if texts else []
         return [each["embedding"] for each in sorted(found, key=lambda each: int(each["index"]))]
 
     def ask(self, route: str, body: Any) -> Any:
-        """Return the answer to a request."""
+        """Return the answer to a request. Raises RuntimeError for an HTTP error."""
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}"}
         request = Request(f"{self.url}/{route}", json.dumps(body).encode(), headers)  # noqa: S310 - the address is longspan's own
         try:
@@ -100,11 +99,11 @@ NEEDED = {
         "search": "`def search(self, query, k, at)` that returns a list of str, or of dicts with text",
     },
 }
-"""The methods that a class must have, and what to write."""
+"""The methods that a class must have, and how to write them."""
 
 
 class Bridge:
-    """Answers requests with an instance of the class, created at the first request. `role`: agent or memory."""
+    """A wrapper that answers requests with an instance of the class, created at the first request. `role`: agent or memory."""
 
     def __init__(self, target: str, arguments: dict[str, str], role: str = "agent") -> None:
         self.target = target
@@ -175,20 +174,20 @@ class Bridge:
         return {"protocol": 1, "can": can, **declared}
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object, and await its result."""
+        """Call a method of the object and await its result."""
         result = getattr(self.object, name)(*arguments)
         return self.run(result) if inspect.isawaitable(result) else result
 
     def run(self, awaitable: Any) -> Any:
-        """Run the loop until something is done, even if another task raises SystemExit or stops the loop."""
+        """Run the loop until `awaitable` finishes, even if another task raises SystemExit or stops the loop."""
         task = self.loop.create_task(wait_for(awaitable))
         while not task.done() and not self.loop.is_closed():
-            with suppress(BaseException):  # the task's own is raised below
+            with suppress(BaseException):  # errors of the task itself are raised below
                 self.loop.run_until_complete(task)
         return task.result()
 
     def requests(self, file: Any) -> Iterator[Any]:
-        """Yield requests from a file, which is read in a thread."""
+        """Yield requests from a file, read in a thread."""
         with ThreadPoolExecutor(1) as reader:
             while True:
                 line = self.run(self.loop.run_in_executor(reader, file.readline))
@@ -214,7 +213,7 @@ class Bridge:
 
 
 def from_file(path: str) -> Any:
-    """Import a file under a name of its own, so that it may be called like the package that it imports."""
+    """Import a file under a private name, since it may have the name of the package that it imports."""
     spec: Any = importlib.util.spec_from_file_location("longspan_adapter", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -224,7 +223,7 @@ def from_file(path: str) -> Any:
 
 @contextmanager
 def below(traceparent: Any) -> Iterator[None]:
-    """Have the class's own spans hang below the turn's, if OpenTelemetry is installed here."""
+    """Attach the class's spans to the turn's span, if OpenTelemetry is installed here."""
     with ExitStack() as afterwards:
         if traceparent is not None:
             with suppress(Exception):  # absent or broken tracing must not stop the agent
@@ -252,7 +251,7 @@ def as_turn(turn: Any) -> Turn:
 
 
 def as_items(result: Any) -> Any:
-    """Return the result of `add` or `search` as an answer of the protocol: None, a list of memories, or a dict with these as `items`."""
+    """Convert a result of `add` or `search` to the protocol: None, a list of memories, or a dict with them as `items`."""
     if result is None:
         return {"items": None}
     if isinstance(result, dict):
@@ -263,7 +262,7 @@ def as_items(result: Any) -> Any:
 
 
 def as_item(item: Any) -> Any:
-    """Return a memory (a str, a dict, or an object with text, turns, score, id, at and derived) as the protocol has it."""
+    """Convert a memory to the protocol: a str, a dict, or an object with text, turns, score, id, at and derived."""
     if isinstance(item, str):
         return {"text": item}
     if not isinstance(item, dict):
@@ -284,7 +283,7 @@ def as_item(item: Any) -> Any:
 
 
 def as_work(told: Any) -> Any:
-    """Return the result of `consolidate` (None, a dict, or an object with usage, trace and cost_usd) as an answer of the protocol."""
+    """Convert a result of `consolidate` to the protocol: None, a dict, or an object with usage, trace and cost_usd."""
     if told is None or isinstance(told, dict):
         return with_usage(told or {})
     if not hasattr(told, "usage"):
@@ -294,7 +293,7 @@ def as_work(told: Any) -> Any:
 
 
 def as_answer(reply: Any) -> Any:
-    """Return the result of `reply` (a str, a dict, or an object with text, usage, trace and refused) as an answer of the protocol."""
+    """Convert a result of `reply` to the protocol: a str, a dict, or an object with text, usage, trace and refused."""
     if isinstance(reply, str):
         return {"text": reply}
     if isinstance(reply, dict):
@@ -307,7 +306,7 @@ def as_answer(reply: Any) -> Any:
 
 
 def with_usage(answer: Any) -> Any:
-    """Return an answer whose usage, and that of its components, may be objects."""
+    """Convert usage objects in an answer, including its components' usage."""
     found = {"usage": as_usage(answer["usage"])} if "usage" in answer else {}
     if isinstance(answer.get("besides"), dict):
         found["besides"] = {part: as_usage(usage) for part, usage in answer["besides"].items()}
@@ -315,7 +314,7 @@ def with_usage(answer: Any) -> Any:
 
 
 def as_usage(usage: Any) -> Any:
-    """Return the usage of a reply as the protocol has it: None, a dict, or an object's fields."""
+    """Convert a reply's usage to the protocol: None, a dict, or an object's fields."""
     if usage is None or isinstance(usage, dict):
         return usage
     if hasattr(usage, "_asdict"):
@@ -324,7 +323,7 @@ def as_usage(usage: Any) -> Any:
         return plain(usage)
     except TypeError:
         named = getattr(usage, "__dict__", {}).items()
-        # a class as the object has numbers of Python's own, since 3.13
+        # Since Python 3.13, classes have int attributes such as __firstlineno__.
         fields = {name: value for name, value in named if isinstance(value, int) and not name.startswith("__")}
     if not fields:
         raise TypeError(f"usage is {type(usage).__name__}; it must be a dict or an object with input_tokens and output_tokens")
@@ -332,7 +331,7 @@ def as_usage(usage: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return an object of a vendor's library, such as OpenAI's usage, or a dataclass, as a dict."""
+    """Convert a dataclass or a vendor's object, such as OpenAI's usage, to a dict."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -346,7 +345,7 @@ def one_line(error: BaseException) -> str:
 
 
 def hint(error: BaseException, call: str) -> str:
-    """What to do about a message that is taken for its text."""
+    """Return advice if the class treated the message as its text."""
     mistaken = call == "reply" and isinstance(error, (AttributeError, TypeError)) and "Message" in str(error)
     return "; reply is given a message, and its text is message.text" if mistaken else ""
 
@@ -361,7 +360,7 @@ def main() -> None:
         try:
             answer = json.dumps(bridge.answer(request), allow_nan=False, default=plain)
             print(end="", flush=True)
-        except BaseException as error:  # no Ctrl-C reaches this process
+        except BaseException as error:  # also KeyboardInterrupt: Ctrl-C does not reach this process
             traceback.print_exc()
             answer = json.dumps({"error": one_line(error) + hint(error, request["call"]), "traceback": traceback.format_exc()})
         answers.write(answer.encode() + b"\n")

@@ -1,13 +1,13 @@
-"""What agents of one's own say that a reply took: tokens, in longspan's words or a vendor's, and dollars.
+"""Usage as external agents report it: tokens, in longspan's or a vendor's keys, and dollars.
 
-| words | of whom |
+| keys | vendor |
 | --- | --- |
-| `input_tokens`, `cached_tokens`, `output_tokens` | longspan: those cached are part of the input |
+| `input_tokens`, `cached_tokens`, `output_tokens` | longspan: the input includes cached tokens |
 | `prompt_tokens`, `completion_tokens`, `prompt_tokens_details` | OpenAI's chat completions, LiteLLM and most gateways |
 | `input_tokens`, `output_tokens`, `input_tokens_details` | OpenAI's responses |
-| `input_tokens`, `output_tokens`, `cache_read_input_tokens`, `cache_creation_input_tokens` | Anthropic: these are not part of the input |
+| `input_tokens`, `output_tokens`, `cache_read_input_tokens`, `cache_creation_input_tokens` | Anthropic: the input excludes cache tokens |
 | `input_tokens`, `output_tokens`, `input_token_details` | LangChain |
-| `input_tokens`, `output_tokens`, `cache_read_tokens`, `cache_write_tokens` | pydantic-ai: these are part of the input |
+| `input_tokens`, `output_tokens`, `cache_read_tokens`, `cache_write_tokens` | pydantic-ai: the input includes cache tokens |
 | `prompt_token_count`, `candidates_token_count`, `thoughts_token_count`, `cached_content_token_count` | Google |
 """
 
@@ -31,7 +31,7 @@ Dollars = Annotated[float, Field(ge=0, le=MAX_DOLLARS, allow_inf_nan=False)]
 
 
 class _Details(BaseModel):
-    """A vendor's details of a count."""
+    """A vendor's breakdown of a count."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -40,14 +40,14 @@ class _Details(BaseModel):
 
 
 Details = Annotated[_Details | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
-"""Details as they are read. Google's are a list, of what else the prompt was."""
+"""A breakdown as parsed. Google's is a list by modality, which is ignored."""
 
 
 @final
 class Counts(BaseModel):
-    """Tokens as the agent's provider counts them, and the model as PROVIDER/MODEL. At least one of input and output has to be known.
+    """Token counts in a provider's keys, and the model as PROVIDER/MODEL. At least one count of input or output must be known.
 
-    Other keys are refused, since they are probably misspelt, unless there is a key that only a vendor has: vendors have many more.
+    Unknown keys are rejected as probable typos, unless a key shows that the counts come from a vendor: vendors have many more keys.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
@@ -89,7 +89,7 @@ class Counts(BaseModel):
 
     @property
     def _input(self) -> int | None:
-        """Tokens of input, those from a cache among them, None if they are not known."""
+        """Input tokens, including cached ones; None if unknown."""
         if self.prompt_tokens is not None:
             return self.prompt_tokens
         if self.prompt_token_count is not None:
@@ -99,14 +99,14 @@ class Counts(BaseModel):
 
     @property
     def _output(self) -> int | None:
-        """Tokens of output, None if they are not known."""
+        """Output tokens, None if unknown."""
         if self.completion_tokens is not None:
             return self.completion_tokens
         return self.output_tokens if self.output_tokens is not None else _sum([self.candidates_token_count, self.thoughts_token_count])
 
     @property
     def usage(self) -> Usage:
-        """The counts in longspan's words. A missing one is the rest of the total."""
+        """The counts in longspan's terms. A missing count is the rest of the total."""
         details = (self.prompt_tokens_details, self.input_tokens_details, self.input_token_details)
         found = [
             *(self.cached_tokens, self.cache_read_input_tokens, self.cache_read_tokens, self.cached_content_token_count),
@@ -120,14 +120,14 @@ class Counts(BaseModel):
 
     @property
     def cost_usd(self) -> float | None:
-        """The cost at list prices in dollars; None if the model is not named or has no known price."""
+        """The cost in dollars at list prices; None if the model is missing or has no known price."""
         return price(self.model, self.usage) if self.model is not None else None
 
 
 OURS: Final = {"model", "input_tokens", "cached_tokens", "output_tokens"}
 
 VENDORS: Final = Counts.model_fields.keys() - OURS
-"""Keys that only vendors have."""
+"""Keys that only vendors use."""
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
@@ -136,9 +136,9 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = (), besides: Mapping[str, Counts] = MappingProxyType({})) -> Reply:
-    """Return a reply with its cost: as it says itself, else by the rates of the spec, else at list prices of the models it names.
+    """Return a reply with its cost: as reported, else by the spec's rates, else at list prices of the models it names.
 
-    Parts whose price is unknown are left out of the cost by part.
+    Components with unknown prices are missing from the cost.
     """
     if reply.cost_usd is not None:
         return reply
@@ -152,7 +152,7 @@ def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = (), bes
 
 
 def models_at(rates: Rates | None) -> Mapping[str, Rates] | None:
-    """Return the models of an agent whose price the spec gives, by part; None if it does not."""
+    """Return the prices of an agent's models by component, if the spec gives them; otherwise None."""
     return {"agent": rates, DROPPED: rates} if rates is not None else None
 
 
@@ -167,7 +167,7 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
 
 
 def dropped(reply: Reply) -> Reply:
-    """Return the usage of a reply that is dropped: an agent that does not support `observe` has to reply instead."""
+    """Return the usage of a dropped reply. An agent without `observe` has to reply instead."""
     used, stated = used_by(reply), stated_by(reply)
     costs = {DROPPED if part == "agent" else part: cost for part, cost in stated.items()}
     return Reply("", besides={DROPPED if part == "agent" else part: usage for part, usage in used.items()}, cost_usd=costs or None)

@@ -1,8 +1,8 @@
-"""exec: an agent that is a program, speaking lines of JSON (docs/connecting.md describes the protocol).
+"""An agent that is a program, exchanging lines of JSON (docs/connecting.md describes the protocol).
 
     exec:python3 agent.py --quick?timeout=60&faketime=true
 
-The command is split as a shell would, but run without a shell.
+The command is split like a shell command, but run without a shell.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["ExecAgent", "ProgramAgent", "split_command"]
 
 
 class ProgramAgent(RemoteAgent):
-    """An agent that is a program on this machine, with a process for each conversation. `variables` are added to its environment."""
+    """An agent that is a program on this machine, with one process per conversation. `variables` extend its environment."""
 
     shares_disk = True
     told_traceparent = True
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as the option says, else one for each processor: each has a process of its own."""
+        """Return the option `at_once`, by default the number of processors, since each conversation runs a process."""
         return super().at_once(target, options) or processors()
 
     def __init__(
@@ -88,7 +88,7 @@ class ExecAgent(ProgramAgent):
 
 
 def split_command(kind: str, text: str) -> list[str]:
-    """Split an agent's command into words, with the program's full path. Raises InputError if there is no such program."""
+    """Split an agent's command into words, with the program's full path. Raises InputError if the program does not exist."""
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """A program's clock, set to the conversation's virtual time by libfaketime.
 
-A benchmark that simulates time usually cannot deceive an agent that reads the system clock (GoodAI, section 6). With libfaketime
-preloaded, the clock starts at the time of the message that was sent and runs on from there.
+A benchmark with simulated time usually cannot deceive an agent that reads the system clock (GoodAI, section 6). With libfaketime preloaded,
+the clock starts at the current message's time and runs on from there.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ __all__ = ["FakeClock"]
 
 LIBRARY: Final = "faketime/libfaketime.so.1"
 FOLDERS: Final = (*sorted(Path("/usr/lib").glob("*-linux-gnu*")), Path("/usr/lib"), Path("/usr/local/lib"))
-"""Where Debian's package libfaketime installs its library, by architecture; then other locations."""
+"""The library folders of Debian's package libfaketime, by architecture, and other locations."""
 
 
 @final
 class FakeClock:
-    """The clock of one program. Call `set` before each message. `close` removes its files.
+    """The clock of one program. Call `set` before each message; `close` removes its files.
 
-    The program's time zone is UTC, so that local time and UTC both equal the virtual time. Raises InputError if libfaketime is
-    missing.
+    The program's time zone is UTC, so local time and UTC both equal the virtual time. Raises InputError without libfaketime.
     """
 
     def __init__(self) -> None:
@@ -53,19 +52,19 @@ class FakeClock:
         }
 
     def set(self, now: datetime | None) -> None:
-        """Set the clock to a virtual time, or with None to the machine's."""
+        """Set the clock to a virtual time, or with None to the machine's time."""
         if self._folder is None:
             return
         offset = now.replace(tzinfo=UTC).timestamp() - time.time() if now is not None else 0.0
         partial = self._folder / "partial"
         try:
             partial.write_text(f"{offset:+.6f}\n", "ascii")
-            partial.replace(self._folder / "now")  # atomic: it is read whenever the program asks for the time
+            partial.replace(self._folder / "now")  # atomic: the program may read it at any moment
         except OSError as error:
             raise AgentError(f"{partial}: the program's clock cannot be written: {error.strerror}") from error
 
     def close(self, pids: Iterable[int]) -> None:
-        """Remove the files left by processes with these ids, which have ended."""
+        """Remove the files of the ended processes with these ids."""
         for pid in pids:
             for path in leftovers(pid):
                 with suppress(OSError):
@@ -76,7 +75,8 @@ class FakeClock:
 
 
 def leftovers(pid: int) -> list[Path]:
-    """Return the files that libfaketime leaves behind when this process is killed. A later process with the same id could not start."""
+    """Return the files that libfaketime leaves behind when a process is killed. They would stop a later process with this id from
+    starting."""
     return [Path("/dev/shm", f"{name}_{pid}") for name in ("faketime_shm", "sem.faketime_sem")]  # noqa: S108
 
 

@@ -1,8 +1,8 @@
-"""given: an object, a function or a class of the Python program that plays the runs (`longspan.run(agent=...)`).
+"""An agent given by the Python program that plays the runs (`longspan.run(agent=...)`): an object, a function or a class.
 
-A class, or a function that takes nothing, is called for each conversation; what it returns lives in a thread of its own, with an
-asyncio loop. Anything else is shared by all conversations, one after another, and told to `reset` before each. Its methods are
-called in one thread; async methods run in the loop where the program awaits the runs, if it does. It is never closed.
+A class, or a function without parameters, is called for each conversation. Its result lives in a separate thread with an asyncio loop.
+Anything else is shared: conversations run one after another, with a `reset` before each. Its methods are called in one thread; async
+methods run in the loop where the program awaits the runs, if any. A shared object is never closed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from longspan.simulator.subject.in_memory_agents import Given, find
 __all__ = ["GivenAgent"]
 
 CANCEL_SECONDS: Final = 2.0
-"""Seconds that a cancelled call in the program's own loop has to clean up."""
+"""Seconds for a cancelled call in the program's loop to clean up."""
 
 _threads: Final[WeakKeyDictionary[Given, LoopThread]] = WeakKeyDictionary()
 """The threads of shared objects."""
@@ -45,7 +45,7 @@ class GivenAgent(ObjectAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Nothing but a false price: the object is the program's own, whatever a folder calls it."""
+        """Return "send" if the options set prices, else None: the object belongs to the program, under any name."""
         return "send" if any(map(is_price, options)) else None
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
@@ -60,7 +60,7 @@ class GivenAgent(ObjectAgent):
         super().__init__(f"given:{target}", settings, _home(found), lambda: _as_object(found.make()))
 
     async def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object. One that is shared is told to forget the conversation before."""
+        """Call a method of the object. A shared object is reset before its first call."""
         if self._given.shared and not self._begun:
             self._begun = True
             if name != "reset" and self.has("reset"):
@@ -76,7 +76,7 @@ class GivenAgent(ObjectAgent):
             raise AgentError(f"{self.name} cannot start over: add a method `reset(self)`, or give what makes a new one")
 
     async def close(self) -> None:
-        """Close an object of this conversation's own."""
+        """Close the object, unless it is shared."""
         if not self._given.shared:
             await super().close()
 
@@ -90,7 +90,7 @@ class GivenAgent(ObjectAgent):
 
 
 def _home(given: Given) -> Home | None:
-    """Return the home of the given object, None for Trio."""
+    """Return where the object runs, None for Trio."""
     if not given.shared:
         return LoopThread("given")
     shared = _as_object(given.make())
@@ -105,7 +105,7 @@ def _home(given: Given) -> Home | None:
 
 
 def _as_object(made: Any) -> Any:
-    """Return an object with a method `reply`, for a function one that calls it."""
+    """Return an object with a method `reply`, wrapping a function if necessary."""
     return _Function(made) if callable(made) and not callable(getattr(made, "reply", None)) else made
 
 
@@ -116,7 +116,7 @@ def _is_async(shared: Any) -> bool:
 
 @final
 class _Function:
-    """A function that takes a message's text."""
+    """An agent around a function of a message's text."""
 
     def __init__(self, function: Callable[[str], Any]) -> None:
         self.function = function
@@ -149,9 +149,9 @@ class _CallersLoop:
         finally:
             if not done.done():
                 done.cancel()
-                with trio.move_on_after(CANCEL_SECONDS, shield=True), suppress(asyncio.CancelledError):  # our own
+                with trio.move_on_after(CANCEL_SECONDS, shield=True), suppress(asyncio.CancelledError):  # cancelled by us
                     await wait(done)
         return done.result().unwrap()
 
     async def close(self) -> None:
-        """Do nothing: the loop is the program's."""
+        """Do nothing: the loop belongs to the program."""

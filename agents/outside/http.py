@@ -1,9 +1,9 @@
-"""http and https: an agent that is a server, called by POST (docs/connecting.md describes the protocol).
+"""An agent that is a server, called by POST (docs/connecting.md describes the protocol).
 
     http://127.0.0.1:8000/path        https://agent.example/path?timeout=60
 
-Each conversation has an id, so that a server may hold many at once. Each call has a new connection: on a kept one, each answer
-of a server built on Python's standard library, which comes in two packets, would take 40 ms longer.
+Each conversation has an id, so a server may serve many concurrently. Each call opens a new connection. On a reused one, servers built on
+Python's standard library would take 40 ms longer, since they send an answer in two packets.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["HttpAgent", "HttpsAgent"]
 
 KEY: Final = "LONGSPAN_AGENT_KEY"
-"""The environment variable of the key, which is sent as a bearer token if set."""
+"""The environment variable with the key. If set, the key is sent as a bearer token."""
 
 RETRY_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
-"""Seconds before each retry of a call that the server cannot have processed, or may process twice."""
+"""Seconds before each retry of a call that the server did not process, or may safely process twice."""
 
 UNAVAILABLE: Final = (429, 502, 503, 504)
 """Statuses of a server or proxy that did not process the call."""
 
 OVERLOADED: Final = (429, 503)
-"""Statuses of a server that may say how long to wait (Retry-After): it has not processed the call, and wants it again."""
+"""Statuses of a server that did not process the call and may ask for a later retry (Retry-After)."""
 
 ASCII: Final = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 
@@ -57,7 +57,7 @@ class HttpAgent(RemoteAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """It calls its target."""
+        """Return "call": it sends requests to its target."""
         return "call"
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
@@ -99,10 +99,10 @@ class HttpAgent(RemoteAgent):
             raise _RetryableError(f"closed the connection: {one_line(error)}", may_be_processed=True) from None
         except httpx2.RemoteProtocolError as error:
             problem = f"gave an unreadable answer: {printable(one_line(error))}"
-            if not re.search("closed connection|disconnected", str(error)):  # it does not speak HTTP
+            if not re.search("closed connection|disconnected", str(error)):  # the server does not speak HTTP
                 raise AgentError(problem) from None
             raise _RetryableError(problem, may_be_processed=True) from None
-        except Exception as error:  # dropped as cause and context: it holds the request, which holds the key
+        except Exception as error:  # not chained: it refers to the request, which contains the key
             raise AgentError(f"gave an unreadable answer: {printable(one_line(error))}") from None
         if response.is_success:
             return answer or b"{}"
@@ -135,9 +135,9 @@ class HttpsAgent(HttpAgent):
 
 
 class _RetryableError(Exception):
-    """A call failed and may succeed if repeated.
+    """A failed call that may succeed if repeated.
 
-    `may_be_processed`: the server may have processed it. `retry_after`: the seconds that the server asks to wait, if it does.
+    `may_be_processed`: the server may have processed it. `retry_after`: the pause in seconds that the server asks for, if any.
     """
 
     def __init__(self, message: str, *, may_be_processed: bool, retry_after: float | None = None) -> None:
@@ -147,27 +147,27 @@ class _RetryableError(Exception):
 
 
 def _client(url: str) -> httpx2.AsyncClient:
-    """Return a client for one call. It has no timeout besides the call's own."""
+    """Return a client for one call. Only the call's own timeout applies."""
     import httpx2
 
     return httpx2.AsyncClient(
         timeout=None,
         follow_redirects=False,
-        trust_env=not is_loopback(url),  # a proxy does not reach this machine
+        trust_env=not is_loopback(url),  # proxies do not reach this machine
         verify=_tls(),
     )
 
 
 @cache
 def _tls() -> Any:
-    """Return the TLS context, created once since that takes 20 ms."""
+    """Return the TLS context. It is created once, since that takes 20 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """Return an answer's bytes. Raises AgentError if they are encoded or too many."""
+    """Return an answer's bytes. Raises AgentError if they are encoded or exceed MAX_BYTES."""
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
         raise AgentError(f"answered with content-encoding {printable(encoding, 40)}, though identity was requested")
@@ -176,10 +176,10 @@ async def _body(response: httpx2.Response) -> bytes:
         async for chunk in response.aiter_raw():
             chunks.append(chunk)
             size += len(chunk)
-            if size > MAX_BYTES:  # the iteration must run to its end: nothing else would clean up after it
+            if size > MAX_BYTES:  # finish the iteration, since nothing else cleans up after it
                 chunks.clear()
                 await response.extensions["network_stream"].aclose()
-    except Exception:  # closing the stream above ends the iteration with an error
+    except Exception:  # closing the stream above makes the iteration raise
         if size <= MAX_BYTES:
             raise
     if size > MAX_BYTES:
@@ -188,7 +188,7 @@ async def _body(response: httpx2.Response) -> bytes:
 
 
 def _key(url: str) -> str:
-    """Return the key for `url`, empty if there is none. Raises InputError if it would be sent unencrypted."""
+    """Return the key for `url`, empty without a key. Raises InputError if it would be sent unencrypted."""
     key = os.environ.get(KEY, "").strip()
     if not key:
         return ""

@@ -1,7 +1,7 @@
-"""human: a person at the terminal, for finding out what a test is like and what people score.
+"""An agent that is a person at the terminal, for trying out tests and measuring human scores.
 
-Enter sends a line. A line of three quotation marks starts a reply of several lines, and another one ends it. Ctrl-D and Ctrl-C
-stop the run. `longspan resume` continues it and shows the conversation so far.
+Enter sends a line. A line of three quotation marks starts a reply of several lines, and another one ends it. Ctrl-D and Ctrl-C stop the
+run. `longspan resume` continues it and shows the conversation so far.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Human"]
 FENCE: Final = '"""'
 
 CTRL_C: Final = b"\x03"
-"""The character that Ctrl-C sends. While a reply is typed it ends the line instead of interrupting the program."""
+"""The character of Ctrl-C. While typing a reply, it ends the line instead of interrupting the program."""
 
 _terminal_free: Final = trio.Semaphore(1)
-"""There is one person, so conversations at the terminal run one after another."""
+"""A lock on the terminal: there is one person, so conversations run one after another."""
 
 
 @final
@@ -50,7 +50,7 @@ class Human(BaseAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
@@ -117,7 +117,7 @@ class Human(BaseAgent):
 
 @contextmanager
 def _terminal() -> Iterator[int]:
-    """Open the program's terminal, even if its input and output are redirected. Raises InputError if there is none."""
+    """Open the program's terminal, even if its input and output are redirected. Raises InputError without a terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
@@ -130,7 +130,7 @@ def _terminal() -> Iterator[int]:
 
 @contextmanager
 def _typing(terminal: int) -> Iterator[None]:
-    """Let the person edit lines, and read Ctrl-C as a character. Discard anything typed before the message appeared."""
+    """Let the person edit lines, and read Ctrl-C as a character. Discard input typed before the message appeared."""
     before = termios.tcgetattr(terminal)
     during = termios.tcgetattr(terminal)
     off = os.fpathconf(terminal, "PC_VDISABLE")
@@ -145,7 +145,7 @@ def _typing(terminal: int) -> Iterator[None]:
 
 
 def _write(terminal: int, text: str) -> None:
-    """Write text that may hold anything."""
+    """Write untrusted text, with control characters made visible."""
     data = visible(text).encode("utf-8", "replace")
     while data:
         try:

@@ -21,37 +21,37 @@ from longspan.simulator.base.errors import one_line
 __all__ = ["Home", "InProcess", "InProcessAgent"]
 
 OF_A_MESSAGE: Final = re.compile(r"\bMessage\b")
-"""What Python says of a message that is taken for its text."""
+"""The class name in Python's errors, when user code treats a message as its text."""
 
 
 class Home(Protocol):
-    """Where objects live that do not live under Trio."""
+    """A place where objects run if they do not run under Trio."""
 
     def call_now(self, function: Callable[[], Any]) -> Any:
-        """Call a function there, and block until it has returned."""
+        """Call a function there and block until it returns."""
         ...
 
     async def call(self, function: Callable[[], Any]) -> Any:
-        """Call a function there, and return its result, once that has been awaited if it is an awaitable."""
+        """Call a function there and return its result, awaited if it is awaitable."""
         ...
 
     async def close(self) -> None:
-        """Shut the object down. Nothing is called afterwards."""
+        """Shut the object down. No calls may follow."""
         ...
 
 
 @final
 class InProcess:
-    """Where an object lives: in `thread`, or under Trio if that is None. `name` identifies it in errors; a call may take `timeout` s."""
+    """The place where an object runs: `thread`, or Trio without one. `name` identifies it in errors. A call may take `timeout` seconds."""
 
     def __init__(self, name: str, thread: Home | None, timeout: float) -> None:
         self.name = name
         self.thread = thread
-        self.code: object = None  # the user's class or function, once it is known
+        self.code: object = None  # the user's class or function, once known
         self._timeout = timeout
 
     def run_now(self, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function there, and block until it returns. Its errors become AgentErrors that say `what` raised."""
+        """Call a function there and block until it returns. Errors become AgentErrors that name `what` raised them."""
         try:
             return function() if self.thread is None else self.thread.call_now(function)
         except BaseException as error:
@@ -60,9 +60,9 @@ class InProcess:
             raise self._failure(what, error) from error
 
     async def run(self, what: str, function: Callable[[], Any], at_most: float = inf) -> Any:
-        """Call a function there, and await its result for `at_most` seconds or the agent's timeout, whichever is less.
+        """Call a function there and await its result, for at most `at_most` seconds or the agent's timeout.
 
-        Its errors become AgentErrors that say `what` raised.
+        Errors become AgentErrors that name `what` raised them.
         """
         with trio.move_on_after(min(at_most, self._timeout)):
             try:
@@ -87,7 +87,7 @@ class InProcess:
 
 
 class InProcessAgent(OutsideAgent):
-    """An agent that is an object in this Python, which lives in `thread`, or under Trio if that is None."""
+    """An agent that is an object in this Python. It runs in `thread`, or under Trio without one."""
 
     def __init__(self, name: str, settings: RemoteOptions, thread: Home | None) -> None:
         super().__init__(name, settings, name)
@@ -96,7 +96,7 @@ class InProcessAgent(OutsideAgent):
 
     @property
     def thread(self) -> Home | None:
-        """Where the object lives, None for Trio."""
+        """Where the object runs, None for Trio."""
         return self._process.thread
 
     @thread.setter
@@ -104,7 +104,7 @@ class InProcessAgent(OutsideAgent):
         self._process.thread = thread
 
     def parsed(self, answer: dict[str, Any], call: str = "reply", kind: type[WorkAnswer] = ReplyAnswer) -> Reply:
-        """Return the dict that a call returned as a Reply, validated as the answer of an agent in another process is. Raises AgentError."""
+        """Return a call's result, a dict, as a Reply, validated like the answer of an agent in another process. Raises AgentError."""
         try:
             return read(json.dumps(with_usage(answer), allow_nan=False, default=plain).encode(), kind).reply(self.rates)
         except AgentError as error:

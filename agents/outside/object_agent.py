@@ -1,4 +1,4 @@
-"""An agent that is any object with a method `reply`; what it cannot do is emulated."""
+"""An agent that is any object with a method `reply`. Missing abilities are emulated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ObjectAgent"]
 
 
 class ObjectAgent(InProcessAgent):
-    """The object that `make` returns, which is called when the object is first needed, where it lives (see `InProcessAgent`)."""
+    """An agent around the object that `make` returns. `make` is called on first use, where the object runs (see `InProcessAgent`)."""
 
     def __init__(self, name: str, settings: RemoteOptions, thread: Home | None, make: Callable[[], Any]) -> None:
         super().__init__(name, settings, thread)
@@ -27,7 +27,7 @@ class ObjectAgent(InProcessAgent):
 
     @property
     def object(self) -> Any:
-        """The object. Making it may raise AgentError, InputError if it has no method `reply`."""
+        """The object. The first access may raise AgentError, or InputError if it has no method `reply`."""
         if self._made is None:
             self._made = self._checked(self.run_now("its constructor", self._make))
         return self._made
@@ -49,7 +49,7 @@ class ObjectAgent(InProcessAgent):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the object declares that a repeated turn is harmless, by an attribute `repeatable = True`."""
+        """Whether the object declares with `repeatable = True` that a repeated turn is harmless."""
         return getattr(self.object, "repeatable", False) is True
 
     async def reply(self, message: Message) -> Reply:
@@ -123,12 +123,12 @@ class ObjectAgent(InProcessAgent):
         return callable(getattr(self.object, name, None))
 
     async def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object, and await its result."""
+        """Call a method of the object and await its result."""
         target = self.object
         return await self.run(name, lambda: getattr(target, name)(*arguments))
 
     def _checked(self, made: Any) -> Any:
-        """Return the object that was made. Raises InputError if it has no method `reply`."""
+        """Return the object made. Raises InputError if it has no method `reply`, or one with other parameters."""
         if not callable(getattr(made, "reply", None)):
             raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")
         if wanted := _unlike(made.reply):
@@ -142,7 +142,7 @@ def _unlike(reply: Callable[..., Any]) -> str:
     try:
         parameters = inspect.signature(reply).parameters.values()
     except (TypeError, ValueError):
-        return ""  # written in C: calling it will tell
+        return ""  # written in C: only a call can tell
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     by_place = [each for each in parameters if each.kind is not each.KEYWORD_ONLY and each.kind is not each.VAR_KEYWORD]
     return "" if len(needed) < 2 and by_place else " and ".join(filter(None, [", ".join(needed[:-1]), *needed[-1:]])) or "nothing"

@@ -1,4 +1,4 @@
-"""A program that is sent lines on standard input and answers each with a line on standard output."""
+"""A program that reads lines from standard input and answers each with a line on standard output."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from longspan.simulator.subject.agent_log import CRASH, agent_log, telling
 __all__ = ["ADVICE", "Program"]
 
 GUARD: Final = ("/bin/sh", "-c", "read -r _; kill -s KILL 0")
-"""Leads the program's process group. However longspan exits, the guard's standard input then ends, and it kills the group."""
+"""The leader of the program's process group. When longspan exits in any way, the guard's standard input ends, and it kills the group."""
 
 EXIT_SECONDS: Final = 2.0
-"""Seconds that a program has to exit once its input has ended."""
+"""Seconds for a program to exit once its input has ended."""
 
 REAP_SECONDS: Final = 5.0
 """Seconds to wait for a killed process."""
 
 LAST_SECONDS: Final = 0.2
-"""Seconds to read the rest of standard error once the program has ended: a child that left its group may hold it open."""
+"""Seconds to read the rest of standard error after the program has ended. A child that left the group may keep it open."""
 
 ADVICE: Final = "standard output is for answers, one line each; write everything else to standard error"
 
@@ -48,11 +48,10 @@ class _Running(NamedTuple):
 
 @final
 class Program:
-    """Runs `command` with `environment` in `folder` and in a process group of its own, from the first request on.
+    """A program that runs `command` with `environment` in `folder`, in a separate process group, from the first request on.
 
-    Its standard error is read during requests, so that the program never blocks on it, and added to the conversation's log.
-    After an error or a cancelled call the whole group is killed; the next call restarts it. `pids` are the processes started so
-    far.
+    Its standard error is read during requests, so the program never blocks on it, and added to the conversation's log. After an error or a
+    cancelled call, the whole group is killed; the next call restarts it. `pids`: the processes started so far.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path | None = None) -> None:
@@ -66,7 +65,7 @@ class Program:
 
     @property
     def stderr_hint(self) -> str:
-        """The last line of its standard error, or what Python says of a crash, for error messages; empty if there is none."""
+        """The last line of standard error, or Python's report of a crash, for error messages; empty without output."""
         lines = telling(self._log.last_lines, 1)
         if not lines:
             return ""
@@ -74,7 +73,7 @@ class Program:
         return f"; {where}on standard error: {printable(lines[0])}"
 
     async def ask(self, line: bytes) -> bytes:
-        """Send a line and return the answer, skipping blank lines. Raises AgentError if there is none."""
+        """Send a line and return the answer, skipping blank lines. Raises AgentError without an answer."""
         answer: bytes | None = None
         try:
             if self._running is None:
@@ -88,7 +87,7 @@ class Program:
                 await self.kill()
 
     async def open(self) -> None:
-        """Start the program, unless it runs: for one that is not asked line by line."""
+        """Start the program, unless it runs. For programs that do not answer line by line."""
         if self._running is None:
             self._running = await self._start()
 
@@ -98,20 +97,20 @@ class Program:
             await _send(self._running, line)
 
     async def receive(self, max_bytes: int = MAX_BYTES) -> bytes | None:
-        """Return the opened program's next line, None at the end. Raises AgentError for one that is too long."""
+        """Return the opened program's next line, None at the end. Raises AgentError for a line that is too long."""
         return await self._read_line(self._running, max_bytes) if self._running is not None else None
 
     async def drain(self) -> None:
-        """Read the opened program's standard error until it ends. An opened program may block unless this runs."""
+        """Read the opened program's standard error until it ends. Without this, the program may block."""
         if self._running is not None:
             await self._drain(self._running)
 
     async def why_it_ended(self) -> AgentError:
-        """Return the error for an opened program whose output has ended, when nothing drains it any more."""
+        """Return the error for an opened program whose output has ended. Call it once draining has stopped."""
         return await self._explain_exit(self._running) if self._running is not None else AgentError("has been ended")
 
     async def end(self) -> None:
-        """Let the program exit, then kill the rest of its group. Never fails, and cannot be cancelled."""
+        """Let the program exit, then kill the rest of its group. Never fails and cannot be cancelled."""
         if self._running is not None:
             with trio.move_on_after(EXIT_SECONDS, shield=True):
                 await self._running.stdin.aclose()
@@ -122,7 +121,7 @@ class Program:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kill the program and its group. Never fails, and cannot be cancelled."""
+        """Kill the program and its group. Never fails and cannot be cancelled."""
         if self._running is not None:
             running = guard, process, *streams = self._running
             self._running, self._unread = None, b""
@@ -168,7 +167,7 @@ class Program:
                 nursery.start_soon(_send, running, line)
                 try:
                     answer = await self._read_line(running)
-                except AgentError as error:  # raised below, once all tasks have ended, so that it is not wrapped in a group
+                except AgentError as error:  # raised below, after all tasks, so that no group wraps it
                     problem = error
                 if answer is None:
                     nursery.cancel_scope.cancel()
@@ -180,7 +179,7 @@ class Program:
         return answer
 
     async def _read_line(self, running: _Running, max_bytes: int = MAX_BYTES) -> bytes | None:
-        """Return the next line of its output that is not blank, None at the end."""
+        """Return the next line of output that is not blank, None at the end."""
         while True:
             chunks, size = [self._unread], len(self._unread)
             while b"\n" not in chunks[-1]:
@@ -201,7 +200,7 @@ class Program:
             await trio.lowlevel.checkpoint()
 
     async def _drain(self, running: _Running) -> None:
-        """Read its standard error until it ends."""
+        """Read standard error until it ends."""
         with suppress(*_CLOSED):
             async for chunk in running.stderr:
                 self._log.write(bytes(chunk))
@@ -224,12 +223,12 @@ class Program:
 
 
 async def _send(running: _Running, line: bytes) -> None:
-    """Send a line. A program that has closed its input is noticed by its missing answer."""
+    """Send a line. If the program has closed its input, the missing answer will show it."""
     with suppress(*_CLOSED):
         await running.stdin.send_all(line)
 
 
 def _kill(guard: trio.Process) -> None:
-    """Kill the group that a guard leads. The guard is not reaped yet, so its id is still the group's."""
-    with suppress(ProcessLookupError, PermissionError):  # nothing is left of the group
+    """Kill the group that a guard leads. The guard is not reaped yet, so its id still belongs to the group."""
+    with suppress(ProcessLookupError, PermissionError):  # the group is empty
         os.killpg(guard.pid, signal.SIGKILL)

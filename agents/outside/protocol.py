@@ -1,6 +1,6 @@
 """longspan's protocol with agents in another process: requests and answers are JSON objects (docs/connecting.md).
 
-Answers are treated as hostile: they are limited in size and validated here, before anything else sees them.
+Answers are untrusted: this module limits their size and validates them before any other code sees them.
 """
 
 from __future__ import annotations
@@ -43,46 +43,48 @@ __all__ = [
 VERSION: Final = 1
 
 MAX_BYTES: Final = 32 * 2**20
-"""The maximum bytes of an answer: enough for 10 MB of text, however it is escaped."""
+"""The maximum bytes of an answer: enough for 10 MB of text with any escaping."""
 
 MAX_DEPTH: Final = 100
-"""The maximum nesting of objects and lists: deeper ones may fail to be written and read again."""
+"""The maximum nesting of objects and lists. Deeper ones may fail to be written and read again."""
 
 MAX_CONTAINERS: Final = 10**6
-"""The maximum objects and lists in an answer: an empty one takes thirty times as many bytes in memory as in the answer."""
+"""The maximum objects and lists in an answer: an empty one takes thirty times its size in memory."""
 
 MAX_TRACE: Final = 2**20
 """The maximum bytes of a trace, which is journaled with each reply."""
 
 MAX_TRACEBACK: Final = 10_000
-"""The maximum characters of a traceback that are kept: the last ones."""
+"""The maximum characters kept of a traceback, from its end."""
 
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-"""An escaped surrogate. Whether it is a lone one only shows when it is encoded."""
+"""An escaped surrogate. Only encoding shows whether it is a lone one."""
 
 Ability = Literal["observe", "reset", "save", "load", "mark", "rewind", "close", "settle", "consolidate", "forget"]
-"""What an agent may support besides `reply`, or a memory besides `add` and `search`."""
+"""The calls that an agent may support besides `reply`, or a memory besides `add` and `search`."""
 
 Call = Literal["hello", "reply", "add", "search", Ability]
 
 
 class RemoteError(Exception):
-    """An exception raised in another process, as the traceback that it sent. It becomes the cause of the AgentError."""
+    """An exception in another process, as the traceback received from it. It becomes the cause of the AgentError."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 class Answer(BaseModel):
-    """An answer. An unknown key is rejected, since it is probably misspelt."""
+    """An answer. Unknown keys are rejected as probable typos."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 @final
 class HelloAnswer(Answer):
-    """The answer to `hello`: what the agent supports, whether it treats a repeated turn id as the same request, and whether the search of a
-    memory changes nothing."""
+    """The answer to `hello`.
+
+    It lists the supported calls, and declares whether a repeated turn id is the same request and whether a memory's search changes nothing.
+    """
 
     protocol: Literal[1]
     can: list[Ability] = Field(default_factory=list, max_length=20)
@@ -97,7 +99,7 @@ class InnerCall(TracePart):
 
 
 class _Trace(Trace):
-    """A trace whose inner calls are validated too."""
+    """A trace that also validates its inner calls."""
 
     calls: list[InnerCall] = Field(default_factory=list)
 
@@ -106,14 +108,14 @@ Part = Annotated[str, Field(min_length=1, max_length=200)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 MAX_PARTS: Final = 100
-"""The maximum components of a cost, and of other figures that are journaled with each reply."""
+"""The maximum components of a cost, and of other figures journaled with each reply."""
 
 _DOLLARS: Final[TypeAdapter[float]] = TypeAdapter(Dollars)
 _DOLLARS_BY_PART: Final[TypeAdapter[dict[str, float]]] = TypeAdapter(Annotated[dict[Part, Dollars], Field(max_length=MAX_PARTS)])
 
 
 def _read_cost(value: Any) -> float | dict[str, float] | None:
-    """Validate a cost. A union type would put the names of its members into the messages."""
+    """Validate a cost. A union type would put the names of its members into error messages."""
     if value is None:
         return None
     return (_DOLLARS_BY_PART if isinstance(value, dict) else _DOLLARS).validate_python(value, strict=True)
@@ -126,7 +128,7 @@ def _require_others(besides: dict[str, Counts] | None) -> dict[str, Counts] | No
 
 
 class WorkAnswer(Answer):
-    """The answer to `consolidate`: what it took, and what it did."""
+    """The answer to `consolidate`: its usage, cost and trace."""
 
     usage: Counts | None = None
     besides: Annotated[Annotated[dict[Part, Counts], Field(max_length=MAX_PARTS)] | None, AfterValidator(_require_others)] = None
@@ -146,7 +148,7 @@ class WorkAnswer(Answer):
         return self
 
     def reply(self, rates: Rates | None = None) -> Reply:
-        """Return the engine's Reply, whose cost may be by `rates`. Its text is empty."""
+        """Return the engine's Reply with empty text. `rates` set the cost if the answer does not."""
         counts = [self.usage] if self.usage is not None else []
         usage = self.usage.usage if self.usage is not None else None
         besides = self.besides or {}
@@ -163,13 +165,13 @@ class ReplyAnswer(WorkAnswer):
     refused: bool = False
 
     def reply(self, rates: Rates | None = None) -> Reply:
-        """Return the engine's Reply, whose cost may be by `rates`."""
+        """Return the engine's Reply. `rates` set the cost if the answer does not."""
         return replace(super().reply(rates), text=self.text, refused=self.refused)
 
 
 @final
 class SaveAnswer(Answer):
-    """The answer to `save`: everything that `load` will need, as any JSON."""
+    """The answer to `save`: everything that `load` needs, as any JSON."""
 
     state: Any = None
 
@@ -188,7 +190,7 @@ def encode_request(call: Call, conversation: str, fields: dict[str, Any]) -> byt
 
 
 def read(answer: bytes, kind: type[Kind]) -> Kind:
-    """Parse an answer of type `kind`. Raises AgentError if it is invalid, or reports an error."""
+    """Parse an answer of type `kind`. Raises AgentError if it is invalid or reports an error."""
     value = decode(answer)
     if not isinstance(value, dict):
         raise AgentError(f"answered with {_type_name(value)}, expected a JSON object: {printable(answer)}")
@@ -206,7 +208,7 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
 
 
 def decode(text: bytes) -> Any:
-    """Parse JSON of limited size and depth, and leave out keys. A lone surrogate becomes "?". Raises AgentError if it is invalid."""
+    """Parse JSON of limited size and depth, and redact keys. A lone surrogate becomes "?". Raises AgentError if it is invalid."""
     check_parts(text, MAX_CONTAINERS)
     try:
         value = json.loads(text.decode("utf-8"), parse_constant=_reject_constant, parse_float=_finite_number)
@@ -220,7 +222,7 @@ def decode(text: bytes) -> Any:
 
 
 def check_parts(text: bytes, most: int) -> None:
-    """Raise AgentError if JSON has more than so many objects and lists. It is not parsed, which would take the memory."""
+    """Raise AgentError if JSON has more than `most` objects and lists. The text is not parsed, since that would exhaust the memory."""
     if text.count(b"{") + text.count(b"[") > most:
         bare = re.sub(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)', b"", text, flags=re.DOTALL)
         if bare.count(b"{") + bare.count(b"[") > most:
@@ -228,8 +230,8 @@ def check_parts(text: bytes, most: int) -> None:
 
 
 def printable(text: bytes | str, limit: int = 200) -> str:
-    """Return the start of text from outside as one line without control characters and keys, at most `limit` characters long."""
-    start = text[: 4 * limit + MAX_LENGTH]  # long enough that no key is cut in half, and so missed, within the part shown
+    """Return the start of untrusted text as one line without control characters and keys, at most `limit` characters long."""
+    start = text[: 4 * limit + MAX_LENGTH]  # long enough not to cut, and thus miss, a key in the part shown
     start = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
     words = " ".join(redacted(start).split())
     shown = "".join(character if character.isprintable() else "�" for character in words)

@@ -1,16 +1,16 @@
-"""python: any class with a method `reply`, named `python:package.module:Class`.
+"""Agents written as a class with a method `reply`, named `python:package.module:Class`.
 
     class Parrot:
         def reply(self, message):            # or `async def`, under asyncio
             return message.text              # or a dict with text, usage, cost_usd and trace, or a Reply
 
-`message` is a `longspan.simulator.contract.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional, plain or async:
-`observe(message, reply)`, `consolidate(at)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a thread of
-its own, with an asyncio loop, from its constructor on (see `loop_thread`); one of a class that derives from `BaseAgent` runs under Trio.
-Without `observe`, the class is asked for a reply, which is dropped. Without `reset`, a new instance is created. Without `save`
-and `load` it has no snapshots, and is shown all turns again when a run is resumed. Options of the spec
-(`python:package.module:Class?name=value`) are passed to the class as keyword arguments, as strings. The exceptions are
-`interpreter=PATH`, which runs the class in another environment's Python, `faketime` for that, `timeout`, `at_once` and prices.
+`message` is a `longspan.simulator.contract.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional methods, plain or
+async: `observe(message, reply)`, `consolidate(at)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a
+separate thread with an asyncio loop, including its constructor (see `loop_thread`). Subclasses of `BaseAgent` run under Trio. Without
+`observe`, the class has to reply, and the reply is dropped. Without `reset`, a new instance is created. Without `save` and `load`, a
+resumed run replays all turns. Options of the spec (`python:package.module:Class?name=value`) become keyword arguments of the class, as
+strings. The exceptions are `interpreter=PATH`, which runs the class in another Python environment, `faketime` for that, `timeout`,
+`at_once` and prices.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "che
 BRIDGE: Final = Path(__file__).parent / "bridge.py"
 
 RUN_FILE: Final = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
-"""Runs a file without its folder on the module path, where `http` and others would hide the standard library's modules."""
+"""Python code that runs a file without adding its folder to the module path, where `http` and others would hide the standard library."""
 
 
 class PythonOptions(RemoteOptions):
@@ -65,7 +65,7 @@ class PythonOptions(RemoteOptions):
     def program(self, name: str, target: str, role: Literal["agent", "memory"]) -> ProgramAgent | None:
         """Return the program that runs the class `target` with `interpreter`; None if it runs in this Python. `name` is its spec.
 
-        Raises InputError if there is no such Python, or if the clock of this one would have to be set.
+        Raises InputError if that Python does not exist, or if `faketime` is set without `interpreter`.
         """
         if self.interpreter is not None:
             module_and_class(target)
@@ -94,7 +94,7 @@ class PythonAgent(BaseAgent):
 
     @staticmethod
     def source(target: str) -> Path | None:
-        """The class's module, or its package, if it lies in the current folder or is loaded."""
+        """Return the file of the class's module or package, if it is loaded or lies in the current folder."""
         module, _ = module_and_class(target)
         if loaded := getattr(sys.modules.get(module), "__file__", None):
             return Path(loaded)
@@ -103,7 +103,7 @@ class PythonAgent(BaseAgent):
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as the option says; else one for each processor where each has an interpreter of its own."""
+        """Return the option `at_once`, by default the number of processors with `interpreter` and unlimited without it."""
         settings = options if isinstance(options, cls.Options) else cls.Options()
         return settings.at_once or (processors() if settings.interpreter is not None else None)
 
@@ -124,7 +124,7 @@ class PythonAgent(BaseAgent):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the class declares that a repeated turn is harmless, by an attribute `repeatable = True`."""
+        """Whether the class declares with `repeatable = True` that a repeated turn is harmless."""
         return repeatable(self.agent)
 
     @property
@@ -170,7 +170,7 @@ class PythonAgent(BaseAgent):
 
 @final
 class KeptProgram(ProgramAgent):
-    """The class in another Python, whose process outlives the loading of a snapshot, so that modules need not be imported again."""
+    """The class in another Python. Its process survives the loading of a snapshot, so modules need not be imported again."""
 
     async def renew(self) -> None:
         if self.connected:
@@ -180,7 +180,7 @@ class KeptProgram(ProgramAgent):
 
 
 def bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], role: str) -> list[str]:
-    """Return the command that runs a class in another Python, as an agent or a memory. Raises InputError if there is no such Python."""
+    """Return the command that runs a class in another Python, as an agent or a memory. Raises InputError if that Python does not exist."""
     program = shutil.which(interpreter)
     if program is None:
         raise InputError(
@@ -198,7 +198,7 @@ class _InProcess(ObjectAgent):
         check_arguments(found, arguments, target)
         in_trio = isinstance(found, type) and issubclass(found, BaseAgent)
         super().__init__(f"python:{target}", settings, None if in_trio else LoopThread(f"python:{target}"), lambda: found(**arguments))
-        _ = self.object  # made at once, so that its errors are told at once
+        _ = self.object  # created now, to report its errors early
 
 
 def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], target: str) -> None:
@@ -206,7 +206,7 @@ def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], targe
     try:
         signature = inspect.signature(cls)
     except (TypeError, ValueError):
-        return  # written in C: its constructor will tell
+        return  # written in C: only its constructor can tell
     try:
         signature.bind(**arguments)
     except TypeError as error:
@@ -214,7 +214,7 @@ def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], targe
 
 
 def _refused(cls: Callable[..., Any], signature: inspect.Signature, arguments: Mapping[str, Any], target: str, error: TypeError) -> str:
-    """Say why a class does not accept options, and suggest the option that was probably meant."""
+    """Explain why a class does not accept options, and suggest the option that was probably meant."""
     known = [name for name, each in signature.parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     accepts = f"it accepts {', '.join(known) or 'no options'}"
     if unknown := [name for name in arguments if name not in known]:

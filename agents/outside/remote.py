@@ -1,4 +1,4 @@
-"""The common base of agents in another process, whatever the transport."""
+"""The common base of agents in another process, for any transport."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from longspan.simulator.subject.telemetry import traceparent
 __all__ = ["CLOSE_SECONDS", "OutsideAgent", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
 
 CLOSE_SECONDS: Final = 5.0
-"""Seconds that an agent has to answer `close`."""
+"""Seconds for an agent to answer `close`."""
 
 STATE: Final = "state.json"
-"""The file of a snapshot with the agent's answer to `save` and the virtual time of the last message."""
+"""The snapshot file with the agent's answer to `save` and the virtual time of the last message."""
 
 FILES: Final = "files"
-"""The folder of a snapshot that an agent on this machine may write to."""
+"""The snapshot folder that an agent on this machine may write to."""
 
 Kind = TypeVar("Kind", bound=Answer)
 
@@ -60,7 +60,7 @@ class RemoteOptions(PriceOptions):
 
 
 class Request(NamedTuple):
-    """A request, with its line of JSON. `repeatable`: sending it twice is harmless. `now`: the virtual time, if known."""
+    """A request and its line of JSON. `repeatable`: sending it twice is harmless. `now`: the virtual time, if known."""
 
     call: Call
     line: bytes
@@ -69,16 +69,16 @@ class Request(NamedTuple):
 
 
 class OutsideAgent(BaseAgent):
-    """An agent of one's own, in another process or as an object in this one.
+    """A user's agent, in another process or as an object in this one.
 
-    `name` identifies it in errors. `settings` has the most that a call may take, in seconds and dollars.
+    `name` identifies it in errors. `settings` has the timeout, prices and concurrency.
     """
 
     takes_target = True
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as the option says."""
+        """Return the option `at_once`."""
         return options.at_once if isinstance(options, RemoteOptions) else None
 
     def __init__(self, target: str, settings: RemoteOptions, name: str) -> None:
@@ -96,8 +96,8 @@ class OutsideAgent(BaseAgent):
 class RemoteAgent(OutsideAgent):
     """An agent in another process. Missing abilities are emulated.
 
-    It is contacted when first needed. Until then it is assumed to support everything. `connected`: it has been, and can be asked again.
-    `now`: the virtual time, if known. `told_traceparent`: its requests name the turn's span, if there is one.
+    It is contacted on first use. Until then, it is assumed to support everything. `connected`: it has answered and can be asked again.
+    `now`: the virtual time, if known. `told_traceparent`: whether requests name the turn's tracing span, if any.
     """
 
     shares_disk = False
@@ -143,7 +143,7 @@ class RemoteAgent(OutsideAgent):
             self.connected = True
 
     async def at(self, now: datetime) -> None:
-        """Set the virtual time, also for a process that is started now."""
+        """Set the virtual time, then contact the agent, whose process may start now and read it."""
         self.now = now
         await self.start()
 
@@ -197,15 +197,15 @@ class RemoteAgent(OutsideAgent):
         await self.ask("rewind", EmptyAnswer)
 
     async def close(self) -> None:
-        """Tell the agent that the conversation has ended, and disconnect."""
-        with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(AgentError):  # the conversation is complete already
+        """Announce the end of the conversation to the agent and disconnect."""
+        with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(AgentError):  # the conversation is already complete
             if self.connected and self.can("close"):
                 await self.ask("close", EmptyAnswer)
         await self._start_over()
 
     @abstractmethod
     async def exchange(self, request: Request) -> bytes:
-        """Send a request and return the complete, unparsed answer. Raises AgentError. It is cancelled at the timeout."""
+        """Send a request and return the complete, unparsed answer. Raises AgentError. A timeout cancels it."""
 
     @property
     def stderr_hint(self) -> str:
@@ -213,20 +213,20 @@ class RemoteAgent(OutsideAgent):
         return ""
 
     async def disconnect(self) -> None:
-        """End what serves only this conversation. Never fails, and cannot be cancelled."""
+        """Release everything that serves only this conversation. Never fails and cannot be cancelled."""
 
     async def renew(self) -> None:
-        """Continue with an agent that knows nothing, for a snapshot to be loaded. The conversation that it holds is over."""
+        """Get a blank agent that can load a snapshot. The current conversation is over."""
         await self.close()
 
     async def _start_over(self) -> None:
-        """Continue with a fresh agent that knows nothing."""
+        """Continue with a blank agent."""
         await self.disconnect()
         self.connected = False
         self._conversation = token_hex(16)
 
     def can(self, ability: Ability) -> bool:
-        """Return whether it supports a call, as far as is known."""
+        """Return whether it supports a call, assuming so until contacted."""
         return self._hello is None or ability in self._hello.can
 
     def supports(self, ability: Ability) -> bool:
@@ -234,7 +234,7 @@ class RemoteAgent(OutsideAgent):
         return self._hello is not None and self.can(ability)
 
     async def _files(self, folder: Path) -> dict[str, str]:
-        """Return the request field with the snapshot folder for an agent on this machine, none for others."""
+        """Return the request field with the snapshot folder for an agent on this machine, nothing for others."""
         if not self.shares_disk:
             return {}
         files = trio.Path(folder / FILES)
@@ -263,7 +263,7 @@ class RemoteAgent(OutsideAgent):
 
 
 def too_slow(seconds: float, hint: str = "") -> str:
-    """Return what to say of a call that has not returned in time."""
+    """Return the message about a call that timed out."""
     return f"no complete answer within {seconds:g} s{hint}; set ?timeout=SECONDS if it needs longer"
 
 

@@ -1,7 +1,7 @@
-"""runnable: an object with `ainvoke` or `invoke`, as LangChain and LangGraph have them, named `runnable:package.module:object`.
+"""Agents that are objects with `ainvoke` or `invoke`, as in LangChain and LangGraph, named `runnable:package.module:object`.
 
-An object of the module is shared by all conversations, and one asyncio loop runs them. A function of the module is called for each
-conversation, and returns an object of its own. Nothing of LangChain is imported: messages are dicts and what has their fields.
+All conversations share an object of the module, in one asyncio loop. A function of the module is called for each conversation and returns a
+separate object. LangChain is not imported: messages are dicts, or objects with the same fields.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from longspan.simulator.suite.plugins import find_object
 __all__ = ["RunnableAgent"]
 
 HISTORY: Final = "history.json"
-"""The file of a snapshot with the turns so far."""
+"""The snapshot file with the turns so far."""
 
 _Message = dict[str, str]
-"""A message as LangChain takes it: `role`, `content` and an `id`, the turn's."""
+"""A message in LangChain's format: `role`, `content` and `id`, which is the turn's."""
 
 
 @final
@@ -78,7 +78,7 @@ class RunnableAgent(InProcessAgent):
 
     @property
     def repeatable(self) -> bool:
-        """Whether longspan keeps the history: it has each turn once."""
+        """Whether longspan keeps the history, which contains each turn once."""
         return self._keeps_history
 
     @property
@@ -92,7 +92,7 @@ class RunnableAgent(InProcessAgent):
         config = self._config(message)
         returned = await self.run("invoke", lambda: _invoke(self._object, sent, config))
         reply = self._read(returned)
-        reply = replace(reply, text=redacted(reply.text))  # it is kept in snapshots
+        reply = replace(reply, text=redacted(reply.text))  # snapshots keep it
         if self._keeps_history:
             self._history = [*messages, {"role": "assistant", "content": reply.text, "id": f"{message.turn_id}/reply"}]
         return reply
@@ -129,7 +129,7 @@ class RunnableAgent(InProcessAgent):
             await self.thread.close()
 
     def _made(self, function: Any) -> Any:
-        """Return the object that a function of the module returns. It is awaited if it is async."""
+        """Return the object that a function of the module creates, awaited if it is async."""
         if not callable(function):
             raise InputError(f"{self.name} has neither ainvoke nor invoke; name a runnable, or a function that returns one")
         made = self.run_now("the function that makes it", function)
@@ -138,7 +138,7 @@ class RunnableAgent(InProcessAgent):
         return made
 
     def _before(self, message: Message) -> list[_Message]:
-        """Return the messages before this one, which may be sent again."""
+        """Return the messages before this one, which may be a repetition."""
         return [each for each in self._history if each["id"] not in (message.turn_id, f"{message.turn_id}/reply")]
 
     def _said(self, message: Message) -> _Message:
@@ -146,12 +146,12 @@ class RunnableAgent(InProcessAgent):
         return {"role": "user", "content": text, "id": message.turn_id}
 
     def _config(self, message: Message) -> dict[str, Any]:
-        """Return the configuration of a call: the conversation, under both names that are in use, and the message's time and turn."""
+        """Return a call's configuration: the conversation's id, under both common names, and the message's time and turn."""
         names = {"thread_id": self._thread_id, "session_id": self._thread_id}
         return {"configurable": names | {"sent_at": message.sent_at.isoformat(), "turn_id": message.turn_id}}
 
     def _read(self, returned: Any) -> Reply:
-        """Return the result of a call as a Reply: text, a message, a state with messages, or an answer of the protocol."""
+        """Convert a call's result to a Reply: text, a message, a state with messages, or an answer of the protocol."""
         if isinstance(returned, str):
             return Reply(returned)
         if isinstance(returned, dict) and "text" in returned:
@@ -197,7 +197,7 @@ def _new(messages: Any) -> list[Any]:
 
 
 def _text(message: Any) -> str | None:
-    """Return the text of a message, whose content may have parts; None if it is no reply."""
+    """Return the text of a message, joining its parts; None if it is not a reply."""
     content = getattr(message, "content", None)
     if getattr(message, "type", "ai") not in ("ai", "AIMessageChunk"):
         return None
@@ -208,7 +208,7 @@ def _text(message: Any) -> str | None:
 
 
 def _counts(message: Any) -> Counts | None:
-    """Return a message's usage, with the model that it names. Raises ValidationError if it is invalid."""
+    """Return a message's usage with the model that it names. Raises ValidationError if it is invalid."""
     usage = as_usage(getattr(message, "usage_metadata", None))
     if not usage:
         return None
