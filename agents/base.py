@@ -44,11 +44,11 @@ class AgentOptions(BaseModel):
 
 
 class BaseAgent(ABC):
-    """An agent without memory. A subclass only has to write `reply`. It takes no target unless `takes_target` is True."""
+    """An agent without memory. A subclass must define `reply`. It takes no target unless `takes_target` is True."""
 
     takes_target: bool = False
     pinned: ClassVar[bool] = True
-    """Whether the spec and longspan's version say what is tested. Like `danger`, it is asked of longspan's own classes only."""
+    """Whether the spec and longspan's version identify the agent under test. Like `danger`, it is only read from built-in classes."""
 
     class Options(AgentOptions):
         """No options."""
@@ -60,30 +60,29 @@ class BaseAgent(ABC):
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """Return how many conversations such agents hold at the same time in a process, None for any number."""
+        """Return how many conversations such agents hold concurrently in a process; None for no limit."""
         return None
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Return the worst that a stranger could have the agent do by its target and its options, None if nothing. The default is to run
+        """Return the worst that an untrusted target and options could make the agent do, None if it is harmless. The default is to run
         code.
 
-        Addresses among them need not be found: `trust` looks for them itself. Only longspan's own classes are asked, since asking imports
-        the class.
+        Addresses need not be found: `trust` searches for them itself. Only built-in classes are asked, since asking imports the class.
         """
         return "run"
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """Return the options that the environment sets where the spec does not, such as a model's address. A run's manifest names
+        """Return options that the environment sets because the spec does not, such as a model's address. The run's manifest records
         them."""
         return {}
 
     async def start(self) -> None:  # noqa: B027
-        """Get ready, so that the agent's abilities are known. The default does nothing."""
+        """Prepare for use, so that the agent's abilities are known. The default does nothing."""
 
     async def close(self) -> None:  # noqa: B027
-        """Release the resources that the finished conversation held. The default does nothing."""
+        """Release the finished conversation's resources. The default does nothing."""
 
     @property
     def has_snapshots(self) -> bool:
@@ -94,8 +93,8 @@ class BaseAgent(ABC):
     def models(self) -> Mapping[str, str | Rates] | None:
         """The models that cost money, as PROVIDER/MODEL by role ("agent", "embedder"): empty if it costs nothing, None if unknown.
 
-        An agent with models has `worst_case(message)`, which returns the maximum Usage of its reply by role, so that a limit is never
-        exceeded. Without it, the next reply is assumed to take as much as the one that took most so far.
+        An agent with models should define `worst_case(message)`, which returns the maximum Usage of a reply by role, so that limits are
+        never exceeded. Without it, the next reply is assumed to use as much as the most expensive one so far.
         """
         return None
 
@@ -104,20 +103,20 @@ class BaseAgent(ABC):
         """Answer `message`."""
 
     async def observe(self, message: Message, reply: str) -> Reply | None:  # noqa: B027
-        """Note a turn that took place without the agent being asked. Return what that took, None for nothing. The default does nothing."""
+        """Record a turn that the agent was not asked to answer. Return its usage, None for nothing. The default does nothing."""
 
     async def reset(self) -> None:  # noqa: B027
         """Forget the conversation. The default does nothing."""
 
     async def save(self, folder: Path) -> None:  # noqa: B027
-        """Write everything it needs to continue into `folder`. The default does nothing."""
+        """Write the state needed to continue into `folder`. The default does nothing."""
 
     async def load(self, folder: Path) -> None:  # noqa: B027
         """Restore the state saved in `folder`. The default does nothing."""
 
 
 class MemorylessAgent(BaseAgent):
-    """An agent that no turn changes: being asked leaves no trace."""
+    """An agent that turns do not change."""
 
     async def mark(self) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""Options for a model's price where no price list has it: behind a gateway, or in an agent of one's own."""
+"""Options for a model's price if no price list has it: behind a gateway, or in a user's agent."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class PriceOptions(AgentOptions):
 
     @property
     def rates(self) -> Rates | None:
-        """The prices, None if they are not given."""
+        """The prices, None if not given."""
         if self.price_in is None or self.price_out is None:
             return None
         return Rates(self.price_in, self.price_in if self.price_cached is None else self.price_cached, self.price_out)
 
 
 def is_price(option: str) -> bool:
-    """Return whether an option says what a model costs. A stranger's could be too low for `--max-cost` to stop it."""
+    """Return whether an option sets a model's price. In an untrusted spec, it could be too low for `--max-cost` to work."""
     return option.startswith("price_")

@@ -1,6 +1,6 @@
-"""notebook: stores statements and answers with those that share words with the question. No LLM; the default agent.
+"""The default agent, without an LLM: it stores statements and answers with those that share words with the question.
 
-It is the baseline for a memory without understanding: its scores show what keyword search achieves.
+It is the baseline of a memory without understanding: its scores show what keyword search achieves.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ NOTED = "OK."
 UNKNOWN = "I don't know."
 
 MAX_MESSAGE = 400_000
-"""The maximum characters of a message. Only the end of a longer one is kept."""
+"""The maximum characters kept of a message, from its end."""
 MAX_QUOTE = 1_000
-"""The maximum characters of a quoted sentence. Only the start of a longer one is quoted."""
+"""The maximum characters quoted of a sentence, from its start."""
 MAX_LISTED = 10
-"""The maximum sentences in a list. The newest are listed."""
+"""The maximum sentences in a list; the newest are listed."""
 TIE_SHARE = 0.7
-"""Sentences with at least this share of the best score count as equally good. The newest of them is the answer."""
+"""Sentences with at least this share of the best score count as equally good; the newest is the answer."""
 MAX_SEARCHED = 1_000
-"""The maximum sentences considered for a word, the newest, so that the time for a question does not grow with the conversation."""
+"""The maximum sentences considered per word, newest first. It keeps the time per question constant as the conversation grows."""
 LIST_SHARE = 0.5
 """Sentences with at least this share of the best score are listed."""
 
@@ -43,12 +43,12 @@ STOP_WORDS = frozenset(
     there these they this those through to too under up us very was we were what when where which while who whom whose why will with
     would yes you your yours i'd i'll i'm i've you're it's that's there's don't what's""".split()
 )
-"""English function words, which searches ignore."""
+"""English function words, ignored by searches."""
 QUESTION_WORDS = frozenset("what when where which who whom whose why how".split())
 COMMANDS = frozenset(
     "answer choose decide describe explain give list name pick remind repeat reply respond say select show state tell write".split()
 )
-"""A sentence that starts with one of these wants an answer."""
+"""First words of sentences that request an answer."""
 POLITE = frozenset("please kindly now so and then also just can could would will you".split())
 """Words that may precede a command."""
 LIST_WORDS = frozenset("all array each every list several".split())
@@ -63,7 +63,7 @@ _DURATION = re.compile(r"\b([^\W_]+) (second|minute|hour|day|week)s?\b", re.IGNO
 
 
 class NotedTurn(NamedTuple):
-    """A remembered turn, and the numbers of its indexed sentences."""
+    """A stored turn and the numbers of its indexed sentences."""
 
     text: str
     sent_at: datetime
@@ -72,7 +72,7 @@ class NotedTurn(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """An estimate of its tokens."""
+        """The turn's estimated tokens."""
         return _estimate(self.text) + _estimate(self.reply)
 
 
@@ -105,7 +105,7 @@ class Notebook(BaseAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
@@ -118,7 +118,7 @@ class Notebook(BaseAgent):
         return {}
 
     async def reply(self, message: Message) -> Reply:
-        """Return the answer to a question, NOTED for anything else. A repeated turn gets the same reply."""
+        """Return the answer to a question, or NOTED for other messages. A repeated turn gets the same reply."""
         if message.turn_id in self._turns:
             return Reply(self._turns[message.turn_id].reply)
         text = self._clip(message.text)
@@ -143,7 +143,7 @@ class Notebook(BaseAgent):
 
     @property
     def rewinds(self) -> bool:
-        """Whether nothing is ever forgotten, so that the newest turns are all that has to be taken back."""
+        """Whether nothing is ever forgotten, so that removing the newest turns is enough."""
         return self._window is None
 
     async def mark(self) -> None:
@@ -174,7 +174,7 @@ class Notebook(BaseAgent):
         self._marked = 0
 
     def _clip(self, text: str) -> str:
-        """Return the end of `text`, as much of it as is kept."""
+        """Return the end of `text` that is kept."""
         return text[-MAX_MESSAGE if self._window is None else -min(MAX_MESSAGE, 4 * self._window) :]
 
     def _note(self, turn_id: str, text: str) -> tuple[range, str]:
@@ -217,7 +217,7 @@ class Notebook(BaseAgent):
                     del self._index[stem]
 
     def _answer(self, text: str, question: str, now: datetime) -> tuple[str, Sequence[str]]:
-        """Return the answer to a question, and the ids of the turns it comes from."""
+        """Return the answer to a question and the ids of its source turns."""
         words = {word.casefold() for word in _WORD.findall(question)}
         matches = self._search(_EXAMPLE.sub(" ", question))
         options = _options(text)
@@ -268,7 +268,7 @@ class Notebook(BaseAgent):
         return max(options, key=familiarity)[0]
 
     def _turn_at(self, past: tuple[datetime, timedelta], matches: Sequence[Match]) -> str:
-        """Return the id of the turn nearest to a time. Of several within its margin, return the one that best fits the question."""
+        """Return the id of the turn nearest to a time. Of several within its margin, return the best match for the question."""
         then, margin = past
         distances = {turn_id: abs(turn.sent_at - then) for turn_id, turn in self._turns.items()}
         nearest = min(distances.values())
@@ -278,7 +278,7 @@ class Notebook(BaseAgent):
 
 
 def _estimate(text: str) -> int:
-    """Estimate how many tokens `text` has, at four characters a token."""
+    """Estimate the tokens of `text` at four characters per token."""
     return len(text) // 4 + 1
 
 
@@ -287,7 +287,7 @@ def _sentences(line: str) -> list[str]:
 
 
 def _is_question(line: str) -> bool:
-    """Return whether a line has a question, a command to say something, or the name of an answer format."""
+    """Return whether a line contains a question, a command to answer, or the name of an answer format."""
     for sentence in _sentences(line):
         if sentence.rstrip("\"'”’)").endswith("?") or _KEY.search(sentence):
             return True
@@ -321,7 +321,7 @@ def _newest(matches: Sequence[Match], share: float) -> list[Match]:
 
 
 def _new_words(sentence: str, question: str, *, name: bool) -> str:
-    """Return the last run of words of a sentence that are not in the question; capitalized ones if the question asks for a name."""
+    """Return a sentence's last run of words that are not in the question. If the question asks for a name, prefer capitalised words."""
     known = set(_stems(question))
     words = [match for match in _WORD.finditer(sentence[:MAX_QUOTE]) if set(_stems(match[0])) - known]
     words = [match for match in words if name and match[0][0].isupper()] or words
@@ -342,7 +342,7 @@ def _options(text: str) -> list[tuple[str, str]]:
 
 
 def _past_time(question: str, now: datetime) -> tuple[datetime, timedelta] | None:
-    """Return the time that a question means by "... ago", and a margin: half of the smallest unit. None if it names no duration."""
+    """Return the time that a question means by "... ago", and a margin of half the smallest unit. None if it names no duration."""
     amounts = [(number(amount), unit.casefold()) for amount, unit in _DURATION.findall(question[:MAX_QUOTE])]
     durations = [(amount, timedelta(**{f"{unit}s": 1})) for amount, unit in amounts if amount is not None]
     if not durations:

@@ -1,4 +1,4 @@
-"""oracle: gives the ideal reply to each message. Its scores are the maximum that tests allow."""
+"""The agent that gives the ideal reply to each message. Its scores are the maximum that tests allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Oracle(MemorylessAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     @property
     def models(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""silent: says "OK." to everything. Tests give away any points that it scores."""
+"""The agent that says "OK." to everything. Points that it scores come free with the tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Silent(MemorylessAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     @property
     def models(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""stateless: plays as well as one can without memory. `chance` is what it scores."""
+"""The best player without memory. Its score is `chance`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stateless(MemorylessAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> None:
-        """Nothing."""
+        """Return None: it is harmless."""
 
     @property
     def models(self) -> Mapping[str, str]:
@@ -35,7 +35,7 @@ class Stateless(MemorylessAgent):
         return list(installed_scenarios({name: {} for name in installed(SCENARIOS)}).values())
 
     async def reply(self, message: Message) -> Reply:
-        """Raises AgentError if a scenario's guess fails."""
+        """Answer with the first scenario's guess. Raises AgentError if a guess fails."""
         for scenario in self._scenarios:
             try:
                 guess = scenario.guess(message.text)
