@@ -62,8 +62,10 @@ _EMPTY: Final = frozenset(
 
 @final
 class Request(NamedTuple):
-    """A request to forget. `text`: the message up to the request; None if it refers to the previous message. `rest`: the rest of the
-    message."""
+    """A request to forget.
+
+    `text`: the message up to the request; None if it refers to the previous message. `rest`: the rest of the message.
+    """
 
     text: str | None
     rest: str

@@ -1,10 +1,10 @@
-"""ltm: the memory agent of the paper (GoodAI, section 4.2), around any core.
+"""The memory agent of the paper (GoodAI, section 4.2), around any core.
 
     ltm/openai/gpt-4o?memory=json&context=16k
 
-A prompt starts with the parts that stay the same from turn to turn: the system message and the recent turns, dropped a whole block at a
-time. The parts that change each time come last: notes, memories and the message. So a provider that caches prefixes reads most of every
-prompt from its cache, and a local model has already computed it.
+A prompt starts with the stable parts: the system message and the recent turns, which are dropped in whole blocks. Notes, memories and the
+message change each time and come last. A provider that caches prefixes thus reads most of every prompt from its cache, and a local model
+has already computed it.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ MAX_QUERY: Final = 300
 """The maximum characters of a query."""
 
 MAX_TIMES: Final = 3
-"""How many of a memory's times are shown: the newest."""
+"""The maximum number of a memory's times in a prompt, newest first."""
 
 OVERFLOWS: Final = 4
-"""How often a request that the provider finds too long is repeated with a block of turns dropped."""
+"""The maximum retries of a prompt that exceeds the provider's limit. Each retry drops a block of turns."""
 
 MARGIN: Final = 256
 """Tokens that a provider may add to a prompt."""
 
 MAX_RATIO: Final = 2.0
-"""The maximum ratio of a provider's count of a prompt to our own."""
+"""The maximum ratio of a provider's count of a prompt to ours."""
 
 
 class MemoryAgent(BaseAgent):
-    """Asks `core` with recent turns and memories of older ones.
+    """An agent that prompts `core` with recent turns and memories of older ones.
 
-    A turn that is no longer recent is stored in the vector database, in pieces, and noted: see `Memories` and `Notes`. Raises
-    InputError if the context is larger than the core's window.
+    Turns that are no longer recent are stored as pieces in the vector database, and noted: see `Memories` and `Notes`. Raises InputError if
+    the context exceeds the core's window.
     """
 
     takes_target = True
@@ -109,12 +109,12 @@ class MemoryAgent(BaseAgent):
 
     @property
     def models(self) -> Mapping[str, str | Rates]:
-        """The models that cost money. One that runs in this process does not."""
+        """The models that cost money. A model that runs in this process is free."""
         core: dict[str, str | Rates] = {} if costs_nothing(self.core) else {"agent": self.core.priced_as}
         return core | ({"embedder": self.embedder.model} if self.embedder.model else {})
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
-        """Return the maximum tokens that answering `message` can use."""
+        """Return the maximum tokens for answering `message`."""
         new = self._history.recent_tokens + self._size(stamped(message.text, message.sent_at))
         calls, tokens = (1, self.budget.context)
         if self._notes is not None:
@@ -127,11 +127,11 @@ class MemoryAgent(BaseAgent):
         return usage
 
     async def pace(self) -> Pace | None:
-        """Time the model, if it runs in this process."""
+        """Time the model if it runs in this process."""
         return await pace_of(self.core)
 
     def without_model(self) -> DryLtm:
-        """Return this agent without its model and its embedder, for estimates."""
+        """Return this agent without its model and embedder, for estimates."""
         embedder = DryEmbedder(self.embedder.model, self.core.count)
         return DryLtm(DryCore(self.core), self.options, embedder, Index(), self.target)
 
@@ -141,7 +141,7 @@ class MemoryAgent(BaseAgent):
     async def reply(self, message: Message) -> Reply:
         finished = self._history.find(message.turn_id)
         if finished is not None:
-            return Reply(finished.reply)  # the same request again: nothing more was used
+            return Reply(finished.reply)  # a repeated request uses nothing more
         trace_fields = self._check_size(message)
         calls = Calls(self.core)
         text = self._display(message)
@@ -169,14 +169,14 @@ class MemoryAgent(BaseAgent):
         return self._account()
 
     async def replay(self, message: Message, reply: Reply) -> Reply | None:
-        """Add a turn that was already answered. The notes come from the reply's trace, so that no note is written and paid for twice."""
+        """Add a turn that was already answered. Its trace provides the notes, so that no note is written and paid for twice."""
         if self._history.find(message.turn_id) is None:
             told = trace.told(reply.trace)
             await self._archive(self._history.make_room(self._size(self._display(message))))
             if self._notes is not None and told.notes is not None:
                 self._notes.restore(told.notes, (), self._history.first_recent)
-            await self.memories.flush()  # the search did that
-            while told.recent.turns < len(self._history.turns) - self._history.first_recent:  # the prompt was too long for the provider
+            await self.memories.flush()  # the original reply's search flushed too
+            while told.recent.turns < len(self._history.turns) - self._history.first_recent:  # the provider had rejected a longer prompt
                 await self._archive(self._history.drop_block())
             if told.calls:
                 self._learn(told.calls[-1].usage.input_tokens, told.prompt_tokens)
@@ -226,7 +226,7 @@ class MemoryAgent(BaseAgent):
             stored = []
             for number in range(state.left):
                 stored += self._fragments(number)
-                await trio.lowlevel.checkpoint()  # counting all of a long conversation takes a second
+                await trio.lowlevel.checkpoint()  # counting a long conversation takes a second
             await self.memories.restore(stored, saved.vectors, state.dimensions)
             if self._notes is not None:
                 self._notes.restore(state.notes, state.blocks, state.left)
@@ -237,17 +237,17 @@ class MemoryAgent(BaseAgent):
 
     @property
     def _made_with(self) -> dict[str, Any]:
-        """The options that determine which turns are recent and how the others are stored."""
+        """The options that determine which turns are recent and how others are stored."""
         names = ("memory", "chunk", "overlap", "dedupe", "eviction")
         return {"embedder": self.embedder.name, "room": self.budget.conversation} | {name: getattr(self.options, name) for name in names}
 
-    # A message, and a turn.
+    # Messages and turns.
 
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead
 
     def _display(self, message: Message | Turn) -> str:
-        """Return a message as prompts show it: with its time, and with its middle cut if it is larger than the whole window."""
+        """Return a message as prompts show it: with its time, and with its middle cut if it exceeds the whole window."""
         text = stamped(clean(message.text), message.sent_at)
         if self._size(text) <= self._history.max_tokens:
             return text
@@ -258,7 +258,7 @@ class MemoryAgent(BaseAgent):
         return PromptTurn(ChatMessage("user", user), ChatMessage("assistant", turn.reply), self._size(user) + self._size(turn.reply))
 
     def _check_size(self, message: Message) -> dict[str, Any]:
-        """Return the first field of a trace: how a message is cut. Raises AgentError if `overflow` forbids that."""
+        """Return the trace's first field, how a message is cut. Raises AgentError if `overflow` forbids cutting."""
         size = self._size(stamped(clean(message.text), message.sent_at))
         if size <= self._history.max_tokens:
             return {}
@@ -272,7 +272,7 @@ class MemoryAgent(BaseAgent):
     # Turns that are no longer recent.
 
     async def _archive(self, numbers: range) -> None:
-        """Store turns that have just left the window, and queue them for the notes."""
+        """Store turns that just left the window and queue them for the notes."""
         if numbers:
             await self.memories.add([fragment for number in numbers for fragment in self._fragments(number)])
             if self._notes is not None:
@@ -282,12 +282,12 @@ class MemoryAgent(BaseAgent):
         return fragments(number, self._history.turns[number], self.core.count, self.options.chunk, self.options.overlap)
 
     def _pieces_like(self, message: Message) -> list[str]:
-        """Return the queries for what resembles a message: its text, or the first and last piece of a long one."""
+        """Return queries for text similar to a message: the message, or the first and last piece of a long one."""
         texts = pieces(clean(message.text), self.core.count, self.options.chunk, 0)
         return texts if len(texts) < 3 else [texts[0], texts[-1]]
 
     async def _queries(self, calls: Calls, text: str) -> list[str]:
-        """Return the core's own queries: the message in other words, and what it only implies."""
+        """Return the core's queries: paraphrases of the message, and things that it implies."""
         if self._notes is None or not len(self.memories):
             return []
         request = prompt("queries", notes=self._notes.pad.text, message=text, most=MAX_QUERIES)
@@ -317,7 +317,7 @@ class MemoryAgent(BaseAgent):
         return [self._system, *self._history.recent(), ChatMessage("user", last)]
 
     async def _ask(self, calls: Calls, message: Message, memories: Sequence[ScoredMemory], trace_fields: dict[str, Any]) -> str:
-        """Return the core's answer. If the provider finds the prompt too long, retry a few times with fewer turns."""
+        """Return the core's answer. If the prompt exceeds the provider's limit, retry a few times with fewer turns."""
         dated = [{"when": _when(memory, message), "text": memory.newest.text} for memory in memories]
         notes = self._notes.pad.text if self._notes else ""
         last = prompt("ask", notes=notes, memories=dated, message=self._display(message))
@@ -340,11 +340,11 @@ class MemoryAgent(BaseAgent):
         return completion.text
 
     def _learn(self, counted: int, tokens: int) -> None:
-        """Learn by how much the provider's count of a prompt exceeds our own."""
+        """Learn by how much the provider's count of a prompt exceeds ours."""
         self._ratio = min(MAX_RATIO, max(self._ratio, counted / tokens))
 
     def _recent(self) -> dict[str, Any]:
-        """Return which turns the prompt showed: how many, and the first one's id."""
+        """Return how many turns the prompt contained, and the first one's id."""
         first, turns = self._history.first_recent, self._history.turns
         return {"turns": len(turns) - first, "since": turns[first].turn_id if first < len(turns) else None}
 
@@ -363,17 +363,17 @@ class LtmAgent(MemoryAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """What its model or its embedder could do."""
+        """Return the worst danger of its model and embedder."""
         return worst(core_danger(target, options), embedder_danger(options))
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as its model."""
+        """Return its model's limit of concurrent conversations."""
         return core_at_once(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """The addresses of its model and its embedder."""
+        """Return the addresses of its model and embedder that the environment sets."""
         if not isinstance(options, LtmOptions):
             return {}
         model = core_environment(f"ltm/{target}", target, options.model_extra or {}, LtmOptions.model_fields)
@@ -381,7 +381,7 @@ class LtmAgent(MemoryAgent):
 
     @classmethod
     def defaults_here(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """The embedder that is installed, unless the model's provider has one of its own or another is named."""
+        """Return the installed default embedder, unless the options name one or the model's provider has one."""
         if not isinstance(options, LtmOptions) or options.embedder is not None:
             return {}
         address = (options.model_extra or {}).get("base_url", OPENAI.url).rstrip("/")
@@ -398,7 +398,7 @@ class LtmAgent(MemoryAgent):
 
 @final
 class DryLtm(MemoryAgent):
-    """A memory agent without its model, for estimates: it gives the replies it is handed and counts the tokens it would have used."""
+    """A memory agent without its model, for estimates: it gives prepared replies and counts the tokens that it would have used."""
 
     def __init__(self, core: DryCore, options: LtmOptions, embedder: Embedder, index: Index, target: str) -> None:
         super().__init__(core, options, embedder, index, target)

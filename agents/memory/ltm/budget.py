@@ -1,4 +1,4 @@
-"""How a prompt's tokens are divided among its parts."""
+"""The division of a prompt's tokens among its parts."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ __all__ = ["FRAME", "MAX_QUERIES", "Budget"]
 
 MEMORIES_DIVISOR: Final = 4
 NOTES_DIVISOR: Final = 16
-"""Memories and notes may take this fraction of a prompt's tokens: a quarter and a sixteenth."""
+"""Memories may take a quarter of a prompt's tokens, and notes a sixteenth."""
 
 FRAME: Final = 32
 """Tokens that a memory takes beyond its text, for its times."""
 
 MAX_QUERIES: Final = 3
-"""How many queries the core may add to those taken from the message."""
+"""The maximum queries that the core may add to those from the message."""
 
 MIN_CONVERSATION: Final = 64
-"""The minimum tokens that must remain for the conversation."""
+"""The minimum tokens for the conversation."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How the `context` tokens of a prompt are divided.
+    """The division of a prompt's `context` tokens.
 
-    `fixed` is for the system message and the template's text. `memories` and `notes` are maximums. `conversation` is for recent
-    turns and the message. It is the same in every prompt, however short its memories and notes: otherwise the start of the prompt
-    would change with them.
+    `fixed` covers the system message and the template's text. `memories` and `notes` are maximums. `conversation` covers recent turns and
+    the message. It does not grow when memories and notes are short, since the start of the prompt would then change with them.
     """
 
     context: int

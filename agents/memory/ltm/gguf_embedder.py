@@ -1,4 +1,4 @@
-"""Vectors by a model in a GGUF file, with llama.cpp, on the processor."""
+"""Embeddings from a model in a GGUF file, by llama.cpp on the CPU."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from longspan.simulator.contract.agent import will_be_asked
 __all__ = ["GgufVectors"]
 
 MAX_TOKENS: Final = 512
-"""The maximum tokens that are embedded; the rest of a longer text is ignored."""
+"""The maximum tokens embedded; the rest of a longer text is ignored."""
 
 SEQUENCES: Final = 32
-"""The most texts that are computed together."""
+"""The maximum texts computed together."""
 
 NONE: Final = 0
 MEAN: Final = 1
-"""llama.cpp's numbers for two ways of pooling token vectors into one: none, and their mean."""
+"""llama.cpp's codes for pooling token vectors: not at all, or by their mean."""
 
 
 @final
 class GgufVectors:
     """An embedding model. If the model names no pooling, the vector is the mean over the tokens.
 
-    The constructor loads it, unless nothing will be asked. Raises InputError if the file cannot be used.
+    The constructor loads it, unless the run will ask nothing. Raises InputError if the file cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,7 @@ class GgufVectors:
     def rows(self, texts: Sequence[str]) -> list[list[float]]:
         """Return a vector for each text. Blocks: call it in a thread. Raises AgentError.
 
-        As many texts as fit are computed together, each as a sequence of its own, so that no text changes another's vector.
+        Texts are computed together up to the limits, each as a separate sequence, so that no text changes another's vector.
         """
         with self._lock:
             batches: list[list[list[int]]] = []
@@ -88,9 +88,9 @@ class GgufVectors:
         return self._vocabulary.tokens(text, special=True)[: self._room] or self._vocabulary.tokens(" ", special=True)
 
     def _computed(self, texts: Sequence[Sequence[int]]) -> list[list[float]]:
-        """Return the vectors of texts that are computed together."""
+        """Return the vectors of texts computed together."""
         llama = self._llama
-        if (memory := llama.llama_get_memory(self._context)) is not None:  # an encoder has none
+        if (memory := llama.llama_get_memory(self._context)) is not None:  # encoders have no memory
             llama.llama_memory_clear(memory, True)
         batch = llama.llama_batch_init(self._room, 0, 1)
         try:

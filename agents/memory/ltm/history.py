@@ -1,4 +1,4 @@
-"""The conversation's turns, and which of them are recent enough to be shown in prompts."""
+"""The conversation's turns, and which of them are recent enough for prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["History", "PromptTurn"]
 
 
 class PromptTurn(NamedTuple):
-    """A turn as shown in prompts, and its tokens."""
+    """A turn as prompts show it, and its tokens."""
 
     user: ChatMessage
     assistant: ChatMessage
@@ -22,10 +22,10 @@ class PromptTurn(NamedTuple):
 
 @final
 class History:
-    """All turns, by number from 0. The recent ones, with the next message, have at most `max_tokens` tokens.
+    """All turns, numbered from 0. The recent ones and the next message have at most `max_tokens` tokens.
 
-    Which turns are recent depends on the turns alone, not on whether the agent answered or observed them. So an agent that is shown
-    turns again, on resuming, reaches the same state.
+    Which turns are recent depends only on the turns, not on whether the agent answered or observed them. An agent that replays turns when
+    resuming therefore reaches the same state.
     """
 
     def __init__(self, max_tokens: int, eviction: Eviction, show: Callable[[Turn], PromptTurn]) -> None:
@@ -49,7 +49,7 @@ class History:
 
     @property
     def first_recent(self) -> int:
-        """The number of the oldest recent turn, which is how many turns are no longer recent."""
+        """The number of the oldest recent turn, equal to the number of turns that left the window."""
         return len(self.turns) - len(self._window)
 
     def recent(self) -> Iterator[ChatMessage]:
@@ -57,7 +57,7 @@ class History:
         return (message for turn in self._window for message in (turn.user, turn.assistant))
 
     def find(self, turn_id: str) -> Turn | None:
-        """Return the finished turn with this id, None if there is none."""
+        """Return the finished turn with this id, None if unknown."""
         number = self._numbers.get(turn_id)
         return None if number is None else self.turns[number]
 

@@ -21,28 +21,30 @@ if TYPE_CHECKING:
 __all__ = ["Index", "close_client"]
 
 BATCH: Final = 1000
-"""Vectors added in one request."""
+"""Vectors added per request."""
 
 NEAREST: Final = 200
-"""How many vectors a search returns. That is more than needed, since Chroma returns equally distant vectors in any order, and the
-caller imposes an order of its own."""
+"""The number of vectors that a search returns. It exceeds the need, since Chroma returns equally distant vectors in any order and the
+caller sorts them.
+"""
 
 HNSW: Final = {"space": "cosine", "max_neighbors": 32, "ef_construction": 200, "ef_search": 500}
-"""Chroma's index. With its own parameters (16, 100, 100) it missed 12% of the ten nearest among the 9,143 memories of a 500k
-conversation; with these it misses hardly any. A larger search (1500) found no more and took a quarter longer."""
+"""Chroma's index parameters. With its defaults (16, 100, 100), it missed 12% of the ten nearest among the 9,143 memories of a 500k
+conversation; with these, hardly any. A larger search (1500) found no more and took a quarter longer.
+"""
 
 _OPENING: Final = Lock()
-"""Clients share what Chroma keeps in this process, which is not ready for a second one while the first is made."""
+"""A lock on creating clients: their shared state in this process cannot be initialised twice at a time."""
 
 _URL = re.compile(r"(?P<scheme>https?)://(?P<host>[^\s/:?#@]+)(?::(?P<port>\d{1,5}))?/?")
 
 
 @final
 class Index:
-    """Vectors by number from 0. Its methods block: call them in a thread, one at a time.
+    """Vectors numbered from 0. The methods block: call them in a thread, one at a time.
 
-    Without `url` the vectors are in this process, in Chroma's memory; with it in a new collection on that Chroma server. `clear`
-    deletes either. The constructor raises InputError if chromadb is missing or the address is invalid.
+    Without `url`, the vectors are in Chroma's memory in this process; with it, in a new collection on that Chroma server. `clear` deletes
+    them. The constructor raises InputError without chromadb or for an invalid address.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -94,7 +96,7 @@ class Index:
                 self._collection.upsert(ids=ids, embeddings=batch)
 
     def nearest(self, vectors: Vectors) -> list[list[tuple[int, float]]]:
-        """Return for each vector the numbers of its nearest and their cosines. Raises AgentError."""
+        """Return for each vector the numbers of its nearest neighbours and their cosines. Raises AgentError."""
         if self._collection is None:
             return [[] for _ in vectors]
         with self._errors():
@@ -119,7 +121,7 @@ class Index:
 
 
 def close_client(client: Any) -> None:
-    """Close a server's client and its connections, which Chroma's own `close` leaves open."""
+    """Close a server's client and its connections, which Chroma's `close` leaves open."""
     for api in (client, client._admin_client):
         with suppress(AttributeError):  # private names, which another version of Chroma may lack
             api._server._session.close()
@@ -127,7 +129,7 @@ def close_client(client: Any) -> None:
 
 
 def _drop(client: Any, name: str) -> None:
-    with suppress(Exception):  # cleared already, or the process is ending
+    with suppress(Exception):  # already cleared, or the process is ending
         client.delete_collection(name)
 
 
@@ -141,7 +143,7 @@ def _address(url: str) -> tuple[str, int, bool]:
 
 
 def _chroma() -> tuple[Any, Any]:
-    """Return the package, whose import takes most of a second, and settings that send nothing anywhere.
+    """Return the package, whose import takes most of a second, and settings without telemetry.
 
     Settings in a .env file are ignored: they belong to another program.
     """

@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["Memories", "ScoredMemory"]
 
 MAX_WAITING: Final = 128
-"""How many fragments may wait to be embedded together. A search embeds all of them first."""
+"""The maximum fragments that wait to be embedded together. A search embeds them first."""
 
 EXACT: Final = 1000
-"""Of so many memories at most, each is compared with the query. Chroma's search is approximate: it has been seen to overlook one of a
-hundred after they were restored, which it had found before."""
+"""Up to this number of memories, each is compared with the query. Chroma's search is approximate: after a restore, it once missed one of a
+hundred memories that it had found before.
+"""
 
 
 class ScoredMemory(NamedTuple):
-    """A memory that a search returned: its fragments with the same text, oldest first, and its cosine with the query."""
+    """A search result: the fragments of a memory, which have the same text, oldest first, and its cosine with the query."""
 
     number: int
     fragments: Sequence[Fragment]
@@ -42,9 +43,9 @@ class ScoredMemory(NamedTuple):
 class Memories:
     """Fragments, embedded in batches in the order they were added.
 
-    With `dedupe`, fragments whose texts differ only in case and white space are one memory. Nothing is lost, since it keeps all its times,
-    and it takes only one of the few places in a prompt. Nearly identical fragments stay separate: many questions are about a number or a
-    name that has changed.
+    With `dedupe`, fragments whose texts differ only in case and white space form one memory. It keeps all times, so nothing is lost, and
+    takes only one of the few places in a prompt. Nearly identical fragments stay separate: many questions are about a number or a name that
+    has changed.
 
     `tokens` sums the provider's counts for the embedder; the caller resets it to 0. Calls must not overlap.
     """
@@ -68,7 +69,7 @@ class Memories:
 
     @property
     def waiting(self) -> list[str]:
-        """The texts that are waiting to be embedded."""
+        """The texts waiting to be embedded."""
         return [memory[0].text for memory in self._memories[self._embedded :]]
 
     async def open(self) -> None:
@@ -96,7 +97,7 @@ class Memories:
             await self._store(_rounded(vectors))
 
     async def search(self, queries: Sequence[str], limit: int) -> list[ScoredMemory]:
-        """Return at most `limit` memories with a cosine above 0 to any of the queries, nearest first, newer ones first among equals.
+        """Return at most `limit` memories with a cosine above 0 to any of the queries, nearest first, newest first among equals.
 
         Raises AgentError.
         """
@@ -118,7 +119,7 @@ class Memories:
         return [ScoredMemory(number, tuple(self._memories[number]), scores[number]) for number in best]
 
     def _compared(self, queries: Vectors) -> list[list[tuple[int, float]]]:
-        """Return the number of every memory and its cosine, for each query."""
+        """Return the number and cosine of every memory, for each query."""
         import numpy as np
 
         known = np.frombuffer(bytes(self._vectors), dtype="<f2").astype(np.float64).reshape(self._embedded, self.dimensions)
@@ -133,7 +134,7 @@ class Memories:
         return bytes(self._vectors)
 
     async def restore(self, fragments: Sequence[Fragment], vectors: bytes, dimensions: int) -> None:
-        """Restore the memories of `fragments` with these vectors of so many dimensions. Raises ValueError if the two do not match."""
+        """Restore the memories of `fragments` with vectors of `dimensions` dimensions. Raises ValueError if the two do not match."""
         import numpy as np
 
         await self.reset()

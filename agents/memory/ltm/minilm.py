@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 from the extra `local`, run by onnxruntime on the processor."""
+"""all-MiniLM-L6-v2 from the extra `local`, run by onnxruntime on the CPU."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ __all__ = ["WORD_PIECES", "MiniLM", "load", "tokenizer"]
 NAME: Final = "embedder=local"
 
 WORD_PIECES: Final = Path(__file__).with_name("word_pieces.xz")
-"""BERT's vocabulary without capitals, a word piece a line, in the order of their numbers (NOTICE)."""
+"""BERT's lower-case vocabulary, one word piece per line, in the order of their numbers (NOTICE)."""
 
 CLS: Final = ("[CLS]", 101)
 SEP: Final = ("[SEP]", 102)
 """The word pieces that begin and end a text, with their numbers."""
 
 MAX_TOKENS: Final = 256
-"""Word pieces that it reads, the length that it was trained for; the rest of a longer text is ignored."""
+"""The maximum word pieces, as in training; the rest of a longer text is ignored."""
 
 BATCH: Final = 16
-"""Texts computed together. More is no faster, and takes more memory."""
+"""Texts computed together. Larger batches are no faster and take more memory."""
 
 
 class MiniLM:
-    """The model in the file `path`, an ONNX graph."""
+    """The model in the ONNX file `path`."""
 
     def __init__(self, path: Path) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = max(1, (os.cpu_count() or 2) // 2)
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # threads that wait take no time from others
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads must not burn CPU
         self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self._tokenizer = tokenizer()
 
@@ -48,7 +48,7 @@ class MiniLM:
         import numpy as np
 
         pieces = [found.ids for found in self._tokenizer.encode_batch(list(texts))]
-        order = sorted(range(len(texts)), key=lambda number: len(pieces[number]))  # texts of one length need no padding
+        order = sorted(range(len(texts)), key=lambda number: len(pieces[number]))  # texts of equal length need no padding
         vectors = np.empty((len(texts), 384), dtype=np.float32)
         for at in range(0, len(order), BATCH):
             chosen = order[at : at + BATCH]
@@ -68,7 +68,7 @@ class MiniLM:
 
 
 def tokenizer() -> Any:
-    """Return BERT's tokenizer, without capitals and accents."""
+    """Return BERT's tokenizer without capitals and accents."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     words = lzma.decompress(WORD_PIECES.read_bytes()).decode("utf-8").split("\n")[:-1]
@@ -81,12 +81,12 @@ def tokenizer() -> Any:
 
 
 def load(*, asked: bool) -> MiniLM | None:
-    """Return the model, loaded once in the process; None if it will not be `asked`. Raises InputError if it cannot be used."""
+    """Return the model, loaded once per process; None unless the run will have it `asked`. Raises InputError if it cannot be used."""
     path = locate(MINILM, NAME)
     try:
         import onnxruntime  # noqa: F401
         import tokenizers  # noqa: F401
-    except Exception as error:  # it is missing or broken
+    except Exception as error:  # missing or broken
         raise InputError(f"{NAME} needs an extra: pip install 'longspan[local]' ({one_line(error, 120)})") from error
     if not asked:
         return None

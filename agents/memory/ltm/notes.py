@@ -1,4 +1,4 @@
-"""Updating the scratchpad: the core notes what will be needed from turns that are no longer recent."""
+"""Updates of the scratchpad: the core notes important content of turns that are no longer recent."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FRAME: Final = 16
 
 @final
 class Notes:
-    """A scratchpad, and the blocks of turns that are waiting to be noted, oldest first.
+    """A scratchpad, and the blocks of turns that wait to be noted, oldest first.
 
-    A block is noted in separate calls of at most `max_tokens` tokens, which show only the block and the notes. So the notes depend
+    A block is noted in separate calls of at most `max_tokens` tokens, which contain only the block and the notes. The notes thus depend
     only on the turns and the core's answers, not on when a block is noted.
     """
 
@@ -41,7 +41,7 @@ class Notes:
         self.blocks.append(numbers)
 
     def restore(self, text: str, blocks: Sequence[tuple[int, int]], left: int) -> None:
-        """Restore the notes' text and the waiting blocks. `left` is the number of turns that are no longer recent.
+        """Restore the notes' text and the waiting blocks. `left` is the number of turns that left the window.
 
         Raises ValueError if these are inconsistent.
         """
@@ -70,7 +70,7 @@ class Notes:
         return any_blocks
 
     def worst_case(self, more: int) -> tuple[int, int]:
-        """Return the maximum calls, and tokens of their prompts, for noting all blocks and turns of `more` tokens."""
+        """Return the maximum calls, and tokens of their prompts, for noting all blocks plus turns of `more` tokens."""
         tokens = more + sum(self._count(self._render(turn)) + FRAME for block in self.blocks for turn in self._turns(block))
         calls = len(self.blocks) + 1 + 2 * tokens // self._room
         return calls, tokens + calls * (self.frame + self.pad.max_tokens)
@@ -84,7 +84,7 @@ class Notes:
         return self._history.turns[block.start : block.stop]
 
     def _portions(self, turns: Sequence[Turn]) -> Iterator[str]:
-        """Return the turns' texts in portions for one call each. A turn that is too large has its middle cut."""
+        """Yield the turns' texts in portions for one call each. A turn that is too large has its middle cut."""
         texts: list[str] = []
         room = self._room
         for turn in turns:

@@ -57,7 +57,7 @@ class LtmOptions(AgentOptions):
 
 
 def core_of(target: str, options: LtmOptions) -> Core:
-    """Return the core `KIND/MODEL` with those options that are not the agent's own.
+    """Return the core `KIND/MODEL` with the options that the agent does not declare.
 
     Raises InputError for an invalid target, and for an option that neither agent nor core has.
     """

@@ -29,7 +29,7 @@ def prompt(template: str, **values: Any) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """Return how long ago something was, in the two largest units: "2 days 3 hours ago"."""
+    """Return the time since `then` in the two largest units: "2 days 3 hours ago"."""
     rest = max(timedelta(), now - then) // timedelta(seconds=1)
     amounts = []
     for unit, seconds in _UNITS:

@@ -1,4 +1,4 @@
-"""The scratchpad: notes that the core keeps, as a JSON object or text, limited in size and updated by its answers."""
+"""The scratchpad: the core's notes as a JSON object or text, limited in size and updated by its answers."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from longspan.simulator.grading.lenient_json import find_json
 __all__ = ["JsonPad", "Pad", "TextPad", "make_pad"]
 
 MAX_CHARACTERS: Final = 100_000
-"""The maximum characters of an answer that are parsed."""
+"""The maximum characters parsed of an answer."""
 
 MAX_DEPTH: Final = 8
-"""The maximum nesting of objects and lists. Deeper values are left out."""
+"""The maximum nesting of objects and lists. Deeper values are dropped."""
 
 
 class Pad(Protocol):
-    """A scratchpad of at most `max_tokens` tokens. `template` is the name of the prompt that asks for an update."""
+    """A scratchpad of at most `max_tokens` tokens. `template` is the name of the prompt that requests an update."""
 
     template: str
     max_tokens: int
 
     @property
     def text(self) -> str:
-        """The notes as shown in prompts; empty if there are none."""
+        """The notes as shown in prompts, possibly empty."""
         ...
 
     def update(self, answer: str) -> str | None:
-        """Apply an answer. Return the problem with it, None if there is none. Never raises."""
+        """Apply an answer. Return the problem with it, or None. Never raises."""
         ...
 
     def restore(self, text: str) -> None:
-        """Restore the notes from their `text`. Raises ValueError if that is invalid."""
+        """Restore the notes from their `text`. Raises ValueError if it is invalid."""
         ...
 
 
@@ -44,9 +44,9 @@ def make_pad(kind: Literal["json", "text"], max_tokens: int, count: Callable[[st
 
 @final
 class JsonPad:
-    """A JSON object. An update is a merge patch (RFC 7396): null removes a key, an object is merged, any other value replaces the old.
+    """A JSON object. An update is a merge patch (RFC 7396): null removes a key, an object is merged, and any other value replaces the old.
 
-    If the notes grow too large, the keys that were changed longest ago are dropped.
+    If the notes grow too large, the least recently changed keys are dropped.
     """
 
     template = "notes_json"
@@ -74,11 +74,11 @@ class JsonPad:
         self._notes = notes
 
     def _shorten(self) -> str | None:
-        """Drop the oldest keys until the rest is short enough."""
+        """Drop the least recently changed keys until the rest fits."""
         room = self.max_tokens - self._count("{}")
         kept: list[str] = []
         for key in reversed(self._notes):
-            room -= self._count(_to_json({key: self._notes[key]}))  # a little more than it takes inside the object
+            room -= self._count(_to_json({key: self._notes[key]}))  # slightly more than inside the whole object
             if room < 0:
                 break
             kept.append(key)
@@ -120,7 +120,7 @@ class TextPad:
 
 
 def _merge_patch(old: Any, patch: Any) -> Any:
-    """Return a value with a patch applied to it. Changed keys come last."""
+    """Apply a patch to a value. Changed keys come last."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(old) if isinstance(old, dict) else {}
@@ -132,7 +132,7 @@ def _merge_patch(old: Any, patch: Any) -> Any:
 
 
 def _limit_depth(value: Any, depth: int) -> Any:
-    """Return a value with those nested too deeply replaced by None, which a patch ignores."""
+    """Replace values nested too deeply by None, which a patch ignores."""
     if isinstance(value, dict):
         return {str(key): _limit_depth(item, depth - 1) for key, item in value.items()} if depth else None
     if isinstance(value, list):

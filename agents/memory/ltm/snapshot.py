@@ -1,10 +1,10 @@
-"""Snapshots of the memory agent. The vector database is rebuilt from three files.
+"""Snapshots of the memory agent. Loading one rebuilds the vector database from three files.
 
-    turns.jsonl    all turns, one on each line: [turn_id, text, sent_at, reply]
+    turns.jsonl    all turns, one per line: [turn_id, text, sent_at, reply]
     vectors.f2     the vectors of the memories as 16-bit floats, in the order they were stored
     state.json     everything else
 
-Chroma's own files cannot serve as a snapshot: they keep changing, and after a crash they are ahead of the journal.
+Chroma's files cannot serve as a snapshot: they keep changing, and after a crash they are ahead of the journal.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ STATE: Final = "state.json"
 class State(BaseModel):
     """The state beyond turns and vectors.
 
-    `made_with`: the options that determine their meaning. `left`: how many turns are no longer recent. `blocks`: the blocks that
-    are waiting to be noted, by first turn and the turn after the last. `tokens`: the embedder's tokens since the last reply.
-    `dimensions`: the length of a vector, 0 if there is none.
+    `made_with`: the options that determine their meaning. `left`: how many turns left the window. `blocks`: the blocks that wait to be
+    noted, by first turn and the turn after the last. `tokens`: the embedder's tokens since the last reply. `dimensions`: the length of a
+    vector, 0 without vectors.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

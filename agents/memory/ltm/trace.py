@@ -1,4 +1,4 @@
-"""A reply's trace (`Reply.trace`), limited in size."""
+"""The trace of a reply (`Reply.trace`), limited in size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longspan.agents.memory.ltm.memory import ScoredMemory
 __all__ = ["Told", "read", "shortened", "told", "written"]
 
 MAX_TEXT: Final = 300
-"""The maximum characters of a memory in a trace. The journal has the full text, in the turn it comes from."""
+"""The maximum characters of a memory in a trace. The journal has the full text of its turn."""
 
 MAX_ITEMS: Final = 20
 """The maximum memories of a turn, and turns of a memory."""
@@ -40,8 +40,9 @@ class _Call(_Part):
 
 @final
 class Told(_Part):
-    """The agent's state after a reply, as its trace records it: new notes if any, how many turns were recent, the prompt's tokens as
-    counted here, and the calls. The last call produced the reply.
+    """The agent's state after a reply, as its trace records it.
+
+    It has new notes if any, how many turns were recent, our count of the prompt's tokens, and the calls. The last call produced the reply.
     """
 
     notes: str | None = None
@@ -51,7 +52,7 @@ class Told(_Part):
 
 
 def told(trace: Mapping[str, Any] | None) -> Told:
-    """Read a trace. Another agent's trace yields the defaults."""
+    """Parse a trace. Another agent's trace yields the defaults."""
     try:
         return Told.model_validate(trace or {})
     except ValidationError:
@@ -64,7 +65,7 @@ def written(fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
 
 
 def read(memories: Sequence[ScoredMemory]) -> list[Mapping[str, Any]]:
-    """Return the memories that a prompt showed, in this order, with the cosine and the turns of each, newest last."""
+    """Return the memories in a prompt, in order, each with its cosine and its turns, newest last."""
     return [
         {
             "id": memory.newest.id,

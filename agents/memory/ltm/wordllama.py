@@ -1,4 +1,4 @@
-"""WordLlama: the mean of a text's token vectors, from the package wordllama's files. Its code wants a network and is not imported."""
+"""WordLlama: the mean of a text's token vectors, from the package's files. Its code requires a network and is not imported."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["WordLlama", "load"]
 NAME: Final = "embedder=wordllama"
 
 TENSOR: Final = "embedding.weight"
-"""The only tensor of the file: a row for each token."""
+"""The only tensor of the file: one row per token."""
 
 
 class WordLlama:
-    """Token vectors from a file of safetensors, and the tokenizer that numbers them."""
+    """Token vectors from a safetensors file, and the tokenizer that numbers them."""
 
     def __init__(self, weights: Path, tokens: Path) -> None:
         import numpy as np
@@ -46,11 +46,11 @@ class WordLlama:
 
 
 def load(*, asked: bool) -> WordLlama | None:
-    """Return the model, loaded once in the process; None if it will not be `asked`. Raises InputError if it cannot be used."""
+    """Return the model, loaded once per process; None unless the run will have it `asked`. Raises InputError if it cannot be used."""
     paths = locate(WORDLLAMA, NAME), locate(WORDLLAMA_TOKENS, NAME)
     try:
         import tokenizers  # noqa: F401
-    except Exception as error:  # it is missing or broken
+    except Exception as error:  # missing or broken
         raise InputError(f"{NAME} needs the package tokenizers: pip install tokenizers ({one_line(error, 120)})") from error
     if not asked:
         return None
