@@ -1,1 +1,1 @@
-"""gguf/PATH: chat models in this process, by llama.cpp."""
+"""Chat models from GGUF files, run in this process by llama.cpp."""

@@ -1,4 +1,4 @@
-"""gguf/PATH: an agent that is a chat model in this process."""
+"""An agent that is a chat model from a GGUF file, run in this process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class GgufAgent(ChatAgent):
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as its core."""
+        """Return its core's limit of concurrent conversations."""
         return GgufCore.at_once(options) if isinstance(options, GgufOptions) else None
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """What its core could do."""
+        """Return the danger of its core."""
         return GgufCore.danger(target, options)
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""gguf: a chat model in this process, from a GGUF file."""
+"""A chat model from a GGUF file, run in this process."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MAGIC: Final = b"GGUF"
 """The first bytes of a GGUF file."""
 
 MAX_STRING: Final = 300
-"""The most characters of a string in JSON, unless its schema says otherwise: about 75 tokens."""
+"""The maximum characters of a string in JSON, unless its schema sets them: about 75 tokens."""
 
 ESCAPES: Final = str.maketrans({"%": "%25", "?": "%3F", "&": "%26"})
 """Characters of a path that a spec must escape."""
 
 
 class _ModelKey(NamedTuple):
-    """Identifies a loaded model: the file, its time of change and size, how it is loaded, and another chat template."""
+    """The identity of a loaded model: its file, modification time and size, its settings, and a custom chat template."""
 
     path: Path
     changed: tuple[int, int]
@@ -53,22 +53,22 @@ class _Loaded(NamedTuple):
 
 
 class GgufCore:
-    """The chat model in the file `target`, a path. `name`: what errors call it.
+    """The chat model in the file `target`. `name` identifies it in errors.
 
-    Cores of the same file and options share one model in the process. Calls may overlap; they run one at a time. The constructor
-    loads the model, which takes seconds for a large one. It raises InputError if the file is missing or is not a chat model.
+    Cores of the same file and options share one model in the process. Calls may overlap, but run one at a time. The constructor loads the
+    model, which takes seconds if it is large. Raises InputError if the file is missing or is not a chat model.
     """
 
     Options = GgufOptions
 
     @staticmethod
     def at_once(options: GgufOptions) -> int:
-        """Return how many conversations have a cache of their own: with more, each would be computed anew at each turn."""
+        """Return the number of cached conversations: beyond it, each turn would recompute its conversation."""
         return options.conversations
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """It loads a file."""
+        """Return its danger: it loads a file."""
         return "use"
 
     def __init__(self, target: str, options: GgufOptions | None = None, name: str | None = None) -> None:
@@ -88,7 +88,7 @@ class GgufCore:
         )
 
     def count(self, text: str) -> int:
-        """Return how many tokens `text` has inside a prompt, by the model's own tokenizer and template."""
+        """Return the tokens of `text` inside a prompt, by the model's tokenizer and template."""
         return self.prompts.count(text)
 
     async def complete(
@@ -162,13 +162,13 @@ def _model_key(target: str, options: GgufOptions) -> _ModelKey:
 
 @cache
 def _check_file(path: Path, changed: tuple[int, int], template: str | None, settings: Settings) -> None:
-    """Raise InputError if the file is unsafe to load. Each file is tried once with each template and way of computing."""
+    """Raise InputError if the file is unsafe to load. Each combination of file, template and settings is tried once."""
     try_out(path, template, settings)
 
 
 @cache
 def _load(key: _ModelKey) -> _Loaded:
-    """Return a model, loaded once in the process, and its limit of one call at a time."""
+    """Return a model, loaded once per process, and its limit of one call at a time."""
     settings = key.settings
     computed = Settings(gpu_layers=settings.gpu_layers, split=settings.split, flash=settings.flash, cache=settings.cache)
     _check_file(key.path, key.changed, key.template, computed)
@@ -177,7 +177,7 @@ def _load(key: _ModelKey) -> _Loaded:
 
 
 async def _when_cancelled(act: Callable[[], None]) -> None:
-    """Act once this task is cancelled."""
+    """Call `act` once this task is cancelled."""
     try:
         await trio.sleep_forever()
     finally:
@@ -185,7 +185,7 @@ async def _when_cancelled(act: Callable[[], None]) -> None:
 
 
 def _cancelled() -> bool:
-    """Return whether the task that this thread works for was cancelled."""
+    """Return whether the task behind this thread was cancelled."""
     try:
         trio.from_thread.check_cancelled()
     except trio.Cancelled:
@@ -194,7 +194,7 @@ def _cancelled() -> bool:
 
 
 def _bounded(schema: Any) -> Any:
-    """Return a JSON schema whose strings all have a maximum length, so that an answer cannot run on inside one until it is cut."""
+    """Return a JSON schema with a maximum length for all strings, so that an answer cannot run on inside one until it is cut."""
     if isinstance(schema, list):
         return [_bounded(each) for each in schema]
     if not isinstance(schema, dict):

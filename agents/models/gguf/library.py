@@ -19,8 +19,9 @@ ERROR: Final = 4
 """The log level of llama.cpp's errors (GGML_LOG_LEVEL_ERROR)."""
 
 SPINS: Final = "2000"
-"""How often an OpenMP thread that waits for the others looks again before it sleeps: about 30 microseconds. By default it looks for
-milliseconds, and takes the processor from the thread that it waits for as soon as another program runs."""
+"""How often an idle OpenMP thread polls before it sleeps: about 30 microseconds. By default it polls for milliseconds. If another program
+runs, it thereby takes the CPU from the thread that it waits for.
+"""
 
 _errors: Final[deque[str]] = deque(maxlen=100)
 
@@ -30,7 +31,7 @@ def library() -> Any:
     """Return the library. Raises InputError if it is not installed or cannot be loaded."""
     chosen = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
     if not chosen:
-        os.environ["GOMP_SPINCOUNT"] = SPINS  # libgomp reads it once, when it is loaded
+        os.environ["GOMP_SPINCOUNT"] = SPINS  # libgomp reads it once, when loaded
     try:
         llama = import_module("llama_cpp.llama_cpp")
     except ImportError as error:
@@ -47,7 +48,7 @@ def library() -> Any:
 
 
 def build() -> list[tuple[str, int, int]]:
-    """Return what tells the installed build from others: its files, their times of change and sizes."""
+    """Return an identity of the installed build: its files with modification times and sizes."""
     folder = Path(import_module("llama_cpp").__file__ or "").parent
     files = [path for path in folder.rglob("*") if path.suffix in (".so", ".dylib", ".dll", ".py") and path.is_file()]
     return sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
@@ -68,7 +69,7 @@ def _listener(llama: Any) -> Any:
 
 
 def take_error() -> str:
-    """Return the first error that llama.cpp reported since the last call, in one line. Later errors say less."""
+    """Return the first error since the last call, in one line. Later errors are less specific."""
     message = _errors[0] if _errors else "llama.cpp gives no reason"
     _errors.clear()
     return "".join(character if character.isprintable() else " " for character in message[:300])
@@ -88,8 +89,8 @@ def load(path: Path, **settings: object) -> Any:
 
 
 def read_context(model: Any) -> int:
-    """Return how many tokens a model was trained on. Raises InputError if its file claims an impossible number."""
-    tokens: int = library().llama_model_n_ctx_train(model) % 2**32  # llama.cpp stores it without a sign and returns it with one
+    """Return the context length that a model was trained on. Raises InputError if its file claims an impossible one."""
+    tokens: int = library().llama_model_n_ctx_train(model) % 2**32  # stored unsigned, but returned signed
     if not 1 <= tokens <= MAX_TOKENS:
         raise InputError(
             f"its metadata claims a context of {tokens:,} tokens, and longspan takes models of 1 to {MAX_TOKENS:,}: the file is damaged"

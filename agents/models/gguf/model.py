@@ -1,7 +1,7 @@
 """A model loaded by llama.cpp, with a cache for each of several conversations.
 
-Each conversation has its own context: a cache of keys and values. The alternatives (sequences in one cache, shared or divided;
-states copied out and in) were not faster, and a context takes memory only once it is used. docs/performance.md has the figures.
+Each conversation has a separate context, which is a cache of keys and values. The alternatives (sequences in one cache, shared or divided;
+states copied out and in) were not faster, and a context takes memory only once used. docs/performance.md has the figures.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ DEFAULT_WINDOW: Final = 8192
 """The default tokens of a conversation. Models are trained on more, but a cache of that size may not fit into memory."""
 
 BATCH: Final = 512
-"""Tokens of a prompt computed together: the fewest that are no slower than more."""
+"""Tokens of a prompt computed together. Larger batches were no faster."""
 
 ABORTED: Final = 2
-"""What llama_decode returns when it was stopped."""
+"""llama_decode's return value when it was stopped."""
 
 BF16: Final = 30
 """The number of ggml's type bf16, which llama-cpp-python does not name."""
@@ -46,10 +46,10 @@ TAIL: Final = 64
 
 
 class Sampling(NamedTuple):
-    """How a token is chosen: the likeliest at temperature 0, else sampled.
+    """How tokens are chosen: the likeliest at temperature 0, else sampled.
 
-    `grammar` (in GBNF) restricts the tokens. `top_p`: only the likeliest that together have this probability are sampled.
-    `penalty`: makes tokens of prompt and answer less likely; 1 for no penalty.
+    `grammar` (in GBNF) restricts the tokens. `top_p`: only the likeliest tokens that together have this probability are sampled. `penalty`:
+    makes tokens of prompt and answer less likely; 1 for no penalty.
     """
 
     temperature: float = 0.0
@@ -63,11 +63,11 @@ GREEDY: Final = Sampling()
 
 
 class Settings(NamedTuple):
-    """How a model is loaded and computed, by default as llama.cpp or `Model` decides.
+    """How a model is loaded and computed. None leaves a setting to llama.cpp or `Model`.
 
-    `window`: tokens for each of at most `contexts` conversations. `gpu_layers` are computed on the GPU, all for -1, divided among
-    several in the shares `split`. `batch` tokens are given to llama.cpp together, which computes `ubatch` of them together. `flash`:
-    with flash attention. `cache`: the types of keys and values in the cache.
+    `window`: tokens for each of at most `contexts` conversations. `gpu_layers`: layers computed on the GPU, -1 for all. `split`: the share
+    of each of several GPUs. `batch`: tokens passed to llama.cpp together. `ubatch`: how many of these it computes together. `flash`:
+    whether to use flash attention. `cache`: the types of keys and values in the cache.
     """
 
     window: int | None = None
@@ -82,7 +82,7 @@ class Settings(NamedTuple):
 
 
 class Generated(NamedTuple):
-    """A model's answer, its tokens, and the tokens of the prompt that had been computed before. `cut`: why it ends early, if it does."""
+    """A model's answer, its tokens, and the prompt's tokens found in the cache. `cut`: why it ends early, if it does."""
 
     text: str
     tokens: int
@@ -92,10 +92,10 @@ class Generated(NamedTuple):
 
 @final
 class Stop:
-    """Stops an answer from another thread: llama.cpp looks after each of the few hundred steps of a batch whether it is `set`. It kills the
-    process that renders the prompt.
+    """A switch that stops an answer from another thread. It also kills the process that renders the prompt.
 
-    The function that looks is C's `atoi`, on a string that is "0" until then. One of Python's would wait for its lock each time.
+    llama.cpp calls an abort function after each of the few hundred steps of a batch. That function is C's `atoi`, on a string that is "0"
+    until `set`. A Python function would wait for the interpreter lock each time.
     """
 
     def __init__(self, also: Callable[[], bool] = bool) -> None:
@@ -113,7 +113,7 @@ class Stop:
 
     @contextmanager
     def killing(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Kill `process` once it is set, until the context ends."""
+        """Kill `process` once the switch is set, until the context ends."""
         with self._lock:
             self._process = process
             if self.requested:
@@ -126,11 +126,11 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether the answer should stop: it is set, or the function that it was made with says so."""
+        """Whether the answer should stop: the switch is set, or the constructor's function returns True."""
         return self._text.value == b"1" or self._also()
 
     def watched(self, llama: Any, context: Any) -> None:
-        """Let llama.cpp look at it while it computes with a context."""
+        """Make llama.cpp check the switch while it computes with a context."""
         llama.llama_set_abort_callback(context, cast(_atoi(), llama.ggml_abort_callback), c_void_p(addressof(self._text)))
 
 
@@ -151,8 +151,7 @@ class _Context:
         self.used = 0
 
     def shared(self, prompt: Sequence[int]) -> int:
-        """Return how many tokens at its start it shares with `prompt`. The last one of `prompt` does not count: it is always
-        computed."""
+        """Return how many leading tokens it shares with `prompt`, without the last one of `prompt`, which is always computed."""
         limit = min(len(self.tokens), len(prompt) - 1)
         return next((at for at in range(limit) if self.tokens[at] != prompt[at]), limit)
 
@@ -162,16 +161,15 @@ class _Context:
 
 
 def _no_owner() -> None:
-    """The owner of a context that is free."""
+    """Return None, as the owner of a free context."""
 
 
 @final
 class Model:
     """The model in the GGUF file `path`.
 
-    Without `threads`, as many as are fastest at the moment compute. Use it in one thread at a time. Raises InputError if the file is not
-    a chat model, the window is larger than in training or does not fit into memory, the model does not support a setting, or the GPU is
-    missing.
+    Without `threads`, it adapts their number to the load. Use it in one thread at a time. Raises InputError if the file is not a chat
+    model, the model does not support a setting, or the GPU is missing. The same goes for a window that exceeds the training's or the memory.
     """
 
     def __init__(self, path: Path, settings: Settings) -> None:
@@ -196,7 +194,7 @@ class Model:
             raise InputError(f"no cache can be made: {take_error()}; {self._remedy()}")
 
     def _split(self) -> dict[str, Any]:
-        """Return the shares of several GPUs as llama.cpp takes them."""
+        """Return the shares of several GPUs in llama.cpp's format."""
         if self._settings.split is None:
             return {}
         devices: int = self._llama.llama_max_devices()
@@ -205,7 +203,7 @@ class Model:
         return {"tensor_split": (c_float * devices)(*self._settings.split)}
 
     def _remedy(self) -> str:
-        """Return what to change if no cache can be made."""
+        """Return advice if a cache cannot be created."""
         keys, values = self._settings.cache
         special = [f"cache_k={keys}"] * (keys != "f16") + [f"cache_v={values}"] * (values != "f16")
         special += ["flash_attention"] * (self._settings.flash is not None)
@@ -223,8 +221,8 @@ class Model:
     ) -> Generated:
         """Return the model's answer to `prompt`, of at most `max_tokens` tokens. Together they must fit into the window.
 
-        Tokens still cached for `owner` are not computed again. The answer ends early on `stop`, and when it repeats itself without end,
-        unless a grammar says how it ends. Raises AgentError if llama.cpp fails.
+        Tokens still cached for `owner` are not recomputed. The answer ends early on `stop`, or when it repeats itself endlessly; a grammar
+        disables the latter. Raises AgentError if llama.cpp fails.
         """
         stop = stop or Stop()
         with self._sampler(sampling, prompt) as sampler:
@@ -256,9 +254,9 @@ class Model:
                 return answer, ""
 
     def _compute(self, context: _Context, tokens: Sequence[int]) -> bool:
-        """Add tokens to a context and compute the next one's probabilities. Return False if it was stopped.
+        """Add tokens to a context and compute the next one's probabilities. Return False if stopped.
 
-        After an error the context counts as empty.
+        After an error, the context counts as empty.
         """
         batch = (self._llama.llama_token * len(tokens))(*tokens)
         self._llama.llama_set_n_threads(context.handle, self._pace.threads, self._pace.most)
@@ -266,7 +264,7 @@ class Model:
         code = self._llama.llama_decode(context.handle, self._llama.llama_batch_get_one(batch, len(tokens)))
         (self._pace.took if len(tokens) == 1 else self._pace.took_prompt)(perf_counter() - wall, process_time() - cpu)
         if code == ABORTED:
-            return False  # what it did compute of these tokens is dropped by `_trim`
+            return False  # `_trim` drops the tokens already computed
         if code:
             context.tokens.clear()
             raise AgentError(f"llama.cpp failed to continue a conversation ({code}): {take_error()}")
@@ -292,7 +290,7 @@ class Model:
         return chosen
 
     def _add_context(self) -> bool:
-        """Add a context. Return False if there is not enough memory for it."""
+        """Add a context. Return False if there is not enough memory."""
         llama = self._llama
         params = llama.llama_context_default_params()
         params.n_ctx = self.window
@@ -345,7 +343,7 @@ class Model:
             llama.llama_sampler_free(chain)
 
     def _penalty(self, penalty: float, prompt: Sequence[int]) -> Any:
-        """Return a sampler that makes tokens less likely if the prompt or the answer already has them."""
+        """Return a sampler that makes tokens of the prompt and the answer less likely."""
         llama = self._llama
         tokens = llama.llama_vocab_n_tokens(self.vocabulary.handle)
         sampler = llama.llama_sampler_init_penalties(tokens, self.window, penalty, 0.0, 0.0)

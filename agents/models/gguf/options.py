@@ -1,4 +1,4 @@
-"""The options of a model from a GGUF file, checked before anything is loaded."""
+"""The options of a model from a GGUF file, checked before loading anything."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from longspan.simulator.files.reading import opened
 __all__ = ["CacheType", "GgufOptions"]
 
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
-"""How keys and values are stored in a cache: as floating-point numbers, or quantised (q, iq) with that many bits."""
+"""The types of keys and values in a cache: floating-point numbers, or quantised (q, iq) with that many bits."""
 
 MAX_TEMPLATE: Final = 2**20
-"""The most bytes of a chat template."""
+"""The maximum bytes of a chat template."""
 
 MAX_DEVICES: Final = 16
-"""The most GPUs that llama.cpp divides a model among."""
+"""The maximum number of GPUs that llama.cpp divides a model among."""
 
 
 def _split(value: Any) -> Any:
-    """Read shares such as 3,1. Raises ValueError."""
+    """Parse shares such as 3,1. Raises ValueError."""
     try:
         shares = tuple(float(part) for part in value.split(",")) if isinstance(value, str) else tuple(value)
     except (TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""How many threads compute: all that are useful on an idle machine, fewer while other programs have the processors.
+"""The number of computing threads: all that are useful on an idle machine, fewer while other programs use the CPU.
 
-Threads meet after each of the few hundred steps of a token. When one of them has no processor, all others wait for it, so that two threads
-on two processors write half as fast as one alone as soon as another program runs. A prompt is computed in pieces that the threads
-share out as they go: there, a thread that waits costs little, and all of them always compute.
+Threads synchronise after each of the few hundred steps of a token. If one of them has no processor, all others wait for it. Two threads on
+two processors therefore write half as fast as one alone as soon as another program runs. The pieces of a prompt are shared out dynamically:
+a waiting thread costs little there, so all threads always compute.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from typing import Final, final
 __all__ = ["Pace", "processors"]
 
 HAD: Final = 0.7
-"""Threads whose processor time is less than this share of the real time have to wait for processors. On an idle machine it is about .85,
-since a thread that has waited for the others for a while sleeps."""
+"""If the threads' CPU time falls below this share of real time, they are waiting for processors. On an idle machine the share is about .85,
+since threads sleep after waiting a while for the others.
+"""
 
 WINDOW: Final = 0.1
-"""Seconds of computing after which the threads are judged."""
+"""Seconds of computing per measurement."""
 
 REST: Final = 0.5
 LONGEST_REST: Final = 8.0
-"""Seconds of computing after which twice as many threads are tried again: the first time, and at most. Each failure doubles them."""
+"""Seconds of computing before twice as many threads are tried again: at first, and at most. Each failure doubles them."""
 
 TOLD_AFTER: Final = 10.0
-"""Seconds of computing after which the user is told of processors that others have."""
+"""Seconds of computing before the user may be warned about other programs."""
 
 SIBLINGS: Final = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 def processors() -> int:
-    """Return how many processors this process may use: cores rather than their hardware threads, which do not make matrices faster."""
+    """Return how many processors this process may use. Hardware threads of a core count once, since they do not speed up matrices."""
     if not hasattr(os, "sched_getaffinity"):
         return max(1, (os.cpu_count() or 1) // 2)
     cores = {_read(Path(SIBLINGS.format(number))) or str(number) for number in os.sched_getaffinity(0)}
@@ -50,7 +51,7 @@ def _read(path: Path) -> str:
 
 @final
 class Pace:
-    """The number of `threads` that compute the tokens of an answer, at most `most`. Unless it `adapts`, that is always `most`."""
+    """The adaptive number of `threads` for an answer's tokens, at most `most`. Without `adapts`, it is always `most`."""
 
     def __init__(self, most: int, *, adapts: bool) -> None:
         self.most = self.threads = most
@@ -61,7 +62,7 @@ class Pace:
         self._told = False
 
     def took(self, wall: float, cpu: float) -> None:
-        """Note the real time of a token's computing, and the processor time of all threads."""
+        """Record the real time of computing a token, and the CPU time of all threads."""
         self.took_prompt(wall, cpu)
         if not self._adapts:
             return
@@ -79,15 +80,15 @@ class Pace:
             self._rest = REST
 
     def took_prompt(self, wall: float, cpu: float) -> None:
-        """Note the same of a part of a prompt."""
+        """Record the same for a part of a prompt."""
         self._all_wall, self._all_cpu = self._all_wall + wall, self._all_cpu + cpu
 
     def complaint(self) -> str | None:
-        """Return what to tell the user, once, if other programs have the processors."""
+        """Return a warning for the user, once, if other programs take the processors."""
         if self._told or self._all_wall < TOLD_AFTER:
             return None
         had, wall = self._all_cpu / self._all_wall, self._all_wall
-        self._all_wall = self._all_cpu = 0.0  # what comes later is judged alone
+        self._all_wall = self._all_cpu = 0.0  # later times are judged separately
         if had >= HAD * self.most:
             return None
         self._told = True

@@ -1,4 +1,4 @@
-"""Prompts: conversations rendered by a model's own chat template, in its own tokens."""
+"""Prompts: conversations rendered by a model's chat template and tokenized."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ WORD: Final = "word"
 
 @final
 class Prompts:
-    """Prompts of the model that has `vocabulary`, by its own chat template or another.
+    """Prompts of the model with `vocabulary`, by its chat template or a custom one.
 
-    Templates run in Jinja's sandbox, in a process of their own. For today's date they get the day when virtual time starts. A message that
-    spells a control token is still plain text. Raises InputError if the template is missing or does not work.
+    Templates run in Jinja's sandbox, in a separate process. Today's date is the day when virtual time starts. Control tokens spelled in a
+    message stay plain text. Raises InputError if the template is missing or does not work.
     """
 
     def __init__(self, vocabulary: Vocabulary, template: str | None = None) -> None:
@@ -73,26 +73,26 @@ class Prompts:
         self.base = max(0, self._frame - self.overhead)
 
     def count(self, text: str) -> int:
-        """Return how many tokens `text` has inside a prompt.
+        """Return the tokens of `text` inside a prompt.
 
-        A conversation has at most `base` tokens, plus `overhead` and the count for each message. It has exactly that many if the
-        template frames all roles with equally many tokens.
+        A conversation has at most `base` tokens, plus `overhead` and the count for each message. It has exactly that many if the template
+        frames all roles with equally many tokens.
         """
         return max(0, len(self.tokens([ChatMessage("user", text)])) - self._frame)
 
     def text(self, messages: Sequence[ChatMessage]) -> str:
-        """Return a conversation's prompt as text, with what the template adds."""
+        """Return a conversation's prompt as text, including the template's additions."""
         return self._render(messages)
 
     def tokens(self, messages: Sequence[ChatMessage], stop: Stop | None = None) -> list[int]:
-        """Return a conversation's prompt as tokens. Raises AgentError if the template fails, also once `stop` is set."""
+        """Return a conversation's prompt as tokens. Raises AgentError if the template fails, or once `stop` is set."""
         separator = self._separator(messages)
         inert = [message._replace(text=self._controls.sub(separator, message.text)) for message in messages]
         text = self._render(inert, stop)
         return [token for piece in text.split(separator) for token in self._vocabulary.tokens(piece)]
 
     def _render(self, messages: Sequence[ChatMessage], stop: Stop | None = None) -> str:
-        """Return the prompt as text. If the template takes no system message, it is put before the first user message."""
+        """Return the prompt as text. If the template rejects system messages, the system message precedes the first user message's text."""
         if self._merges_system and len(messages) > 1 and messages[0].role == "system":
             first = ChatMessage("user", f"{messages[0].text}\n\n{messages[1].text}")
             messages = [first, *messages[2:]]
@@ -103,7 +103,7 @@ class Prompts:
             raise TemplateError(f"{self._name} fails on {turns}: {error}", refused=error.refused) from error.__cause__
 
     def _separator(self, messages: Sequence[ChatMessage]) -> str:
-        """Return a character that occurs nowhere else, for splitting text that would be read as a control token."""
+        """Return a character that occurs nowhere else, to split text that would be read as a control token."""
         used = set(self._template).union(*(message.text for message in messages))
         return next((separator for separator in SEPARATORS if separator not in used), SEPARATORS[-1])
 

@@ -1,4 +1,4 @@
-"""Renders a model's chat template in a process of its own, since a template may loop or allocate memory without end."""
+"""Rendering of chat templates in a separate process, since a template may loop or allocate memory without end."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SECONDS: Final = 10.0
 """The time limit of one rendering. 2,000 messages take 0.004 seconds."""
 
 MEMORY: Final = 256 * 2**20
-"""The memory limit of one rendering in bytes, without the share of the conversation. The process itself takes 30 MB."""
+"""The memory limit of one rendering in bytes, without the conversation's share. The process itself takes 30 MB."""
 
 FACTOR: Final = 64
-"""Bytes of memory for each character that a template reads or may write. So any prompt may have 4 million characters."""
+"""Bytes of memory for each character that a template reads or may write. Any prompt may thus have 4 million characters."""
 
 MAX_ERROR: Final = 300
-"""The most characters of an error that a template raises."""
+"""The maximum characters of a template's error."""
 
 
 @final
 class TemplateError(AgentError):
-    """A template cannot be rendered. `refused`: it raised an error, as templates do for a conversation that they do not accept."""
+    """A template that failed. `refused`: it raised an error, as templates do for conversations that they do not accept."""
 
     def __init__(self, message: str, *, refused: bool = False) -> None:
         super().__init__(message)
@@ -47,9 +47,9 @@ class TemplateError(AgentError):
 
 @final
 class Renderer:
-    """Renders conversations by a chat template in Jinja. `constants` are its other variables, `date` is what it gets for today.
+    """A renderer of conversations by a Jinja chat template. `constants` are its other variables; `date` serves as today.
 
-    Calls may overlap: each gets a process of its own, which is then kept for the next call.
+    Calls may overlap: each uses a separate process, which is then kept for the next call.
     """
 
     def __init__(self, template: str, constants: Mapping[str, Any], date: datetime) -> None:
@@ -58,7 +58,7 @@ class Renderer:
         weakref.finalize(self, _end, self._idle)
 
     def render(self, messages: Sequence[ChatMessage], stop: Stop | None = None) -> str:
-        """Return the prompt as text. Raises TemplateError, also once `stop` is set."""
+        """Return the prompt as text. Raises TemplateError, including once `stop` is set."""
         request = _line([{"role": message.role, "content": message.text} for message in messages])
         process = self._take()
         try:
@@ -67,7 +67,7 @@ class Renderer:
         except BaseException:
             _end([process])
             raise
-        if answer is None or "memory" in answer:  # what is left of its memory may be in pieces
+        if answer is None or "memory" in answer:  # its remaining memory may be fragmented
             _end([process])
         else:
             self._idle.append(process)
@@ -89,11 +89,11 @@ class Renderer:
             return self._start()
         if process.poll() is None:
             return process
-        _end([process])  # something killed it while it was idle
+        _end([process])  # it was killed while idle
         return self._take()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # Its environment has no keys of APIs. Its process group is its own, so that Ctrl-C does not end it within a turn.
+        # Its environment contains no API keys. A separate process group keeps Ctrl-C from ending it within a turn.
         environment = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH") if name in os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         command = [sys.executable, "-P", str(PROCESS), str(SECONDS), str(MEMORY), str(FACTOR)]
@@ -126,7 +126,7 @@ def _line(value: object) -> bytes:
 
 
 def _explain_exit(code: int) -> str:
-    """Return what a template did if its process ended with an exit code."""
+    """Describe the failure of a template whose process ended with an exit code."""
     if code == -signal.SIGALRM:
         return f"it did not finish within {SECONDS:g} seconds"
     how = f"with {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

@@ -1,4 +1,4 @@
-"""Answers that repeat themselves without end, as those of small models do when the likeliest token is always taken."""
+"""Detection of answers that repeat themselves endlessly, as small models do when the likeliest token is always taken."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ __all__ = ["PERIODS", "TOKENS", "Repetition"]
 
 PERIODS: Final = 5
 TOKENS: Final = 80
-"""An answer is stopped when its end is the same tokens this many times over, and at least so many tokens in all. Rows of a table,
-items of a list and lines of a song differ somewhere, or are fewer."""
+"""An answer is stopped when its end repeats the same tokens PERIODS times and for at least TOKENS tokens. Rows of a table, items of a list
+and lines of a song differ somewhere, or are fewer.
+"""
 
 LONGEST: Final = 64
-"""The most tokens that are looked for as one period."""
+"""The maximum period in tokens."""
 
 
 @final
 class Repetition:
-    """Whether an answer, given token by token, has begun to repeat itself: its last tokens are the same piece over and over."""
+    """A detector of repetition, fed token by token: the last tokens are the same piece over and over."""
 
     def __init__(self) -> None:
         self._tokens: list[int] = []
         self._same = [0] * (LONGEST + 1)
-        """For each period, how many tokens at the end are equal to those one period before."""
+        """The number of tokens at the end that equal those one period before, by period."""
 
     def add(self, token: int) -> bool:
         """Add the next token. Return whether the answer now repeats itself."""

@@ -1,11 +1,11 @@
 """Renders a chat template in a process that can be killed: `python template_process.py SECONDS BYTES FACTOR`.
 
-A template comes with a downloaded file, so it may loop or allocate without end, and Jinja's sandbox does not prevent that. The first line
-of standard input has the template and its constants, and each later line has a conversation. Each conversation is answered with a line
-that has the prompt, or the error that the template raised. A rendering that takes longer than SECONDS kills the process. A rendering may
-use BYTES of memory, and may write BYTES / FACTOR characters; both limits grow with the conversation. The process ends with its input.
+A template comes with a downloaded file, so it may loop or allocate without end, which Jinja's sandbox does not prevent. The first line of
+standard input contains the template and its constants, each later line a conversation. Each conversation is answered with a line that
+contains the prompt, or the error that the template raised. A rendering that takes longer than SECONDS kills the process. A rendering may
+use BYTES of memory and write BYTES / FACTOR characters; both limits grow with the conversation. The process ends with its input.
 
-It imports nothing of longspan, so that it starts quickly.
+It imports nothing from longspan, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_ERROR = 1_000
-"""The most characters of an error."""
+"""The maximum characters of an error."""
 
 
 class GenerationTag(Extension):
-    """Ignores the tag that marks what a model writes, for its training."""
+    """A Jinja extension that ignores the tag around a model's output, which only training needs."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
         self.tags = {"generation"}
 
     def parse(self, parser: Parser) -> list[Node]:
-        """Return what is between the tags."""
+        """Return the contents of the tag."""
         parser.stream.skip(1)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 def to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False) -> str:
-    """Return JSON as in Hugging Face's Transformers: unlike Jinja's own filter, this one does not escape HTML."""
+    """Return JSON as in Hugging Face's Transformers, without the HTML escapes of Jinja's filter."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -51,7 +51,7 @@ def raise_exception(message: str) -> None:
 
 
 def limit_memory(most: int | None) -> None:
-    """Limit the memory of this process to `most` bytes, or no longer."""
+    """Limit this process's memory to `most` bytes, or lift the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     lower = most is not None and (hard == resource.RLIM_INFINITY or most < hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most if most is not None and lower else hard, hard))

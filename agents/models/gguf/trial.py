@@ -1,5 +1,7 @@
-"""Tries out a GGUF file in a process of its own: llama.cpp aborts on some damaged files, and a build for another processor dies of the
-first instruction that this one does not have."""
+"""Trials of GGUF files in a separate process.
+
+llama.cpp aborts on some damaged files, and a build for another processor dies at the first unsupported instruction.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,13 @@ __all__ = ["main", "processor", "try_out"]
 RUN: Final = "from longspan.agents.models.gguf.trial import main; main()"
 
 TIMEOUT: Final = 60
-"""Seconds that everything but the weights may take. A vocabulary of 128,000 tokens takes less than one."""
+"""The maximum seconds for everything but the weights. A vocabulary of 128,000 tokens takes less than one."""
 
 CONTEXT: Final = 256
 """Tokens of the trial's context."""
 
 TEXT: Final = "The quick brown fox jumps over the lazy dog, and comes back. " * 6
-"""The trial's prompt: several tokens, since llama.cpp runs other instructions for a prompt than for an answer, token by token."""
+"""The trial's prompt. It has several tokens, since llama.cpp uses other instructions for a prompt than for single tokens."""
 
 REJECTED: Final = 3
 """The exit code of a trial that rejected the file with an InputError."""
@@ -43,7 +45,7 @@ REJECTED: Final = 3
 LOADING: Final = "loading"
 COMPUTING: Final = "computing"
 DONE: Final = "done"
-"""The lines of a trial: it loads the weights, it computes with them, it has."""
+"""The output lines of a trial: loading the weights, computing with them, and done."""
 
 FAULTS: Final = {
     signal.SIGILL: "an illegal instruction",
@@ -53,14 +55,14 @@ FAULTS: Final = {
 }
 
 FEATURES: Final = {"avx2": "AVX2", "fma": "FMA", "f16c": "F16C", "avx512f": "AVX512"}
-"""What /proc/cpuinfo calls instructions that are safe to use where it does, and what llama.cpp's build calls them."""
+"""Instruction sets, safe if listed, by their name in /proc/cpuinfo with the name in llama.cpp's build."""
 
 
 def try_out(path: Path, template: str | None = None, settings: Settings | None = None) -> None:
-    """Raise InputError if the file's vocabulary or chat template, or that other one, does not work, or llama.cpp dies of the file.
+    """Raise InputError if the file's vocabulary or its chat template (or `template`) does not work, or if llama.cpp crashes on it.
 
-    Without `settings` it is a model of vectors, which needs no template. That weights can be loaded and computed with is tried once for
-    each file, settings, build of llama.cpp and processor.
+    Without `settings`, it is an embedding model, which needs no template. Loading and computing with the weights is tried once for each
+    combination of file, settings, build of llama.cpp and processor.
     """
     library()
     state = path.stat()
@@ -82,7 +84,7 @@ def try_out(path: Path, template: str | None = None, settings: Settings | None =
 
 
 def _run(command: list[str], environment: Mapping[str, str], request: bytes) -> tuple[int, list[str], str]:
-    """Return a trial's exit code, its lines and its standard error. Raises InputError if it takes too long before it loads weights."""
+    """Return a trial's exit code, lines and standard error. Raises InputError if it takes too long before loading weights."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as trial:  # noqa: S603
         try:
@@ -91,7 +93,7 @@ def _run(command: list[str], environment: Mapping[str, str], request: bytes) -> 
             except subprocess.TimeoutExpired as late:
                 if LOADING.encode() not in (late.output or b"").split():
                     raise InputError(f"its vocabulary and chat template did not load within {TIMEOUT} seconds") from None
-                told, errors = trial.communicate()  # for as long as llama.cpp takes to load it, which is not limited here either
+                told, errors = trial.communicate()  # loading is not limited here, since llama.cpp may need long
         except BaseException:
             trial.kill()
             raise
@@ -99,7 +101,7 @@ def _run(command: list[str], environment: Mapping[str, str], request: bytes) -> 
 
 
 def _death(code: int, doing: str, errors: str) -> str:
-    """Return what to say of a trial that died when it was `doing` something with the weights."""
+    """Describe a trial that died while `doing` something with the weights."""
     fault = FAULTS.get(signal.Signals(-code)) if code < 0 else None
     if fault is not None:
         remedy = f"CMAKE_ARGS={_portable()} pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
@@ -115,13 +117,13 @@ def _death(code: int, doing: str, errors: str) -> str:
 
 
 def _portable() -> str:
-    """Return CMake's arguments for a build of llama.cpp with the instructions alone that this processor surely has."""
+    """Return CMake arguments for a build of llama.cpp with only the instructions that this processor certainly has."""
     flags = set(processor().split())
     return '"' + " ".join(["-DGGML_NATIVE=OFF", *(f"-DGGML_{name}=ON" for flag, name in FEATURES.items() if flag in flags)]) + '"'
 
 
 def processor() -> str:
-    """Return what tells this machine's processor from others, with its instructions where the system says."""
+    """Return an identity of this machine's processor, with its instructions if the system lists them."""
     try:
         known = dict(re.findall(r"^(model name|flags|Features)\s*: (.*)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE))
     except OSError:
@@ -129,11 +131,11 @@ def processor() -> str:
     return " ".join([platform.machine(), platform.processor(), *known.values()])
 
 
-# In the process of its own.
+# In the separate process.
 
 
 def main() -> None:
-    """Run the trial that standard input describes. The exit code and the lines that are printed are its result."""
+    """Run the trial described on standard input. The exit code and the printed lines are its result."""
     request = json.load(sys.stdin)
     path, settings = Path(request["path"]), request["settings"] and Settings(**request["settings"])
     llama = library()
@@ -153,7 +155,7 @@ def main() -> None:
         try:
             _compute_vector(path) if settings is None else _answer(path, settings)
         except (InputError, AgentError):
-            return  # it is told when the model is loaded
+            return  # reported when the model is really loaded
         print(DONE, flush=True)
 
 

@@ -14,7 +14,7 @@ __all__ = ["Vocabulary"]
 
 @final
 class Vocabulary:
-    """The tokens of a model that llama.cpp has loaded, and its chat template in Jinja, if it has one."""
+    """The tokens of a model loaded by llama.cpp, and its chat template in Jinja, if any."""
 
     def __init__(self, model: Any) -> None:
         self._llama = library()
@@ -39,8 +39,10 @@ class Vocabulary:
         return bool(self._llama.llama_vocab_is_eog(self.handle, token))
 
     def tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of `text`, including control tokens that it spells. Raises AgentError if it is too long. `special`: frame
-        the text with the tokens that the model wants around it, and read no control tokens in it, since it is no prompt.
+        """Return the tokens of `text`, including control tokens that it spells. Raises AgentError if it is too long.
+
+        `special`: add the tokens that the model expects around the text, and treat control tokens in it as plain text, since it is not a
+        prompt.
         """
         data = text.encode("utf-8", "replace")
         room = (self._llama.llama_token * (len(data) + 8))()
