@@ -1,4 +1,4 @@
-"""anthropic: chat models behind Anthropic's messages API, or a server that speaks it (`base_url`)."""
+"""Chat models behind Anthropic's messages API, or a server that speaks it (`base_url`)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["ANTHROPIC", "AnthropicAgent", "AnthropicCore", "breakpoints"]
 
 MAX_BREAKPOINTS: Final = 4
-"""Places that a request may mark for the cache."""
+"""The maximum cache marks in a request."""
 
 MIN_THINKING: Final = 1024
-"""The fewest tokens of a thinking budget."""
+"""The minimum tokens of a thinking budget."""
 
 LOOKBACK: Final = 20
-"""Blocks before a mark that the API looks for in its cache."""
+"""Blocks before a mark that the API searches for in its cache."""
 
 CACHE_MARK: Final = {"cache_control": {"type": "ephemeral"}}
 
@@ -72,7 +72,7 @@ class AnthropicCore(ApiCore):
     async def ask(self, client: AsyncAnthropic, request: Request) -> Answer:
         stream = self.options.stream
         create: Any = client.messages.with_streaming_response.create
-        # The library's streams are not closed as Trio requires of async generators, so the raw answer is read instead.
+        # Trio requires async generators to be closed, which the library's streams are not. So read the raw answer.
         async with create(stream=stream, **self._body(request)) as response:
             body = await response.read()
         answer, counts = Answer(), dict[str, int]()
@@ -109,12 +109,12 @@ class AnthropicCore(ApiCore):
             more["thinking"] = enabled if options.thinking_budget else {"type": "disabled"}
         sampling = {"temperature": options.temperature, "top_p": options.top_p}
         more |= {name: value for name, value in sampling.items() if value is not None}
-        # The library has no parameters for some of these, and would put others beside them.
+        # The library lacks parameters for some of these, so all of them go into extra_body.
         body["extra_body"] = merged(more, options.extra_body)
         return body
 
     def _read(self, event: Any, answer: Answer, counts: dict[str, int]) -> None:
-        """Add the contents of an answer, or of an event of one."""
+        """Add the contents of an answer or of one of its events."""
         match dig(event, "type"):
             case "message_start":
                 counts |= _counts(dig(event, "message", "usage"))
@@ -157,11 +157,11 @@ class AnthropicAgent(ApiAgent):
 
 
 def breakpoints(messages: int, limit: int) -> set[int]:
-    """Return the indexes of the messages to mark for the cache, at most `limit`; none before there is a conversation.
+    """Return the indexes of at most `limit` messages to mark for the cache; none at the start of a conversation.
 
-    The API caches the prompt up to each mark. It reads up to an earlier mark within 20 blocks before a new one. So the last
-    message is marked, since the next prompt starts with it. The one before it is marked in case the last one is never sent again
-    unchanged. Others follow at a distance of 20, for turns observed since the last request.
+    The API caches the prompt up to each mark. It reads up to an earlier mark within 20 blocks before a new one. The last message is marked,
+    since the next prompt starts with it. The one before it is marked in case the last one changes before it is sent again. Further marks
+    follow every 20 messages, for turns observed since the last request.
     """
     if messages < 3:
         return set()
@@ -170,7 +170,7 @@ def breakpoints(messages: int, limit: int) -> set[int]:
 
 
 def _messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """Return messages in the API's form. It rejects empty ones, and takes the results of all tools called at once in one message."""
+    """Convert messages to the API's format. It rejects empty ones, and takes the results of parallel tool calls in one message."""
     found: list[dict[str, Any]] = []
     for answers, group in groupby(messages, key=lambda message: message.role == "tool"):
         if answers:
@@ -192,13 +192,13 @@ def _marked(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counts(usage: Any) -> dict[str, int]:
-    """Return the counts that an event has. Counts in later events replace earlier ones."""
+    """Return an event's counts. Counts in later events replace earlier ones."""
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
     return {name: dig(usage, name) for name in names if isinstance(dig(usage, name), int)}
 
 
 def _usage(counts: dict[str, int]) -> Usage | None:
-    """Return the usage. Anthropic's input tokens exclude those written to the cache or read from it."""
+    """Return the usage. Anthropic's input tokens exclude tokens written to or read from the cache."""
     if "input_tokens" not in counts:
         return None
     written, read = counts.get("cache_creation_input_tokens", 0), counts.get("cache_read_input_tokens", 0)

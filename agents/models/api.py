@@ -28,23 +28,24 @@ from longspan.simulator.subject.telemetry import model_call
 __all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "merged", "parse_usage"]
 
 ESTIMATED_TOKENS: Final = 1.2
-"""The assumed number of a model's tokens per o200k token, where its tokenizer is not available. Current tokenizers need 0.9 to 1.4
-tokens per o200k token of English text. The provider's own counts later correct the windows."""
+"""The assumed number of a model's tokens per o200k token, if its tokenizer is not available. Current tokenizers need 0.9 to 1.4 tokens per
+o200k token of English text. The provider's counts later correct the windows.
+"""
 
 MAX_COUNT: Final = 10**9
-"""The maximum number of tokens that is believed of a provider's count."""
+"""The maximum plausible token count; larger reports are ignored."""
 
 ROLE_TOKENS: Final = 8
-"""The tokens that a provider may add to each message, at most."""
+"""The maximum tokens that a provider adds to each message."""
 
 MAX_REASON: Final = 60
-"""The maximum characters of the reason why a model refused."""
+"""The maximum characters of a refusal's reason."""
 
 RESERVED: Final = frozenset(
     "candidateCount contents max_completion_tokens maxOutputTokens max_tokens messages model n stream stream_options "
     "system systemInstruction".split()
 )
-"""Fields of a request's body that are not the user's to set: by them it is priced and limited, and its answer is read."""
+"""Fields of a request that users may not set: they determine its price, its limits and how its answer is parsed."""
 
 
 SECRET: Final = re.compile(r"api[-_]?key|(access|auth|refresh|bearer)[-_]?token|authorization|secret|passw|credential", re.IGNORECASE)
@@ -63,7 +64,10 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _body(given: object) -> object:
-    """Return the fields that an option's JSON adds to requests. Raises ValueError if it is not an object, or sets one of `RESERVED`."""
+    """Parse an option's JSON of extra request fields.
+
+    Raises ValueError if it is not an object, sets one of `RESERVED` or may hold a key.
+    """
     try:
         body = json.loads(given, parse_constant=_no_constant) if isinstance(given, str) else given
     except (ValueError, RecursionError):
@@ -86,7 +90,7 @@ Temperature = Annotated[float | None, BeforeValidator(lambda value: None if valu
 
 
 class ApiOptions(ProviderOptions):
-    """What a model behind an API is asked for."""
+    """The settings of requests to a model behind an API."""
 
     max_tokens: Tokens = 4096
     """The most tokens of an answer, thinking included."""
@@ -107,9 +111,9 @@ class ApiOptions(ProviderOptions):
 
 
 class Request:
-    """A request to a model: an optional system message, the conversation, the maximum tokens of the answer and its JSON schema.
+    """A request to a model: an optional system message, the conversation, the answer's maximum tokens and its JSON schema.
 
-    `tools` are those that the model is given; unless it `may_call`, it is told to call none.
+    The model gets the definitions of `tools`. Without `may_call`, the request forbids calls.
     """
 
     def __init__(
@@ -129,16 +133,19 @@ class Request:
 
     @property
     def at_most(self) -> Usage:
-        """An estimate of the most tokens of prompt and answer. English has about four bytes a token, other scripts at least three."""
+        """An upper estimate of the tokens of prompt and answer. English has about four bytes per token, other scripts at least three."""
         texts = [self.system, *(message.text for message in self.messages), *(json.dumps(tool.parameters) for tool in self.tools)]
         size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
         return Usage(size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
 
 
 class Answer:
-    """An answer as it arrives, whole or in pieces. `done`: the provider has marked its end. `truncated`: it reached the maximum
-    length. `refusal`: why the model refused to answer; None if it did not. `called`: it called a tool, given or not, or could not
-    write the call. `calls`: those that could be read; with any, `raw` is the answer in the vendor's own form."""
+    """An answer as it arrives, whole or in pieces.
+
+    `done`: the provider has marked its end. `truncated`: it reached the maximum length. `refusal`: why the model refused, or None.
+    `called`: it tried to call a tool, even an unknown one or with a malformed call. `calls`: the valid calls. With calls, `raw` is the
+    answer in the vendor's format.
+    """
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -157,7 +164,7 @@ class Answer:
             self.thoughts.append(text)
 
     def refuse(self, why: object) -> None:
-        """Note that the model refuses. A second reason changes nothing."""
+        """Record that the model refuses. A second reason changes nothing."""
         self.refusal = self.refusal or " ".join(redacted(clean(str(why))).split())[:MAX_REASON] or "refused"
 
     def add(self, text: object) -> None:
@@ -167,7 +174,10 @@ class Answer:
         self.pieces.append(text)
 
     def add_call(self, id: object, name: object, arguments: object) -> None:
-        """Add a call of a tool, whose arguments are JSON, or text that holds it. One whose id or name are not text cannot be answered."""
+        """Add a tool call with arguments as JSON or a string.
+
+        It is dropped without a string id and name, since it could not be answered.
+        """
         self.called = True
         if isinstance(id, str) and isinstance(name, str):
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -177,7 +187,7 @@ class Answer:
 class ApiCore(ABC):
     """A chat model behind a vendor's API. Calls may overlap.
 
-    Raises InputError if the vendor's library, the key or the model's name is missing.
+    Raises InputError without the vendor's library, the key or the model's name.
     """
 
     vendor: ClassVar[Vendor]
@@ -196,13 +206,13 @@ class ApiCore(ABC):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """It calls its vendor, but options could send another of the user's secrets as the key, or anything at the user's expense."""
+        """Return its danger: options can send another secret as the key, or spend the user's money."""
         sent = ("key_env", "extra_body")
         return "send" if any(name in sent or name.startswith("header.") or is_price(name) for name in options) else None
 
     @classmethod
     def from_environment(cls, options: ApiOptions) -> dict[str, str]:
-        """Return the options that the environment sets where `options` do not: the address."""
+        """Return the options that the environment sets and `options` do not: the address."""
         address = cls.vendor.address()
         return {} if options.base_url is not None or address == cls.vendor.url else {"base_url": address}
 
@@ -211,7 +221,7 @@ class ApiCore(ABC):
         return "o200k_base", ESTIMATED_TOKENS
 
     def count(self, text: str) -> int:
-        """Return how many tokens `text` has, by the model's own tokenizer if available, else by estimate."""
+        """Return the tokens of `text`, by the model's tokenizer if available, else by estimate."""
         return ceil(self._tokenizer.count(text) * self._factor)
 
     async def complete(
@@ -234,7 +244,7 @@ class ApiCore(ABC):
                 answer.done = True
                 answer.refuse(refused)
             usage = answer.usage or self._estimate_usage(request, answer)
-            note_used(usage)  # before the text is read, which may fail
+            note_used(usage)  # before parsing the text, which may fail
             (text, thinking), calls = self._complete_text(answer, request), answer.calls if request.tools and request.may_call else []
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
@@ -257,7 +267,7 @@ class ApiCore(ABC):
         return completion
 
     def _sent(self, request: Request) -> object:
-        """Return all that a reply depends on, as JSON: the model, its options, and the prompt."""
+        """Return everything that a reply depends on, as JSON: the model, its options, and the prompt."""
         shaping = {"max_tokens", "temperature", "top_p", "reasoning_effort", "thinking_budget", "keep_thinking", "extra_body"}
         options = self.options.model_dump(mode="json", include=shaping & type(self.options).model_fields.keys(), exclude_defaults=True)
         address = "" if self.provider.official else self.provider.url
@@ -267,11 +277,10 @@ class ApiCore(ABC):
 
     @abstractmethod
     async def ask(self, client: Any, request: Request) -> Answer:
-        """Return the answer of the vendor's API. The caller translates the errors it raises."""
+        """Return the answer of the vendor's API. The caller translates its errors."""
 
     def _complete_text(self, answer: Answer, request: Request) -> tuple[str, str]:
-        """Return the text of an answer and its thinking. Raises TransientError if its end is missing, AgentError if all of it was
-        thinking."""
+        """Return an answer's text and its thinking. Raises TransientError if its end is missing, AgentError if it is all thinking."""
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
         text, thought = redacted(clean("".join(answer.pieces))), redacted(clean("".join(answer.thoughts)))
@@ -283,7 +292,7 @@ class ApiCore(ABC):
         return text, thought
 
     def _estimate_usage(self, request: Request, answer: Answer) -> Usage:
-        """Return the usage by our own count, for a provider that does not report it."""
+        """Return the usage by our count, for a provider that does not report it."""
         texts = [request.system, *(message.text for message in request.messages)]
         return Usage(sum(self.count(text) + self.overhead for text in texts if text), 0, self.count("".join(answer.pieces)))
 
@@ -302,16 +311,16 @@ def _from_kept(kept: KeptReply) -> tuple[Completion, str | None, Usage]:
 
 
 def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | None:
-    """Return a provider's counts as a Usage, None if they are missing or impossible."""
+    """Convert a provider's counts to a Usage; None if they are missing or impossible."""
     if not isinstance(inputs, int) or not isinstance(output, int) or not 0 < inputs <= MAX_COUNT or not 0 <= output <= MAX_COUNT:
         return None
     return Usage(inputs, min(cached, inputs) if isinstance(cached, int) and cached > 0 else 0, output)
 
 
 def events(body: bytes, stream: bool) -> list[Any]:
-    """Return the JSON values of an answer's body: one, or with `stream` one for each server-sent event.
+    """Return the JSON values of an answer's body: one, or with `stream` one per server-sent event.
 
-    Raises ValueError if one is not JSON.
+    Raises ValueError for invalid JSON.
     """
     if not stream:
         return [json.loads(body)]
@@ -324,7 +333,7 @@ def events(body: bytes, stream: bool) -> list[Any]:
 
 
 def merged(body: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request's body with more fields. Objects that both have are merged field by field."""
+    """Return a request's body with more fields. Objects in both are merged recursively."""
     both = {name: merged(body[name], value) for name, value in more.items() if isinstance(body.get(name), dict) and isinstance(value, dict)}
     return body | dict(more) | both
 

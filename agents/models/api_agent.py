@@ -26,10 +26,10 @@ class ApiAgent(ChatAgent):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """What its core could do."""
+        """Return the danger of its core."""
         return cls.core_class.danger(target, options)
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """The model's address."""
+        """Return the model's address, if the environment sets it."""
         return cls.core_class.from_environment(options) if isinstance(options, ApiOptions) else {}

@@ -1,4 +1,4 @@
-"""An agent that is just a chat model: each request holds the newest turns of the conversation and the message."""
+"""An agent that is just a chat model: each prompt contains the newest turns of the conversation and the message."""
 
 from __future__ import annotations
 
@@ -34,37 +34,37 @@ from longspan.simulator.subject.prompt_log import note_prompt
 __all__ = ["ChatAgent", "ChatOptions", "cut_middle"]
 
 CONTEXT: Final = 16_000
-"""The tokens of a prompt, if neither the spec nor the core sets them."""
+"""The default tokens of a prompt, if neither the spec nor the core sets them."""
 
 OVERFLOWS: Final = 4
-"""How often a request that the provider finds too long is repeated with a block of turns dropped."""
+"""The maximum retries of a prompt that exceeds the provider's limit. Each retry drops a block of turns."""
 
 MIN_MEASURED: Final = 200
-"""The minimum tokens of a prompt whose reported size corrects our count."""
+"""Shorter prompts do not correct our token count by the provider's."""
 
 MARGIN: Final = 256
 """Tokens that a provider may add to a prompt, such as a schema and the framing of messages."""
 
 CUT_MARK: Final = "\n[...]\n"
-"""Replaces the middle of a message that is cut."""
+"""The replacement of a long message's middle."""
 
 SNAPSHOT: Final = "chat.json"
 
 MIN_ROOM: Final = 64
-"""The minimum tokens that must remain for messages."""
+"""The minimum tokens for messages."""
 
 MIN_RATIO: Final = 0.75
 MAX_RATIO: Final = 2.0
-"""Bounds on the ratio of a provider's count of a prompt to the core's own."""
+"""Bounds on the ratio of a provider's count of a prompt to the core's."""
 
 Complete = Callable[[list[ChatMessage]], Awaitable[Completion]]
-"""A way to ask a model."""
+"""A function that prompts a model."""
 
 Ratio = Annotated[float, Field(ge=MIN_RATIO, le=MAX_RATIO, allow_inf_nan=False)]
 
 
 class ChatOptions(AgentOptions):
-    """What an agent shows its model of a conversation."""
+    """Options for the part of a conversation that a model sees."""
 
     context: Tokens | None = None
     """The most tokens of a prompt: system message, turns and the new message. Default: what the model takes less its longest answer, or
@@ -93,7 +93,7 @@ class Cut(BaseModel):
 
 
 class LastTurn(BaseModel):
-    """The last turn. The same id again means the same request again."""
+    """The last turn. The same id again means a repeated request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -111,7 +111,7 @@ class ShownTurn(NamedTuple):
 
 
 class ChatSnapshot(BaseModel):
-    """A snapshot, as JSON. `turns` are those in the window, oldest first."""
+    """A snapshot, as JSON. `turns`: the turns in the window, oldest first."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -123,7 +123,7 @@ class ChatSnapshot(BaseModel):
 
 
 class _Read(BaseModel):
-    """A part of a trace. Only some of its fields are read again."""
+    """A part of a trace. Only some of its fields are needed."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -141,7 +141,7 @@ class _Recent(_Read):
 
 
 class _Told(_Read):
-    """A trace's record of the last prompt of a turn: the turns it showed, its tokens by our count, and by the provider's."""
+    """The last prompt of a turn according to its trace: its turns, and its tokens by our count and the provider's."""
 
     recent: _Recent | None = None
     prompt_tokens: int = Field(default=0, ge=0)
@@ -157,10 +157,10 @@ class FittedMessage(NamedTuple):
 
 
 class ChatAgent(BaseAgent):
-    """Asks `core` with the system message, the newest turns that fit into the context, and the new message.
+    """An agent that prompts `core` with the system message, the newest turns that fit into the context, and the new message.
 
-    Each message is counted once. If the provider's count of the last prompt differs from the core's, the window is scaled to it.
-    Raises InputError if the context is larger than the model's window, or leaves no room for messages.
+    Each message is counted once. If the provider's count of the last prompt differs from the core's, the window is scaled to it. Raises
+    InputError if the context exceeds the model's window or leaves no room for messages.
     """
 
     takes_target = True
@@ -187,17 +187,17 @@ class ChatAgent(BaseAgent):
 
     @property
     def models(self) -> Mapping[str, str | Rates]:
-        """The model that costs money."""
+        """The model, with its price."""
         return {"agent": self.core.priced_as}
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
-        """Return the maximum tokens that answering `message` can use."""
+        """Return the maximum tokens for answering `message`."""
         prompt = self._window.used + self._size(self._displayed(message))
         tokens = self._fixed + min(prompt, self._window.max_tokens)
         return {"agent": Usage(round(tokens * max(1.0, self._ratio)) + MARGIN, 0, self.core.max_output)}
 
     async def pace(self) -> Pace | None:
-        """Time the model, if it runs in this process."""
+        """Time the model if it runs in this process."""
         return await pace_of(self.core)
 
     def without_model(self) -> DryChat:
@@ -206,7 +206,7 @@ class ChatAgent(BaseAgent):
 
     async def reply(self, message: Message) -> Reply:
         if self._last is not None and self._last.turn_id == message.turn_id:
-            return Reply(self._last.reply, refused=self._last.refused)  # without usage: nothing more was used
+            return Reply(self._last.reply, refused=self._last.refused)  # without usage: a repetition uses nothing more
         fitted = self._fit(message)
         trace: dict[str, Any] = {}
         try:
@@ -225,9 +225,9 @@ class ChatAgent(BaseAgent):
             self._add(message, self._fit(message), clean(reply))
 
     async def replay(self, message: Message, reply: Reply) -> None:
-        """Note a turn that the agent answered before an interruption, so that later prompts stay the same as without it.
+        """Add a turn that the agent answered before an interruption, so that later prompts stay the same as without it.
 
-        Raises AgentError if the trace, which may be from a file, cannot be read.
+        Raises AgentError if the trace is invalid: it may come from a file.
         """
         try:
             told = _Told.model_validate(reply.trace or {})
@@ -243,8 +243,10 @@ class ChatAgent(BaseAgent):
         self._cuts = []
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
-        """Return the model's answer to `prompt` alone, JSON if there is a `schema`. The conversation is unaffected. Calls may
-        overlap."""
+        """Return the model's answer to `prompt` alone, as JSON if a `schema` is given.
+
+        The conversation is unaffected. Calls may overlap.
+        """
         prompt = clean(prompt)
         size = self._size(prompt)
         if size > self.context:
@@ -296,7 +298,7 @@ class ChatAgent(BaseAgent):
         return self._size(message.text if message.raw is None else json.dumps(message.raw))
 
     def _fit(self, message: Message) -> FittedMessage:
-        """Return the message, cut if it is larger than the whole window. Raises AgentError if `overflow` forbids that."""
+        """Return the message, cut if it exceeds the whole window. Raises AgentError if `overflow` forbids cutting."""
         text = self._displayed(message)
         tokens, max_tokens = self._size(text), self._window.max_tokens
         if tokens <= max_tokens:
@@ -320,7 +322,7 @@ class ChatAgent(BaseAgent):
             self._cuts.append(fitted.cut)
 
     def _take_cuts(self, turn_id: str) -> dict[str, Any]:
-        """Return, for the trace, how this message, and messages observed since the last reply, were cut. Forget it."""
+        """Return the trace of how this message and messages observed since the last reply were cut, and clear it."""
         cuts = {cut.turn_id: {"from": cut.before, "to": cut.after} for cut in self._cuts}
         self._cuts = []
         trace: dict[str, Any] = {"truncated": cuts.pop(turn_id)} if turn_id in cuts else {}
@@ -329,7 +331,7 @@ class ChatAgent(BaseAgent):
     # The model.
 
     async def _answer(self, message: Message, fitted: FittedMessage, trace: dict[str, Any]) -> tuple[str, Usage]:
-        """Return the reply and the tokens used, and put how it came about into `trace`. Raises RefusalError."""
+        """Return the reply and the tokens used, and record details in `trace`. Raises RefusalError."""
         completion = await self._ask(fitted, trace)
         trace |= completion.told
         return completion.text, completion.usage
@@ -337,9 +339,10 @@ class ChatAgent(BaseAgent):
     async def _ask(
         self, fitted: FittedMessage, trace: dict[str, Any], after: Sequence[ChatMessage] = (), complete: Complete | None = None
     ) -> Completion:
-        """Return the model's answer, by its `complete` unless another is given, and put the prompt's contents into `trace`.
+        """Return the model's answer from `complete`, by default the core's, and record the prompt's contents in `trace`.
 
-        `after` holds the messages after this one so far. If the provider finds the prompt too long, retry a few times with fewer turns.
+        `after` holds the messages that follow this one so far. If the prompt exceeds the provider's limit, retry a few times with fewer
+        turns.
         """
         complete = complete or self.core.complete
         for _ in range(OVERFLOWS):
@@ -380,7 +383,7 @@ class ChatAgent(BaseAgent):
 
 @final
 class DryChat(ChatAgent):
-    """A chat agent without its model, for estimates: it gives the replies it is handed and counts the tokens it would have used."""
+    """A chat agent without its model, for estimates: it gives prepared replies and counts the tokens that it would have used."""
 
     def __init__(self, core: DryCore, options: ChatOptions, target: str) -> None:
         super().__init__(core, options, target)

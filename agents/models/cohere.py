@@ -1,6 +1,6 @@
-"""cohere: a reranking API, which scores documents by their relevance to a query.
+"""Cohere's reranking API, which scores documents by their relevance to a query.
 
-CO_API_URL sets another server that speaks it. Run files cannot set it, or a stranger's file could have the key sent elsewhere.
+CO_API_URL names another server that speaks it. Run files cannot: an untrusted file could have the key sent elsewhere.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COHERE: Final = Vendor(
 
 @final
 class CohereReranker:
-    """A reranker, named `cohere/MODEL`. Raises InputError if the key or a valid address is missing."""
+    """A reranker, named `cohere/MODEL`. Raises InputError without the key or a valid address."""
 
     def __init__(self, name: str) -> None:
         kind, _, self._model = name.partition("/")

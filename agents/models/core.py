@@ -46,8 +46,11 @@ __all__ = [
 ]
 
 CORES = "longspan.cores"
-"""The entry-point group of cores: openai, anthropic, google, gguf, local. Each is a class with nested `Options(CoreOptions)`, whose
-arguments are its target (a model's name or path) and its options. One that is always the same model has `takes_target = False`."""
+"""The entry-point group of cores: openai, anthropic, google, gguf, local.
+
+Each is a class with nested `Options(CoreOptions)`. Its arguments are a target (a model's name or path) and options. A class for a single
+model has `takes_target = False`.
+"""
 
 _MODEL: Final = re.compile(r"(?P<kind>[A-Za-z][\w-]*)[/:](?P<target>.+)", re.DOTALL)
 
@@ -61,7 +64,7 @@ class Tool(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A model's call of a tool. `arguments` is the string that it wrote, which should be a JSON object."""
+    """A model's call of a tool. `arguments` is the string that it wrote, ideally a JSON object."""
 
     id: str
     name: str
@@ -71,8 +74,8 @@ class ToolCall(NamedTuple):
 class ChatMessage(NamedTuple):
     """A message to or from a chat model. Its text is valid Unicode: see `clean`.
 
-    A tool's message has the `call` that it answers. An assistant's that calls tools has its `raw` form, the vendor's own, which may
-    hold more than text and calls.
+    A tool's message has the `call` that it answers. An assistant's message with tool calls has a `raw` form in the vendor's format, which
+    may contain more than text and calls.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -85,9 +88,11 @@ Cut = Literal["", "max_tokens", "repetition"]
 
 
 class Completion(NamedTuple):
-    """A core's answer and the tokens it used. If it calls tools, `raw` is the answer in the vendor's own form. `thinking`: the model's
-    thoughts before the answer, if they are told apart from it. `cut`: why the answer ends early, if it does: it has as many tokens as it
-    may (`max_tokens`), or repeats itself without end (`repetition`)."""
+    """A core's answer and the tokens it used.
+
+    `raw`: the answer in the vendor's format, if it calls tools. `thinking`: the model's thoughts, if separate from the answer. `cut`: why
+    the answer ends early, if it does: it reached the maximum tokens (`max_tokens`), or repeats itself endlessly (`repetition`).
+    """
 
     text: str
     usage: Usage
@@ -98,7 +103,7 @@ class Completion(NamedTuple):
 
     @property
     def told(self) -> dict[str, Any]:
-        """What a trace says of it: its thinking, and how it was cut."""
+        """The trace of its thinking, and of how it was cut."""
         return traced(self.thinking) | ({"cut": {"by": self.cut, "tokens": self.usage.output_tokens}} if self.cut else {})
 
 
@@ -109,8 +114,8 @@ class ContextOverflowError(AgentError):
 class RefusalError(AgentError):
     """The model refused to answer.
 
-    `why`: a content filter, a safety block, a tool call that nobody asked for, the model itself. `text`: its words instead, or else "(no
-    reply: WHY)". `usage`: the tokens used.
+    `why`: a content filter, a safety block, an unexpected tool call, or the model itself. `text`: the model's words, or else "(no reply:
+    WHY)". `usage`: the tokens used.
     """
 
     def __init__(self, message: str, why: str, text: str, usage: Usage) -> None:
@@ -121,7 +126,7 @@ class RefusalError(AgentError):
 
 
 OnRefusal = Literal["reply", "error"]
-"""How an agent handles a refusal of its model: give it as the reply, or fail."""
+"""The handling of a model's refusal: use it as the reply, or fail."""
 
 
 class CoreOptions(AgentOptions):
@@ -132,18 +137,18 @@ class Core(Protocol):
     """A chat model. Calls may overlap only if the core says so. Every call may be cancelled."""
 
     name: str
-    """Its spec without options, such as "openai/gpt-4o": for errors."""
+    """The spec without options, such as "openai/gpt-4o", for errors."""
     priced_as: str | Rates
-    """What its price is looked up by: its name, or the rates of its options."""
+    """The key for its price: its name, or the rates in its options."""
     overhead: int
     """Tokens that a message takes in addition to its text."""
     window: int | None
     """The maximum tokens of prompt and answer together, if known."""
     max_output: int
-    """The maximum tokens of an answer: the default for `complete`."""
+    """The maximum tokens of an answer, the default for `complete`."""
 
     def count(self, text: str) -> int:
-        """Return how many tokens `text` has, by the model's own tokenizer if it is available."""
+        """Return the tokens of `text`, by the model's tokenizer if available."""
         ...
 
     async def complete(
@@ -151,8 +156,8 @@ class Core(Protocol):
     ) -> Completion:
         """Return the model's answer to a conversation, of at most `max_tokens` tokens; JSON if a JSON `schema` is given.
 
-        `messages` are an optional system message, then user and assistant in turn, ending with the user. Raises AgentError if the
-        model cannot be reached or gives an unreadable answer, RefusalError if it refuses, ContextOverflowError if the prompt is too
+        `messages` are an optional system message, then alternating user and assistant messages, ending with the user. Raises AgentError if
+        the model cannot be reached or gives an unreadable answer, RefusalError if it refuses, ContextOverflowError if the prompt is too
         long.
         """
         ...
@@ -164,35 +169,34 @@ class ToolCore(Core, Protocol):
     async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
         """Return the model's answer to a conversation, or its calls of `tools`. There must be at least one tool.
 
-        What `complete` says holds here too. Messages may end with an answer that calls tools and one tool's message for each call.
-        Unless it `may_call`, the model is told to answer; it may call nevertheless.
+        `complete` describes the arguments and errors. Messages may also end with an answer that calls tools and one tool message for each
+        call. Without `may_call`, the request forbids calls, but the model may call nevertheless.
         """
         ...
 
 
 def core_class(kind: str) -> Any:
-    """Return the class of the core registered as `kind`. Raises InputError if there is none."""
+    """Return the class of the core registered as `kind`. Raises InputError if it is unknown."""
     return load(CORES, "kind of model", kind)
 
 
 def more_room(core: Core, context: int) -> str:
-    """Return what gives a prompt more than `context` tokens: the option `context`, or a larger window if the prompt fills the model's."""
+    """Return advice for a prompt of more than `context` tokens: the option `context`, or a larger window if it is already full."""
     if core.window is None or context < core.window - core.max_output:
         return "set a larger context="
     return str(getattr(core, "more_window", "use a model with a larger window"))
 
 
 def costs_nothing(core: Core) -> bool:
-    """Return whether a core runs in this process, and so costs nothing."""
+    """Return whether a core is free because it runs in this process."""
     return isinstance(core.priced_as, str) and core.priced_as.startswith("gguf/")
 
 
 def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> Core | None:
-    """Return the core of `agent` (its spec without options, for errors) that `model` names as KIND/MODEL, or as KIND alone if that takes no
-    target; None if it names none.
+    """Return the core that `model` names as KIND/MODEL, or as KIND for kinds without a target; None if it names no core.
 
-    `options` are the options in the agent's spec that are not its `own`. Raises InputError for an option that the core does not have
-    either.
+    `agent` is the agent's spec without options, for errors. `options` are the options in the spec that are not its `own`. Raises InputError
+    for an option that the core does not have either.
     """
     found = _find_core(agent, model, options, own)
     if found is None:
@@ -202,7 +206,7 @@ def make_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[
 
 
 def core_danger(model: str, options: Mapping[str, str]) -> Danger | None:
-    """Return what the core that `model` names as KIND/MODEL could do by its options, to run code if it is not longspan's own."""
+    """Return the danger of the core that `model` names as KIND/MODEL: to run code unless the core is built in."""
     kind, _, target = model.replace(":", "/").partition("/")
     core = own_class(CORES, kind)
     danger: Danger | None = core.danger(target, options) if core is not None else "run"
@@ -210,22 +214,24 @@ def core_danger(model: str, options: Mapping[str, str]) -> Danger | None:
 
 
 def core_environment(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> dict[str, str]:
-    """Return the options that the environment sets for the core of an agent, such as its address. Arguments are as for `make_core`."""
+    """Return the options that the environment sets for an agent's core, such as its address. Arguments are as for `make_core`."""
     found = _find_core(agent, model, options, own)
     find = getattr(found.kind, "from_environment", None) if found is not None else None
     return dict(find(found.options)) if found is not None and callable(find) else {}
 
 
 def core_at_once(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> int | None:
-    """Return how many conversations the core of an agent serves at the same time without computing anything twice, None for any number.
-    Arguments are as for `make_core`."""
+    """Return how many conversations an agent's core serves concurrently without recomputing prompts; None for no limit.
+
+    Arguments are as for `make_core`.
+    """
     found = _find_core(agent, model, options, own)
     limit = getattr(found.kind, "at_once", None) if found is not None else None
     return int(limit(found.options)) if found is not None and callable(limit) else None
 
 
 class _Found(NamedTuple):
-    """A core's class, its target and its options."""
+    """A core's class, target and options."""
 
     kind: Any
     target: str
@@ -260,7 +266,7 @@ def stamped(text: str, sent_at: datetime) -> str:
 
 
 def as_sent(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, str]]:
-    """Yield the messages' roles and texts, for people. An answer that calls tools is followed by its raw form."""
+    """Yield the messages' roles and texts, for people. An answer with tool calls is followed by its raw form."""
     for message in messages:
         raw = f"\n{json.dumps(message.raw, ensure_ascii=False, default=str)}" if message.raw is not None else ""
         yield message.role, message.text + raw
@@ -272,6 +278,6 @@ def clean(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """Return JSON whose texts are valid Unicode, as `clean` makes them."""
+    """Return JSON whose strings are valid Unicode, as `clean` makes them."""
     text = json.dumps(value, ensure_ascii=False)
     return value if clean(text) == text else json.loads(clean(text))

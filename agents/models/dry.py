@@ -1,4 +1,4 @@
-"""A core without its model, for estimates: it gives the replies it is handed and counts the tokens a request would have used."""
+"""A core without its model, for estimates: it gives prepared replies and counts the tokens that a request would have used."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from longspan.agents.models.core import ChatMessage, Completion, Core
 __all__ = ["DryCore"]
 
 EMPTY_OBJECT = "{}"
-"""The answer to a request for JSON: nothing to note, nothing to search for."""
+"""The answer to a request for JSON: no notes and no queries."""
 
 
 @final
 class DryCore:
-    """Stands in for `core`. `reply` is its next answer.
+    """A stand-in for `core`. `reply` is its next answer.
 
     Messages at the start that a request shares with the previous one count as read from the provider's cache.
     """

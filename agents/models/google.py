@@ -1,4 +1,4 @@
-"""google: Gemini models behind Google's API, or a server that speaks it (`base_url`)."""
+"""Gemini models behind Google's API, or a server that speaks it (`base_url`)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["GOOGLE", "GoogleAgent", "GoogleCore"]
 
 REFUSALS: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY")
-"""Finish reasons of an answer that Google's models refuse to give."""
+"""Finish reasons of a refused answer."""
 
 TOOL_CALLS: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
-"""Finish reasons of an answer that called a tool which it was not given, or could not write the call."""
+"""Finish reasons of an answer that called an unknown tool or could not write the call."""
 
 
 def _client(key: str, url: str, http: Any) -> Client:
     from google.genai import Client, types
 
-    # Without an HTTP client from us the library uses asyncio, which does not run under Trio.
+    # Without our HTTP client, the library uses asyncio, which does not run under Trio.
     options = types.HttpOptions(base_url=url, httpx_async_client=http)
     return Client(vertexai=False, api_key=key, http_options=options)
 
@@ -47,7 +47,7 @@ GOOGLE = Vendor(
 
 
 class _Shared(dict[str, Any]):
-    """JSON that is never modified, so that the library's deep copies of its arguments need not copy it."""
+    """JSON that is never modified, so deep copies by the library can share it."""
 
     def __deepcopy__(self, memo: object) -> _Shared:
         return self
@@ -72,7 +72,7 @@ class GoogleCore(ApiCore):
             return self
 
     async def ask(self, client: Client, request: Request) -> Answer:
-        # The library converts contents to its own types and back, which takes longer than everything else.
+        # Pass the raw body: the library's conversion of contents to its types and back takes longer than everything else.
         options: Any = {"model": self.model, "contents": ".", "config": {"http_options": {"extra_body": self._body(request)}}}
         if self.options.stream:
             # Read it to the end first: Trio requires async generators to finish.
@@ -113,7 +113,7 @@ class GoogleCore(ApiCore):
         return merged(body, options.extra_body)
 
     def _read(self, event: GenerateContentResponse, answer: Answer) -> None:
-        """Add the contents of an answer, or of a piece of one."""
+        """Add the contents of an answer or of a piece of one."""
         if (usage := event.usage_metadata) is not None:
             output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
             answer.usage = parse_usage(inputs=usage.prompt_token_count, cached=usage.cached_content_token_count, output=output)
@@ -137,7 +137,7 @@ class GoogleCore(ApiCore):
 
 
 def _contents(messages: Sequence[ChatMessage]) -> list[_Shared]:
-    """Return messages in the API's form. It rejects empty ones, and takes the results of all tools called at once in one message."""
+    """Convert messages to the API's format. It rejects empty ones, and takes the results of parallel tool calls in one message."""
     found: list[_Shared] = []
     for answers, group in groupby(messages, key=lambda message: message.role == "tool"):
         if answers:

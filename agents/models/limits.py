@@ -1,4 +1,4 @@
-"""Rate limits for requests to a provider, and the retry policy. A process has one limiter for each provider."""
+"""Rate limits for requests to a provider, and the retry policy. A process has one limiter per provider."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ __all__ = ["DEFAULT_AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientErro
 Value = TypeVar("Value")
 
 DEFAULT_AT_ONCE: Final = 100
-"""Requests at once, unless an option sets another limit."""
+"""The default limit of concurrent requests."""
 
 MINUTE: Final = 60.0
 
 FIRST_PAUSE: Final = 1.0
 MAX_PAUSE: Final = 60.0
-"""Seconds without requests after the provider reported an overload without a Retry-After. The first pause doubles with each
-further report, up to the maximum. The maximum also limits a longer Retry-After."""
+"""Seconds to pause when the provider reports an overload without a Retry-After. The first pause doubles with each further report, up to the
+maximum. The maximum also limits a longer Retry-After.
+"""
 
 
 class TransientError(Exception):
-    """A request failed and may succeed if repeated.
+    """A failed request that may succeed if repeated.
 
-    `overload`: the provider is overloaded, so all requests to it slow down. `attempts`: the maximum number of attempts (inf: as
-    many as fit into the turn's timeout). `retry_after`: seconds that the provider asked to wait.
+    `overload`: the provider is overloaded, so all requests to it slow down. `attempts`: the maximum number of attempts (inf: until the
+    turn's timeout). `retry_after`: seconds that the provider asked to wait.
     """
 
     def __init__(self, message: str, *, overload: bool = False, attempts: float = 6, retry_after: float | None = None) -> None:
@@ -48,9 +49,8 @@ class TransientError(Exception):
 class Slot:
     """An admitted request.
 
-    `at` is when it was admitted. `tokens` is an estimate until the caller replaces it by the number used. `answered` and
-    `overload` are its outcome; both stay False where it says nothing about the provider's load. `retry_after`: seconds that an
-    overloaded provider asked to wait.
+    `at`: when it was admitted. `tokens`: an estimate until the caller sets the number used. `answered`, `overload`: its outcome; both stay
+    False if it says nothing about the provider's load. `retry_after`: seconds that an overloaded provider asked to wait.
     """
 
     at: float
@@ -60,16 +60,16 @@ class Slot:
     retry_after: float | None = None
 
     def copy_outcome(self, other: Slot) -> None:
-        """Take the tokens and the outcome that another process recorded."""
+        """Copy the tokens and the outcome that another process recorded."""
         self.tokens, self.answered = other.tokens, other.answered
         self.overload, self.retry_after = other.overload, other.retry_after
 
 
 class Limiter:
-    """Admits requests in order of arrival: at most `at_once` at a time, `rpm` requests and `tpm` tokens in any minute.
+    """A queue that admits requests in order of arrival: at most `at_once` concurrently, and `rpm` requests and `tpm` tokens per minute.
 
-    A limit of inf is none. Times are Trio's. When the provider is overloaded, requests pause; afterwards half as many run at
-    a time, and each answer allows one more. Every wait can be cancelled and leaves nothing behind.
+    The value inf means no limit. Times are Trio's. When the provider is overloaded, requests pause; afterwards half as many run
+    concurrently, and each answer allows one more. Every wait can be cancelled and leaves nothing behind.
     """
 
     def __init__(self, at_once: float = DEFAULT_AT_ONCE, rpm: float = inf, tpm: float = inf) -> None:
@@ -90,11 +90,11 @@ class Limiter:
         self._allowed = min(self._allowed, self.at_once)
 
     async def call(self, attempt: Callable[[Slot], Awaitable[Value]], *, timeout: float, tokens: float = 0) -> Value:
-        """Return the result of `attempt`, repeated while it raises TransientError.
+        """Return the result of `attempt`, repeating it while it raises TransientError.
 
-        `attempt` may record the tokens used in its slot. `timeout` seconds count from when it is first admitted. One attempt
-        gets half of them, so that a lost connection does not fail the turn. Raises AgentError at the timeout or after the
-        maximum number of attempts. Other errors of `attempt` propagate.
+        `attempt` may record the tokens used in its slot. The `timeout` in seconds starts when it is first admitted. One attempt gets half
+        of it, so that a lost connection does not fail the turn. Raises AgentError at the timeout or after the maximum number of attempts.
+        Other errors of `attempt` propagate.
         """
         end, attempts, last = inf, 0, "none"
         while True:
@@ -150,7 +150,7 @@ class Limiter:
                 return
 
     def _wait(self, tokens: float) -> float:
-        """Return the seconds until the next request may be made, as far as is known now."""
+        """Return the seconds until the next request may be made, as currently known."""
         now = trio.current_time()
         while self._last_minute and self._last_minute[0].at <= now - MINUTE:
             self._last_minute.popleft()
@@ -162,7 +162,7 @@ class Limiter:
         return max(self._resumes_at, ready_at) - now
 
     def _on_overload(self, asked_at: float, retry_after: float | None) -> None:
-        """Slow down: the provider is overloaded. A request made before the last slowdown says nothing new."""
+        """Slow down after an overload. Requests from before the last slowdown provide no new information."""
         now = trio.current_time()
         if asked_at >= self._slowed_at:
             self._slowed_at = now
@@ -181,7 +181,7 @@ class Limiter:
 
 @final
 class SharedLimiter(Limiter):
-    """A limiter whose requests are admitted by limits shared with other processes, under the name `key`."""
+    """A limiter whose limits are shared with other processes under the name `key`."""
 
     def __init__(self, shared: SharedLimits, key: tuple[str, ...], at_once: float = DEFAULT_AT_ONCE) -> None:
         super().__init__(at_once)

@@ -1,4 +1,4 @@
-"""local: the chat model that the extra `local` installs, run in this process by llama.cpp."""
+"""The chat model that the extra `local` installs, run in this process by llama.cpp."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalCore(GgufCore):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Its weights are known; a chat template is a file of the user's."""
+        """Return its danger: the weights are known, but a chat template is an arbitrary file."""
         return "use" if "chat_template" in options else None
 
     def __init__(self, target: str = "", options: GgufOptions | None = None) -> None:
@@ -42,12 +42,12 @@ class LocalAgent(ChatAgent):
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """As many as its core."""
+        """Return its core's limit of concurrent conversations."""
         return GgufCore.at_once(options) if isinstance(options, GgufOptions) else None
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """What its core could do."""
+        """Return the danger of its core."""
         return LocalCore.danger(target, options)
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""openai: chat models behind OpenAI's chat completions API, or any server that speaks it (`base_url`)."""
+"""Chat models behind OpenAI's chat completions API, or any server that speaks it (`base_url`)."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class OpenAICore(ApiCore):
     async def ask(self, client: AsyncOpenAI, request: Request) -> Answer:
         stream = self.options.stream
         create: Any = client.chat.completions.with_streaming_response.create
-        # The library validates messages one by one, which takes longer than everything else; and its streams are not closed as
-        # Trio requires of async generators. So it gets the body ready-made, and the raw answer is read.
+        # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
+        # else, and its streams are not closed as Trio requires of async generators.
         async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
             body = await response.read()
         answer = Answer()
@@ -88,7 +88,7 @@ class OpenAICore(ApiCore):
         options = self.options
         assert isinstance(options, self.Options)  # noqa: S101
         sampling = {"temperature": options.temperature, "top_p": options.top_p, "seed": options.seed}
-        # The first is vLLM's name, the second llama.cpp's. Each ignores the other.
+        # vLLM's name comes first, then llama.cpp's. Each ignores the other.
         sampling |= {"repetition_penalty": options.repetition_penalty, "repeat_penalty": options.repetition_penalty}
         body |= {name: value for name, value in sampling.items() if value is not None}
         if options.reasoning_effort is not None:
@@ -106,7 +106,7 @@ class OpenAICore(ApiCore):
         return merged(body, options.extra_body)
 
     def _read(self, event: Any, answer: Answer, key: str) -> None:
-        """Add the contents of an answer, or of a piece of one; its message is under `key`."""
+        """Add the contents of an answer or of a piece of one. Its message is under `key`."""
         if dig(event, "error"):
             raise stream_error(event)
         if usage := dig(event, "usage"):

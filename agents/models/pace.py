@@ -1,4 +1,4 @@
-"""How fast a model in this process reads and writes: one prompt and one answer are timed."""
+"""The speed of reading and writing of a model in this process, measured with one prompt and one answer."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["pace_of"]
 SHIPS: Final = " ".join(f"Ship {number} brought {number * 37 % 100} crates from port {number * 53 % 90}." for number in range(1, 25))
 
 PROMPT: Final = f"{SHIPS} Tell a long story about these ships."
-"""Some hundred tokens that ask for a long answer."""
+"""A few hundred tokens that ask for a long answer."""
 
 WRITTEN: Final = 24
-"""The tokens of the answer that are waited for."""
+"""The tokens timed of the answer."""
 
 
 async def pace_of(core: Core) -> Pace | None:
-    """Time a model that runs in this process; return None for one that does not. Raises AgentError."""
+    """Time a model that runs in this process; return None for others. Raises AgentError."""
     if not costs_nothing(core):
         return None
     messages = [ChatMessage("user", PROMPT)]
     began = monotonic()
     first = await core.complete(messages, max_tokens=1)
     read = monotonic()
-    second = await core.complete(messages, max_tokens=WRITTEN)  # what it has read is still there
+    second = await core.complete(messages, max_tokens=WRITTEN)  # the prompt is still cached
     written = monotonic()
     fresh = first.usage.input_tokens - first.usage.cached_tokens
     answered = max(1, second.usage.output_tokens)

@@ -1,4 +1,4 @@
-"""A vendor's API at one address: its key, and the client and limiter that the whole process shares."""
+"""A vendor's API at one address: its key, and the client and limiter shared by the whole process."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = ["Provider", "ProviderOptions", "Vendor"]
 Value = TypeVar("Value")
 
 NO_KEY: Final = "none"
-"""The key sent to a server on this machine when no key is set."""
+"""The key sent to a server on this machine if no key is set."""
 
 _clients: Final[trio.lowlevel.RunVar[dict[tuple[object, ...], Any]]] = trio.lowlevel.RunVar("clients")
 _limiters: Final[trio.lowlevel.RunVar[dict[tuple[str, str], Limiter]]] = trio.lowlevel.RunVar("limiters")
 
 
 class ProviderOptions(CoreOptions, PriceOptions):
-    """How a provider is asked. Of several limits in a process, the strictest applies."""
+    """How requests to a provider are made. Of several limits in a process, the strictest applies."""
 
     base_url: str | None = None
     """A server that speaks the vendor's API. Default: the address that the environment names, or the vendor's."""
@@ -66,9 +66,9 @@ class ProviderOptions(CoreOptions, PriceOptions):
 class Vendor:
     """A kind of API.
 
-    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the
-    vendor's own servers, and `url_variable` the environment variable that names another. `make` creates the library's client from
-    key, address and HTTP client.
+    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the vendor's
+    servers, and `url_variable` the environment variable that overrides it. `make` creates the library's client from key, address and HTTP
+    client.
     """
 
     kind: str
@@ -80,16 +80,16 @@ class Vendor:
     make: Callable[[str, str, Any], Any]
 
     def address(self) -> str:
-        """Return the address that the environment names, or else the vendor's own. Raises InputError for an invalid one."""
+        """Return the address from the environment, or else the vendor's. Raises InputError if it is invalid."""
         given = os.environ.get(self.url_variable, "").strip()
         return check_url(given, self.url_variable).rstrip("/") if given else self.url
 
 
 @final
 class Provider:
-    """Asks a vendor's API on behalf of `model`.
+    """A vendor's API, called on behalf of `model`.
 
-    Raises InputError where the library, the key or a usable address is missing.
+    Raises InputError without the library, the key or a usable address.
     """
 
     def __init__(self, vendor: Vendor, model: str, options: ProviderOptions) -> None:
@@ -133,8 +133,8 @@ class Provider:
     async def call(self, send: Callable[[Any], Awaitable[tuple[Value, Usage]]], at_most: Usage) -> tuple[Value, Usage]:
         """Call `send` with the library's client, with retries. Return its result and the tokens used.
 
-        `at_most` is an estimate of those at most. Each attempt is recorded and counts against a limit: `send` should call `note_used` as
-        soon as it knows what it used. Raises AgentError, without the key in it, and StoppedError if an attempt could exceed a limit.
+        `at_most` estimates the maximum tokens. Each attempt is recorded and counts against the limits: `send` should call `note_used` as
+        soon as it knows its usage. Raises AgentError, without the key in it, and StoppedError if an attempt could exceed a limit.
         """
         if self._missing and (replies := kept_replies()) is not None:
             remedy = f"set the environment variable {self._missing}"
@@ -158,7 +158,7 @@ class Provider:
             raise type(error)(redacted(f"{self.name}: {error}")) from None
 
     def _limiter(self) -> Limiter:
-        """Return the limiter of this Trio run. It belongs to the run, since its times are the run's."""
+        """Return the limiter of this Trio run. Another run could not use its times."""
         options = self._options
         limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
         key = (self._vendor.kind, self.url)
@@ -185,7 +185,7 @@ async def _close_with_run(http: Any) -> None:
     try:
         await trio.sleep_forever()
     finally:
-        with trio.move_on_after(1, shield=True), suppress(Exception):  # the run is over: a failed goodbye must not change its outcome
+        with trio.move_on_after(1, shield=True), suppress(Exception):  # the run is over: a failed close must not change its outcome
             await http.aclose()
 
 
@@ -199,7 +199,7 @@ def _run_table(variable: trio.lowlevel.RunVar[dict[Any, Any]]) -> dict[Any, Any]
 
 
 def _provider_name(url: str) -> str:
-    """Return the provider that genai-prices knows by the address, else host and port."""
+    """Return genai-prices' name of the provider at this address, else host and port."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -14,10 +14,10 @@ MAX_TRACED: Final = 10_000
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Return an answer without its thinking, and the thinking. Takes time in proportion to the answer's length.
+    """Split an answer into its text and its thinking, in linear time.
 
-    Thinking is what stands between two tags; what stands before a first closing tag, as some models' prompts end with the opening
-    one; and all of an answer that begins with a tag that is never closed.
+    Thinking is text between two tags; text before a first closing tag, since some models' prompts end with the opening one; and an entire
+    answer that begins with a tag that is never closed.
     """
     if OPEN not in text and CLOSE not in text:
         return text, ""
@@ -40,7 +40,7 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 
 def traced(thinking: str) -> dict[str, str]:
-    """Return the trace of thinking: its start, if it is long; nothing if there is none."""
+    """Return the trace of thinking, cut to its start if it is long. It is empty without thinking."""
     if not thinking:
         return {}
     return {"thinking": thinking if len(thinking) <= MAX_TRACED else f"{thinking[: MAX_TRACED - 1]}…"}

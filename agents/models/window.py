@@ -1,4 +1,4 @@
-"""The window of a conversation that a model is shown: the newest turns that fit."""
+"""The window of a conversation in a model's prompts: the newest turns that fit."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ __all__ = ["BLOCK", "Eviction", "Window"]
 Item = TypeVar("Item")
 
 Eviction = Literal["block", "sliding"]
-"""How the window makes room when it is full: `block`, the oldest quarter at once; `sliding`, the oldest item alone."""
+"""How a full window makes room: `block` drops the oldest quarter, `sliding` only the oldest item."""
 
 BLOCK: Final = 0.25
-"""A block's share of the window's tokens. After a block is dropped, the start of the prompt stays the same for many turns, so that
-providers read it from their cache. If turns are dropped one by one, the prompt starts differently each time."""
+"""A block's share of the window's tokens. After a block is dropped, prompts start the same way for many turns, so providers read the start
+from their cache. If turns are dropped one by one, each prompt starts differently.
+"""
 
 
 @final
 class Window(Generic[Item]):
     """The newest items that fit into `max_tokens` tokens, oldest first.
 
-    The caller counts an item once, when adding it. Dropping takes time proportional to the items dropped, however long the
+    The caller counts an item once, when adding it. Dropping takes time proportional to the items dropped, for any length of the
     conversation.
     """
 
