@@ -65,8 +65,9 @@ class BaseAgent(ABC):
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Return the worst that an untrusted target and options could make the agent do, None if it is harmless. The default is to run
-        code.
+        """Return the worst that an untrusted target and options could make the agent do, None if it is harmless.
+
+        The default is to run code.
 
         Addresses need not be found: `trust` searches for them itself. Only built-in classes are asked, since asking imports the class.
         """
@@ -74,8 +75,10 @@ class BaseAgent(ABC):
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """Return options that the environment sets because the spec does not, such as a model's address. The run's manifest records
-        them."""
+        """Return options that the environment sets because the spec does not, such as a model's address.
+
+        The run's manifest records them.
+        """
         return {}
 
     async def start(self) -> None:  # noqa: B027

@@ -15,7 +15,7 @@ Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class PriceOptions(AgentOptions):
-    """What a model's tokens cost."""
+    """The price of a model's tokens."""
 
     price_in: Price | None = None
     """Dollars per million tokens of input. It needs `price_out`."""

@@ -3,9 +3,11 @@
     PATH bridge.py module:Class '{"option": "value"}' agent
 
 Built-in adapters are named by file, `/path/adapter.py:Class`. Their option `models`, an address, becomes `Models` with the key from the
-environment variable LONGSPAN_LENT_KEY. The bridge imports only the standard library and the user's module. It speaks longspan's protocol on
-standard input and output, and hides both from the class: prints go to standard error, and standard input is empty. Async methods run in one
-asyncio loop. The loop also runs between calls, but stops during calls of plain code.
+environment variable LONGSPAN_LENT_KEY.
+
+The bridge imports only the standard library and the user's module. It speaks longspan's protocol on standard input and output, and hides
+both from the class: prints go to standard error, and standard input is empty. Async methods run in one asyncio loop. The loop also runs
+between calls, but stops during calls of plain code.
 """
 
 from __future__ import annotations

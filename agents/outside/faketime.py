@@ -75,8 +75,10 @@ class FakeClock:
 
 
 def leftovers(pid: int) -> list[Path]:
-    """Return the files that libfaketime leaves behind when a process is killed. They would stop a later process with this id from
-    starting."""
+    """Return the files that libfaketime leaves behind when a process is killed.
+
+    They would stop a later process with this id from starting.
+    """
     return [Path("/dev/shm", f"{name}_{pid}") for name in ("faketime_shm", "sem.faketime_sem")]  # noqa: S108
 
 

@@ -39,7 +39,7 @@ class GivenAgent(ObjectAgent):
     """An object, a function or a class that a Python program has given to `longspan.run`."""
 
     class Options(RemoteOptions):
-        """As of an agent of one's own."""
+        """The options of a user's agent."""
 
     pinned = False
 

@@ -6,9 +6,10 @@
 
 `message` is a `longspan.simulator.contract.messages.Message`: `text`, `sent_at` (virtual time) and `turn_id`. Optional methods, plain or
 async: `observe(message, reply)`, `consolidate(at)`, `reset()`, `save(folder)`, `load(folder)` and `close()`. An instance lives in a
-separate thread with an asyncio loop, including its constructor (see `loop_thread`). Subclasses of `BaseAgent` run under Trio. Without
-`observe`, the class has to reply, and the reply is dropped. Without `reset`, a new instance is created. Without `save` and `load`, a
-resumed run replays all turns. Options of the spec (`python:package.module:Class?name=value`) become keyword arguments of the class, as
+separate thread with an asyncio loop, including its constructor (see `loop_thread`). Subclasses of `BaseAgent` run under Trio.
+
+Without `observe`, the class has to reply, and the reply is dropped. Without `reset`, a new instance is created. Without `save` and `load`,
+a resumed run replays all turns. Options of the spec (`python:package.module:Class?name=value`) become keyword arguments of the class, as
 strings. The exceptions are `interpreter=PATH`, which runs the class in another Python environment, `faketime` for that, `timeout`,
 `at_once` and prices.
 """

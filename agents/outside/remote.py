@@ -50,7 +50,7 @@ Kind = TypeVar("Kind", bound=Answer)
 
 
 class RemoteOptions(PriceOptions):
-    """What an agent of one's own may take."""
+    """Limits and prices of a user's agent."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
     """The most seconds that a call may take. A call that takes longer ends the conversation."""
