@@ -169,7 +169,8 @@ class Model:
     """The model in the GGUF file `path`.
 
     Without `threads`, it adapts their number to the load. Use it in one thread at a time. Raises InputError if the file is not a chat
-    model, the model does not support a setting, or the GPU is missing. The same goes for a window that exceeds the training's or the memory.
+    model, the model does not support a setting, or the GPU is missing. The window must not exceed the training's, and must fit into
+    memory.
     """
 
     def __init__(self, path: Path, settings: Settings) -> None:
