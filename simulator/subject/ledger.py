@@ -222,13 +222,8 @@ class Ledger:
     _lock: Lock = field(default_factory=Lock)
 
     @asynccontextmanager
-    async def paying(
-        self,
-        models: Mapping[str, str | Rates] | None,
-        worst: Worst = NOTHING,
-        is_metered: Callable[[str | Rates], bool] = lambda rates: False,
-    ) -> AsyncIterator[Account]:
-        """Reserve the worst case of a call, and afterwards release the part that it did not use. The other arguments are the account's.
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
+        """Reserve the worst case of a call, and afterwards release the part that it did not use.
 
         If a call fails or is cancelled, and the agent does not say what it cost, it counts as the worst case, because its provider may have
         charged for it. Raises StoppedError if the limit could be exceeded and no other call is pending.
@@ -251,7 +246,7 @@ class Ledger:
                     raise StoppedError(problem)
                 await self._settled.wait()
             seen.alone |= alone
-        account, done = Account(models, reserved, call is None, is_metered), False
+        account, done = Account(models, reserved, known=call is None), False
         try:
             yield account
             done = True

@@ -85,8 +85,8 @@ class Purse:
         if self._refused is not None:
             raise self._refused
         record = self.record
-        async with self.ledger.paying(models, worst, self.is_metered) as account:
-            account.partial_models = partial_models
+        async with self.ledger.paying(models, worst) as account:
+            account.is_metered, account.partial_models = self.is_metered, partial_models
             purpose, call = Purpose(work, self.conversation, turn, query, again=again), None
             if record is not None and account.is_paid:
                 purpose = purpose._replace(task=record.new_task())

@@ -55,11 +55,6 @@ class Purpose(NamedTuple):
     task: int = 0
     again: bool = False
 
-    @property
-    def event(self) -> tuple[Work, str | None, int | None, str | None]:
-        """What identifies the event that is served."""
-        return self[:4]
-
 
 @final
 class Expense(NamedTuple):
@@ -165,7 +160,7 @@ class SpendingRecord:
         self.path = folder / SPENDING
         self._lines = JsonLines(self.path, owner)
         self._lock = Lock()
-        self._calls: dict[int, _Call] | None = None
+        self._is_read = False
         self._last = self._tasks = 0
 
     @contextmanager
@@ -268,9 +263,9 @@ class SpendingRecord:
 
     def _read(self) -> None:
         """Continue the numbers of an existing file."""
-        if self._calls is None:
+        if not self._is_read:
             calls = self.calls()
-            self._calls = {}
+            self._is_read = True
             self._last = max((call.before.call for call in calls), default=0)
             self._tasks = max((call.before.task for call in calls), default=0)
 

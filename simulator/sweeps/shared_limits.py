@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, final
@@ -64,14 +64,9 @@ class SharedLedger(Ledger):
         self._tickets: dict[int, int] = {}
 
     @asynccontextmanager
-    async def paying(
-        self,
-        models: Mapping[str, str | Rates] | None,
-        worst: Worst = NOTHING,
-        is_metered: Callable[[str | Rates], bool] = lambda rates: False,
-    ) -> AsyncIterator[Account]:
+    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
         ticket, reserved = await self._keeper.reserve(worst)
-        account, done = Account(models, reserved, not isinstance(worst, Unpriced), is_metered), False
+        account, done = Account(models, reserved, known=not isinstance(worst, Unpriced)), False
         self._tickets[id(account)] = ticket
         try:
             if isinstance(worst, Unpriced) and (problem := self._seen_of(worst).problem) is not None:
