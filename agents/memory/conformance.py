@@ -18,9 +18,8 @@ from typing import Final, NamedTuple, final
 
 import trio
 
-from longspan.agents.base import AgentError, Reply
+from longspan.agents.base import AgentError
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
-from longspan.agents.memory.pending import Pending
 from longspan.agents.memory.turns import Turn
 from longspan.simulator.base.clock import DEFAULT_START
 from longspan.simulator.contract.findings import Check, Finding
@@ -103,7 +102,6 @@ class Conformance:
         self._make = make
         self._open: list[Memory] = []
         self._turns: dict[int, list[Turn]] = {}
-        self._pending = Pending()
         self._calls = 0
         self._folder = TemporaryDirectory(prefix="longspan-")
         self._one: Memory | None = None
@@ -122,10 +120,6 @@ class Conformance:
             Check("forget", self._forget),
             Check("two runs", self._two_runs),
         )
-
-    def took(self) -> Reply:
-        told = self._pending.told(Used())
-        return Reply("", besides=told.usage, cost_usd=told.cost_usd or None)
 
     async def close(self) -> None:
         try:
@@ -193,7 +187,6 @@ class Conformance:
                 failed = False
             finally:
                 took.append(memory.used())
-                self._pending.spend(took[0])
                 costs = account.settle(took[0].usage, took[0].cost_usd, failed=failed)
             purse.ledger.require_told(worst, costs, "checking the memory")
 

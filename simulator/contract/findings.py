@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from longspan.simulator.contract.messages import Reply
-
 __all__ = ["Check", "Examination", "Finding"]
 
 
@@ -33,10 +31,6 @@ class Examination(Protocol):
     """The checks of one agent. They run in order, since earlier ones prepare later ones."""
 
     checks: Sequence[Check]
-
-    def took(self) -> Reply:
-        """Return the usage and cost of the checks made so far."""
-        ...
 
     async def close(self) -> None:
         """Release all resources."""
