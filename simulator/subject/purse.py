@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
+from longspan.simulator.base.address_space import room
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.subject.ledger import Account, Ledger, Rates, Worst, expense_of
@@ -169,6 +170,8 @@ _CALL: Final[ContextVar[_Metered | None]] = ContextVar("metered call", default=N
 
 
 async def _run_in_thread(call: Callable[..., Value], *arguments: Any) -> Value:
+    if room() is not None:  # the memory is limited, and a thread would reserve some
+        return call(*arguments)
     return await trio.to_thread.run_sync(call, *arguments, limiter=_disk())
 
 

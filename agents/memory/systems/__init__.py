@@ -1,1 +1,1 @@
-"""Adapters of memory systems, one per file. Each imports its system's package when it is created, and nothing from longspan."""
+"""Adapters of memory systems, one per file. Each imports its system's package when it is created, and never longspan."""

@@ -38,7 +38,16 @@ __all__ = ["Order", "answer_of", "play", "probe"]
 SHIP_INTERVAL: Final = 1.0
 """The number of seconds between segments."""
 
-STARTED_IN: Final = Path.cwd()
+
+def _current_folder() -> Path:
+    """Return the current folder, even if another node on this machine, which shares its copies, has just unpacked this one again."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ["PWD"])
+
+
+STARTED_IN: Final = _current_folder()
 """The copy of the current folder, if there is one: Ray starts the processes of a node there."""
 
 SHIP_TIMEOUT: Final = 60.0
