@@ -24,40 +24,47 @@ ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 
 GUIDES: Final = (
-    "reach.md",
-    "scenarios.md",
-    "agents.md",
-    "own-agents.md",
-    "connecting.md",
-    "models.md",
-    "local-models.md",
-    "memory-agents.md",
-    "memory.md",
-    "memory-systems.md",
-    "journal.md",
-    "running.md",
-    "conversation.md",
-    "many-runs.md",
-    "resuming.md",
-    "costs.md",
-    "publishing.md",
-    "experiments.md",
-    "controls.md",
-    "comparing.md",
-    "report.md",
-    "debugging.md",
-    "arena.md",
-    "counting-stars.md",
-    "elitr.md",
-    "calibration.md",
-    "summhay.md",
-    "histories.md",
-    "memory-suite.md",
-    "tracing.md",
+    "start/reach.md",
+    "guides/scenarios.md",
+    "start/agents.md",
+    "guides/own-agents.md",
+    "guides/connecting.md",
+    "guides/models.md",
+    "guides/local-models.md",
+    "guides/memory-agents.md",
+    "guides/memory.md",
+    "guides/memory-systems.md",
+    "reference/journal.md",
+    "start/running.md",
+    "start/conversation.md",
+    "guides/many-runs.md",
+    "guides/resuming.md",
+    "guides/costs.md",
+    "guides/publishing.md",
+    "guides/experiments.md",
+    "guides/controls.md",
+    "guides/comparing.md",
+    "guides/report.md",
+    "guides/debugging.md",
+    "reference/arena.md",
+    "reference/counting-stars.md",
+    "reference/elitr.md",
+    "guides/calibration.md",
+    "reference/summhay.md",
+    "guides/histories.md",
+    "reference/memory-suite.md",
+    "guides/tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""
 
 PAGES: Final = (ROOT / "README.md", *(DOCS / name for name in GUIDES))
+
+
+def page_named(name: str) -> Path:
+    """Return the page of this name, whatever folder of docs/ it is in."""
+    (found,) = DOCS.rglob(name)
+    return found
+
 
 COLUMNS: Final = 100
 """The width of the terminal in the examples."""

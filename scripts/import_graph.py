@@ -1,6 +1,6 @@
 """Draw which room imports from which, as found in the code: boxes on floors, arrows downwards.
 
-python scripts/import_graph.py docs/import-graph.svg
+python scripts/import_graph.py docs/internals/import-graph.svg
 """
 
 from __future__ import annotations

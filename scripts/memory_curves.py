@@ -1,4 +1,6 @@
-"""Play the suite `memory` with memories around the reader by words, draw their curves, and print the tables of docs/memory-suite.md.
+"""Play the suite `memory` with memories around the reader by words, and draw their curves.
+
+Prints the tables of docs/reference/memory-suite.md.
 
 python -m scripts.memory_curves
 """

@@ -1,4 +1,4 @@
-"""Write the pages about the papers' figures again, from the published data: docs/reproduction.md and docs/comparability.md.
+"""Write the pages about the papers' figures again, from the published data: reproduction.md and comparability.md in docs/reference/.
 
 python scripts/reproduction.py DATA docs
 

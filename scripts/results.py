@@ -1,4 +1,4 @@
-"""Real local models in the suites, with one memory or another: the sweep that plays them, and the tables of docs/results.md.
+"""Real local models in the suites, with one memory or another: the sweep that plays them, and the tables of docs/reference/results.md.
 
     python -m scripts.results sweep --model SmolLM2-135M=local --locomo locomo10.json >results.yaml
     longspan sweep results.yaml --jobs 8

@@ -129,7 +129,7 @@ def _taken(page: Page) -> bytes:
 
 
 def reach(studio: Studio) -> bytes:
-    """Two agents of docs/reach.md: one keeps its last 20 messages, the other all."""
+    """Two agents of docs/start/reach.md: one keeps its last 20 messages, the other all."""
     (studio.folder / "forgetful.py").write_text(files()["forgetful.py"].content, "utf-8")
     settings = RunSettings(suite=load_suite("reach"), span=8_000, agent="silent")
     with chdir(studio.folder):

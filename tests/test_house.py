@@ -293,8 +293,8 @@ def test_every_module_has_a_room() -> None:
 
 
 def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:
-    drawn = (ROOT / "docs" / "import-graph.svg").read_text("utf-8")
-    assert drawn == import_graph.draw(), "python scripts/import_graph.py docs/import-graph.svg"
+    drawn = (ROOT / "docs" / "internals" / "import-graph.svg").read_text("utf-8")
+    assert drawn == import_graph.draw(), "python scripts/import_graph.py docs/internals/import-graph.svg"
 
 
 def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> None:

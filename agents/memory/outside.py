@@ -1,4 +1,4 @@
-"""Memories in another process: over HTTP, or as a class in another Python environment. docs/memory.md describes the protocol."""
+"""Memories in another process: over HTTP, or as a class in another Python environment. docs/guides/memory.md describes the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that is a program, exchanging lines of JSON (docs/connecting.md describes the protocol).
+"""An agent that is a program, exchanging lines of JSON (docs/guides/connecting.md describes the protocol).
 
     exec:python3 agent.py --quick?timeout=60&faketime=true
 

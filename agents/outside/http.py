@@ -1,4 +1,4 @@
-"""An agent that is a server, called by POST (docs/connecting.md describes the protocol).
+"""An agent that is a server, called by POST (docs/guides/connecting.md describes the protocol).
 
     http://127.0.0.1:8000/path        https://agent.example/path?timeout=60
 

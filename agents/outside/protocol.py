@@ -1,4 +1,4 @@
-"""longspan's protocol with agents in another process: requests and answers are JSON objects (docs/connecting.md).
+"""longspan's protocol with agents in another process: requests and answers are JSON objects (docs/guides/connecting.md).
 
 Answers are untrusted: this module limits their size and validates them before any other code sees them.
 """

@@ -15,7 +15,7 @@ from longspan.simulator.files.reading import stamp
 
 __all__ = ["load"]
 
-REMEDY: Final = "docs/histories.md says what it should be"
+REMEDY: Final = "docs/guides/histories.md says what it should be"
 MOST: Final = 10_000
 """How many files' states are compared."""
 

@@ -1,4 +1,7 @@
-"""Reads people's own logs: sessions, or messages as chat programs write them, and questions, as JSON or JSON lines (docs/histories.md)."""
+"""Reads people's own logs: sessions, or messages as chat programs write them, and questions, as JSON or JSON lines.
+
+docs/guides/histories.md describes the formats.
+"""
 
 from __future__ import annotations
 

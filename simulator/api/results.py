@@ -49,7 +49,7 @@ SCORES: Final[dict[str, type]] = {
     "unscored": int,
     "cost_usd": float,
 }
-"""The columns of the table of scores; docs/python.md describes each."""
+"""The columns of the table of scores; docs/guides/python.md describes each."""
 
 
 def load(*paths: str | Path) -> Results:

@@ -28,7 +28,7 @@ RunsArgument = Annotated[
     list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN", autocompletion=completion.runs)
 ]
 
-OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/tracing.md).")]
+OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/guides/tracing.md).")]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 

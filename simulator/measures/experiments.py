@@ -35,7 +35,7 @@ EXPERIMENTS: Final[dict[str, type]] = {
     "difference": float,
     "reason": str,
 }
-"""The columns of the table of experiments; docs/python.md describes each."""
+"""The columns of the table of experiments; docs/guides/python.md describes each."""
 
 
 KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesions", "control": "control"}

@@ -372,7 +372,7 @@ def _trace(subject: _Subject) -> Finding:
         try:
             trace = Trace.model_validate(content)
         except ValidationError as error:
-            return Finding("trace", "note", f"cannot be read: {first_problem(error)}; see docs/own-agents.md")
+            return Finding("trace", "note", f"cannot be read: {first_problem(error)}; see docs/guides/own-agents.md")
         known |= {memory.id for memory in trace.written}
         told |= trace.model_fields_set & Trace.model_fields.keys()
         turns = [memory.turn or turn for memory in trace.written] + [each for memory in trace.read for each in memory.turns or ()]

@@ -232,7 +232,9 @@ class StuckResult(_Frozen):
 
 @final
 class Result(_Frozen):
-    """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
+    """The results of the run called `run` (see `Manifest.run_name`), as written to result.json.
+
+    docs/reference/journal.md describes every field.
 
     `meaning`: what the score shows; None in results of earlier versions.
 

@@ -1,4 +1,4 @@
-"""The parts of a trace that longspan reads: how an agent's reply came about (docs/own-agents.md)."""
+"""The parts of a trace that longspan reads: how an agent's reply came about (docs/guides/own-agents.md)."""
 
 from __future__ import annotations
 

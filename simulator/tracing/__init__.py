@@ -1,4 +1,4 @@
-"""OpenTelemetry traces of runs as they are played (docs/tracing.md)."""
+"""OpenTelemetry traces of runs as they are played (docs/guides/tracing.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns as OpenTelemetry spans, named by its conventions for generative AI (docs/tracing.md)."""
+"""Turns as OpenTelemetry spans, named by its conventions for generative AI (docs/guides/tracing.md)."""
 
 from __future__ import annotations
 

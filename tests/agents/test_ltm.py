@@ -577,7 +577,7 @@ print("done")
 
 
 def test_the_documentation_names_all_keys_of_a_trace() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "memory-agents.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "memory-agents.md").read_text("utf-8")
     table = text.partition("| key of the trace |")[2].partition("\n\n")[0]
     named = [name for cell in re.findall(r"^\| (.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)]
     core = Thinker()

@@ -108,7 +108,7 @@ def test_a_report_reads_little_of_what_a_forged_file_names_again_and_again(kept:
 
 
 def test_the_script_in_the_documentation_prints_a_prompt(kept: RunFolder, tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text("utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "debugging.md").read_text("utf-8")
     (script,) = re.findall(r"^```python\n(# prompt\.py\n.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     *_, prompt = read_prompts(kept.prompts("main"))
     printed = subprocess.run(

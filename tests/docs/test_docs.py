@@ -20,7 +20,7 @@ import typer
 import yaml
 from pydantic import BaseModel
 from scripts import docs_outputs
-from scripts.docs_outputs import DOCS, ROOT, blocks, files
+from scripts.docs_outputs import DOCS, ROOT, blocks, files, page_named
 from tests.conftest import skip
 from tests.environments import Environment, build
 
@@ -131,14 +131,14 @@ def test_commands_print_what_is_shown(page: Path, workshop: Path, driver: docs_o
 def test_a_program_is_shown_the_virtual_time(workshop: Path, site: Path) -> None:
     if not list(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
         skip("libfaketime is not installed: on Debian, apt install libfaketime")
-    (block,) = (block for block in blocks(DOCS / "connecting.md") if "faketime=true" in block.text)
+    (block,) = (block for block in blocks(DOCS / "guides" / "connecting.md") if "faketime=true" in block.text)
     command, _, printed = block.text.removeprefix("$ ").partition("\n")
     done = subprocess.run(["bash", "-c", command], cwd=workshop, env=environment(site), capture_output=True, text=True, check=True)
     assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
 
 
 def test_code_imports_of_longspan_what_is_public_and_nothing_else() -> None:
-    pages = {page.name: page.read_text("utf-8") for page in [*DOCS.glob("*.md"), ROOT / "README.md"]}
+    pages = {page.name: page.read_text("utf-8") for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]}
     code = {name: "".join(re.findall(r"^```(?:python|diff)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)) for name, text in pages.items()}
     imports = [
         (page, line) for page, text in code.items() for line in re.findall(r"^[+-]?\s*((?:from|import) longspan\b.*)$", text, re.MULTILINE)
@@ -185,15 +185,18 @@ def test_a_table_of_options_has_every_option_and_no_other(command: str, page: st
 
 def test_pages_name_no_option_that_there_is_not() -> None:
     known = {"--help"}.union(OF_OTHERS, options(ROOT_COMMAND), *map(options, COMMANDS.values()))
-    of_others = {DOCS / "performance.md", DOCS / "results.md"}  # they name options of the benchmarks and of a script
-    pages = {ROOT / "README.md", *DOCS.glob("*.md")} - of_others
+    of_others = {
+        DOCS / "internals" / "performance.md",
+        DOCS / "reference" / "results.md",
+    }  # they name options of the benchmarks and of a script
+    pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - of_others
     named = {(page.name, name) for page in pages for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text("utf-8"))}
     assert len(named) > 100
     assert sorted((page, name) for page, name in named if name not in known and not name.startswith("--longspan")) == []
 
 
 def test_every_command_is_described() -> None:
-    text = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
+    text = "".join(page.read_text("utf-8") for page in DOCS.rglob("*.md"))
     assert [name for name in COMMANDS if f"longspan {name}" not in text] == []
 
 
@@ -234,7 +237,7 @@ def package(tmp_path: Path) -> Path:
     for path, block in found.items():
         if path.startswith("lending_kit/"):
             (folder / path).write_text(block.content, "utf-8")
-    (changes,) = (block for block in blocks(DOCS / "scenarios.md") if block.language == "diff")
+    (changes,) = (block for block in blocks(DOCS / "guides" / "scenarios.md") if block.language == "diff")
     assert changes.file is not None
     (folder / changes.file).write_text(patched(found["lending.py"].content, changes.text), "utf-8")
     return folder
@@ -279,7 +282,7 @@ def test_the_example_of_a_project_with_pytest_is_installed_and_passes_as_its_rea
     for program in ("pip", "pytest"):  # linked packages have no scripts
         (made.bin / program).write_text(f'#!/bin/sh\nexec {made.python} -m {program} "$@"\n', "utf-8")
         (made.bin / program).chmod(0o755)
-    (block,) = (block for block in blocks(DOCS / "ci.md") if block.language == "python")
+    (block,) = (block for block in blocks(DOCS / "guides" / "ci.md") if block.language == "python")
     (project / "test_page.py").write_text(block.text, "utf-8")
     venv, wheel, install, test, each, recording = readme(project)
     assert venv == "python3 -m venv .venv"
@@ -303,21 +306,21 @@ def readme(project: Path) -> list[str]:
 
 
 def recorded() -> str:
-    """The command of docs/ci.md that records a baseline."""
-    (line,) = re.findall(r"^longspan run .*--out baseline$", (DOCS / "ci.md").read_text("utf-8"), re.MULTILINE)
+    """The command of docs/guides/ci.md that records a baseline."""
+    (line,) = re.findall(r"^longspan run .*--out baseline$", (DOCS / "guides" / "ci.md").read_text("utf-8"), re.MULTILINE)
     return str(line)
 
 
 def scripted() -> tuple[list[dict[str, str]], list[str]]:
-    """The variables of both examples of docs/ci.md, and the commands that both run."""
-    github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "ci.md") if block.language == "yaml")
+    """The variables of both examples of docs/guides/ci.md, and the commands that both run."""
+    github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "guides" / "ci.md") if block.language == "yaml")
     steps = [str(step["run"]) for step in github["jobs"]["memory"]["steps"] if "run" in step]
     assert steps == gitlab["memory"]["script"]
     return [github["jobs"]["memory"]["env"], gitlab["memory"]["variables"]], steps
 
 
 def test_every_parameter_of_check_and_option_of_pytest_is_described() -> None:
-    cells = first_cells((DOCS / "ci.md").read_text("utf-8"))
+    cells = first_cells((DOCS / "guides" / "ci.md").read_text("utf-8"))
     parameters = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     assert {*inspect.signature(longspan_itself.check).parameters} - {"agent", "settings"} <= parameters
     plugin = (ROOT / "simulator" / "api" / "pytest_plugin.py").read_text("utf-8")
@@ -341,7 +344,7 @@ def journal(folder: Path) -> list[events.Event]:
 
 def section(name: str, heading: str) -> str:
     """The text under a heading, down to the next, without code blocks."""
-    parts = re.split(r"^#+ (.*)$", prose(DOCS / name), flags=re.MULTILINE)
+    parts = re.split(r"^#+ (.*)$", prose(page_named(name)), flags=re.MULTILINE)
     return parts[parts.index(heading) + 1]
 
 
@@ -378,7 +381,7 @@ def test_every_field_of_an_event_is_described(event: type[BaseModel]) -> None:
 
 
 def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
-    headings = re.findall(r"^### `(\w+)`$", prose(DOCS / "journal.md"), re.MULTILINE)
+    headings = re.findall(r"^### `(\w+)`$", prose(DOCS / "reference" / "journal.md"), re.MULTILINE)
     assert sorted(headings) == sorted(kind(event) for event in EVENTS)
 
 
@@ -487,7 +490,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-PAGES = [*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runs/README.md"))]
+PAGES = [*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runs/README.md"))]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,4 +1,4 @@
-"""docs/reproduction.md tells what the commands find: a script writes it, and every table and figure of the papers has a row."""
+"""docs/reference/reproduction.md tells what the commands find: a script writes it, and every table and figure of the papers has a row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conftest import PEER_DATA, skip
 from longspan.scenarios.elitr.marks import shown
 from longspan.simulator.exchange.papers import paper
 
-PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "reproduction.md"
 
 ITEMS = {
     "GoodAI: the LTM benchmark": (5, 1),

@@ -49,7 +49,7 @@ def falls(seeds: int, drop: float, random: np.random.Generator) -> list[Differen
 
 @pytest.mark.parametrize(("seeds", "power"), [(5, 0.33), (10, 0.79), (20, 0.97)])
 def test_false_alarms_are_as_rare_as_is_said_and_a_fall_by_a_fifth_is_found_as_often(seeds: int, power: float) -> None:
-    """The powers equal the figures in docs/comparing.md."""
+    """The powers equal the figures in docs/guides/comparing.md."""
     random = np.random.default_rng(seeds)
     alarms = fmean(fall_p(falls(seeds, 0.0, random)) < 0.05 for _ in range(400))
     assert 0.015 < alarms < 0.075
@@ -251,7 +251,7 @@ def test_a_run_below_what_is_wanted_fails_and_its_tests_are_in_the_junit_file(tm
     assert run(*wanted[:-1], tmp_path) == 2
     assert "is a folder; name a file" in capsys.readouterr().err
 
-    schema = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text("utf-8"))
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json").read_text("utf-8"))
     found = json.loads((folder / "result.json").read_text("utf-8"))
     jsonschema.validate(found, schema)
     for broken in (found | {"sum": "x"}, found | {"score": "much"}, {key: value for key, value in found.items() if key != "tests"}):

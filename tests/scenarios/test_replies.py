@@ -89,7 +89,7 @@ def test_graders_agree_with_a_careful_person_over_all() -> None:
     assert sum(right(reply, grade) for reply, grade in every) / len(every) >= LEAST_OF_ALL
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "comparability.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "comparability.md"
 
 
 def test_the_docs_tell_how_far_graders_and_people_agree() -> None:

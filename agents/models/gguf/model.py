@@ -1,7 +1,7 @@
 """A model loaded by llama.cpp, with a cache for each of several conversations.
 
 Each conversation has a separate context, which is a cache of keys and values. The alternatives (sequences in one cache, shared or divided;
-states copied out and in) were not faster, and a context takes memory only once used. docs/performance.md has the figures.
+states copied out and in) were not faster, and a context takes memory only once used. docs/internals/performance.md has the figures.
 """
 
 from __future__ import annotations

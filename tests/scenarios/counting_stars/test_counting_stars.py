@@ -254,7 +254,7 @@ def test_tables_stand_for_what_there_is() -> None:
 
 
 def test_every_parameter_is_described() -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "counting-stars.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "reference" / "counting-stars.md").read_text("utf-8")
     assert re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE) == list(CountingStars.model_fields)
 
 

@@ -406,7 +406,12 @@ def test_every_date_takes_the_tokens_of_its_placeholder() -> None:
 
 
 def test_the_docs_tell_what_each_of_these_agents_has() -> None:
-    docs = (Path(__file__).parents[3] / "docs" / "memory-suite.md").read_text("utf-8").partition("\n## update\n")[2].partition("\n## ")[0]
+    docs = (
+        (Path(__file__).parents[3] / "docs" / "reference" / "memory-suite.md")
+        .read_text("utf-8")
+        .partition("\n## update\n")[2]
+        .partition("\n## ")[0]
+    )
     told = [float(share) for share in re.findall(r"^\| [^|]+ \| (\d\.\d\d) \| [^|]*\|$", docs, re.MULTILINE)]
     assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]
 

@@ -1,4 +1,4 @@
-"""docs/summhay.md says what there is: every parameter, option and setting, and no other."""
+"""docs/reference/summhay.md says what there is: every parameter, option and setting, and no other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longspan.scenarios.summhay.writer import HaystackWriter
 from longspan.simulator.cli.annotate import annotate
 from longspan.simulator.cli.write import write
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "summhay.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "reference" / "summhay.md").read_text("utf-8")
 
 
 def tables(heading: str) -> list[list[str]]:
