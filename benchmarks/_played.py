@@ -37,11 +37,11 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     """
     import trio
 
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.tokens import Tokenizer
     from longspan.simulator.journal import events
     from longspan.simulator.journal.journal import read_journal
-    from longspan.simulator.report import Report, write_report
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.pages.report import Report, write_report
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.planning import plan
     from longspan.simulator.running.player import Outcome

@@ -128,9 +128,9 @@ def said_in_tests() -> Said:
     """Play conversations and return what their tests said."""
     import trio
 
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.journal import events
     from longspan.simulator.journal.journal import read_journal
+    from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.running.planning import plan
     from longspan.simulator.running.runner import play
     from longspan.simulator.suite.settings import RunSettings

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longspan.simulator.analysis.statistics import student
+from longspan.simulator.results.analysis.statistics import student
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,11 +24,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from longspan.simulator.analysis.reach import Estimate, Question, ReachFit, fit_reach
-from longspan.simulator.analysis.reach_gate import PlacedAnswer, decide_gate
 from longspan.simulator.api.playing import run
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.measures.reach import place_rungs
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.reach import Estimate, Question, ReachFit, fit_reach
+from longspan.simulator.results.analysis.reach_gate import PlacedAnswer, decide_gate
+from longspan.simulator.results.measures.reach import place_rungs
 from longspan.simulator.results.reach import Unit
 from longspan.simulator.results.result import read_result
 

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, replay, resume

@@ -55,7 +55,7 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
 
     import trio
 
-    from longspan.simulator.report import Report
+    from longspan.simulator.pages.report import Report
     from longspan.simulator.running.planning import Plan, plan
     from longspan.simulator.running.runner import play
     from longspan.simulator.suite.settings import RunSettings

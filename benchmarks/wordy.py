@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import Report, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -76,9 +76,10 @@ DRIVER: Final = """
 import contextlib, io, json, os, shlex, subprocess, sys
 import numpy.random, rich.table, rich.live
 import longspan.agents.models.chat, longspan.agents.outside.python, longspan.agents.outside.remote, longspan.agents.reference.notebook
-import longspan.simulator.preflight, longspan.simulator.report, longspan.simulator.running.runner
+import longspan.simulator.running.preflight, longspan.simulator.pages.report, longspan.simulator.running.runner
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.cli import estimate, main, progress, run as _, scores
+from longspan.simulator.terminal import progress, scores
+from longspan.simulator.cli import estimate, main, run as _
 from longspan.simulator.suite.suite import load_suite, make_tests
 
 def run(commands):

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.archive.turns_shown import turns_of
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn
-from longspan.simulator.report.figures import agent_lines, draw_legend, line_look, render
-from longspan.simulator.report.styles import styles
+from longspan.simulator.journal.turns_shown import turns_of
+from longspan.simulator.pages.report.figures import agent_lines, draw_legend, line_look, render
+from longspan.simulator.pages.report.styles import styles
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

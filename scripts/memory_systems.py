@@ -24,12 +24,12 @@ from typing import Any, Final, NamedTuple
 import trio
 from scripts.results import minutes
 
-from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import LongspanError
-from longspan.simulator.preflight import checkup as checkup_module
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight import checkup as checkup_module
+from longspan.simulator.running.preflight.checkup import checkup
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, begun
 from longspan.simulator.suite.settings import RunSettings

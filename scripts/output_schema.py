@@ -13,17 +13,17 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
-import longspan.simulator.arena.results as arena
-from longspan.simulator.analysis.baseline import Fall, ScenarioFall, Verdict
-from longspan.simulator.analysis.contrasts import Correction, Tested
-from longspan.simulator.analysis.statements import Statement
+import longspan.scenarios.cream.results as arena
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import outputs
-from longspan.simulator.exchange.papers import Cell
-from longspan.simulator.judging.calibration import Calibration
-from longspan.simulator.preflight.estimate import Estimate
-from longspan.simulator.report.outcome import ContrastRun
+from longspan.simulator.pages.report.outcome import ContrastRun
+from longspan.simulator.results.analysis.baseline import Fall, ScenarioFall, Verdict
+from longspan.simulator.results.analysis.contrasts import Correction, Tested
+from longspan.simulator.results.analysis.statements import Statement
+from longspan.simulator.results.judging.calibration import Calibration
+from longspan.simulator.results.papers import Cell
 from longspan.simulator.results.result import Result, TestResult
+from longspan.simulator.running.preflight.estimate import Estimate
 
 FILE: Final = Path(__file__).parents[1] / "simulator" / "data" / "output.schema.json"
 

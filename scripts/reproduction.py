@@ -16,7 +16,7 @@ from typing import Any, Final
 from longspan.scenarios.elitr.marks import shown
 from longspan.scenarios.summhay.printed import SAMPLES, bias
 from longspan.simulator.base.templating import environment
-from longspan.simulator.exchange.papers import Cell, Rules, paper
+from longspan.simulator.results.papers import Cell, Rules, paper
 
 PAGES: Final = ("reproduction.md", "comparability.md")
 TEMPLATES: Final = Path(__file__).parent / "pages"

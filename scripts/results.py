@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.suite.agent_spec import AgentSpec
 

@@ -29,18 +29,18 @@ from tests.browser import chromium
 from tests.loopback import Server
 from tests.view.serving import serving
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.arena.evaluate import judge_and_rank
-from longspan.simulator.arena.page import as_html as arena_page
-from longspan.simulator.arena.results import Rules
-from longspan.simulator.arena.summaries import gather
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report import Report
-from longspan.simulator.report.card import draw_card
-from longspan.simulator.report.comparison import as_html as comparison_page
-from longspan.simulator.report.figures import draw
+from longspan.scenarios.cream.evaluate import judge_and_rank
+from longspan.scenarios.cream.page import as_html as arena_page
+from longspan.scenarios.cream.results import Rules
+from longspan.scenarios.cream.summaries import gather
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.card import draw_card
+from longspan.simulator.pages.report.comparison import as_html as comparison_page
+from longspan.simulator.pages.report.figures import draw
 from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -8,12 +8,12 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from longspan.simulator.analysis.statistics import total
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.base.files.reading import write_json
 from longspan.simulator.contract.rungs import rung
 from longspan.simulator.contract.scenario import Skill
-from longspan.simulator.files.reading import write_json
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.results.analysis.statistics import total
 from longspan.simulator.results.result import Result, TestResult, read_result, scenario_result
 from longspan.simulator.subject.ledger import Spending
 from longspan.simulator.suite.manifest import Manifest, PlannedTest, versions

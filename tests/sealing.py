@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from longspan.simulator.files.checksums import RunningSum, sealed
+from longspan.simulator.base.files.checksums import RunningSum, sealed
 
 __all__ = ["change_json", "change_lines", "nameless", "read_lines", "resealed", "write_json", "write_lines"]
 

@@ -135,7 +135,7 @@ def prints(node: ast.AST) -> bool:
 def test_all_that_is_printed_goes_through_one_module() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py"))
     found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(prints, nodes(path)))}
-    assert found == PRINTING | {"simulator/cli/console.py"}, "the last is Rich's console with the same filter"
+    assert found == PRINTING | {"simulator/terminal/console.py"}, "the last is Rich's console with the same filter"
 
 
 EXECUTORS = {
@@ -242,7 +242,7 @@ def callers(*names: str) -> set[str]:
 
 
 def test_folders_are_deleted_in_one_place() -> None:
-    assert callers("rmtree") == {"simulator/files/folders.py"}
+    assert callers("rmtree") == {"simulator/base/files/folders.py"}
 
 
 def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> None:
@@ -266,7 +266,7 @@ def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> N
 
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
-    assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
+    assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.reading")] == []
 
 
 def test_no_two_modules_import_each_other() -> None:
@@ -343,7 +343,7 @@ finally:
         done = run(sys.executable, "-c", code, number, str(tmp_path / "runs"))
         assert done.returncode == 0, done.stderr
         loaded = set(done.stdout.splitlines()[-1].split())
-        assert "longspan.simulator.report" in loaded
+        assert "longspan.simulator.pages.report" in loaded
         assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
 
 

@@ -13,11 +13,11 @@ import trio
 from benchmarks.interleaving import woven
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan

@@ -16,11 +16,11 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.wording import Wording
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import rehearse
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 

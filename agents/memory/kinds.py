@@ -19,7 +19,7 @@ from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.fields import is_option, option_names, validated
 from longspan.simulator.base.installed import MEMORIES, installed
 from longspan.simulator.base.suggestions import meant
-from longspan.simulator.suite.plugins import load, own_class
+from longspan.simulator.contract.plugins import load, own_class
 
 __all__ = [
     "MemoryOptions",

@@ -21,7 +21,7 @@ from longspan.agents.memory.ltm.embedders import Embedder
 from longspan.agents.memory.memory import Used
 from longspan.agents.models.core import ChatMessage, Completion, Core, RefusalError, Tool, clean
 from longspan.agents.outside.counts import sum_of
-from longspan.simulator.files.reading import parse_json
+from longspan.simulator.base.files.reading import parse_json
 
 __all__ = ["LentModels"]
 

@@ -36,7 +36,7 @@ from longspan.agents.outside.protocol import read
 from longspan.agents.outside.python import PythonOptions, check_arguments
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.suite.plugins import find_class
+from longspan.simulator.contract.plugins import find_class
 
 __all__ = ["InProcessMemory", "PythonMemory"]
 

@@ -28,8 +28,8 @@ from longspan.agents.outside.bridge import KEY_VARIABLE, Models
 from longspan.agents.outside.python import KeptProgram, bridge_command, check_arguments
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.base.fields import option_names
+from longspan.simulator.contract.plugins import find_class
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.suite.plugins import find_class
 
 __all__ = ["SystemMemory", "SystemOptions"]
 

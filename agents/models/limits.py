@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 import trio
 
 from longspan.agents.base import AgentError
-from longspan.simulator.sweeps.shared_limits import SharedLimits
+from longspan.simulator.subject.shared_limits import SharedLimits
 
 __all__ = ["DEFAULT_AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientError"]
 

@@ -24,7 +24,7 @@ from longspan.simulator.contract.agent import will_be_asked
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.subject.purse import current_purse, metered, note_used
 from longspan.simulator.subject.replies import kept_replies
-from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
+from longspan.simulator.subject.shared_limits import SHARED_LIMITS
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
 

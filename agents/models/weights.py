@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from longspan.agents.base import InputError
 from longspan.simulator.base import cache as kept
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.reading import opened
 
 __all__ = ["MINILM", "SMOLLM2", "WORDLLAMA", "WORDLLAMA_TOKENS", "Weights", "locate"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.agents.base import AgentError, InputError
-from longspan.simulator.files.folders import remove
+from longspan.simulator.base.files.folders import remove
 
 __all__ = ["FakeClock"]
 

@@ -36,8 +36,8 @@ from longspan.agents.outside.protocol import EmptyAnswer
 from longspan.agents.outside.remote import RemoteOptions, processors
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.contract.agent import observes, repeatable
+from longspan.simulator.contract.plugins import find_class, module_and_class
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.suite.plugins import find_class, module_and_class
 
 __all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "check_arguments"]
 

@@ -28,7 +28,7 @@ from longspan.agents.outside.protocol import decode, printable
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.keys import redacted
-from longspan.simulator.suite.plugins import find_object
+from longspan.simulator.contract.plugins import find_object
 
 __all__ = ["RunnableAgent"]
 

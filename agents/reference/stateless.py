@@ -10,8 +10,8 @@ from longspan.agents.base import AgentError, MemorylessAgent, Message, Reply
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.installed import SCENARIOS, installed
+from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.suite.plugins import installed_scenarios
 
 __all__ = ["Stateless"]
 

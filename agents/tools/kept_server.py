@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.outside.exec import split_command
 from longspan.agents.tools.server import McpServer
-from longspan.simulator.files.folders import remove
+from longspan.simulator.base.files.folders import remove
 
 __all__ = ["FOLDER", "KeptServer", "ServerCall"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import json_values
+from longspan.simulator.reading.matching import json_values
 
 __all__ = ["Mark", "Names", "listed", "marks"]
 

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.counting_stars.answers import Mark, listed, marks
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.reading import read_packed
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item, Marked
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

@@ -24,7 +24,7 @@ from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import LAST, Line, Script
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["CountingStars"]
 

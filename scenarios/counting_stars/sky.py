@@ -17,7 +17,7 @@ from typing import Final, final
 
 from longspan.scenarios.counting_stars.story import Language, tell
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.reading import opened
 
 __all__ = ["MIN_PART", "Sky", "files", "min_length", "scatter"]
 

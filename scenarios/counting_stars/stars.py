@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.reading import read_packed
 
 __all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
 

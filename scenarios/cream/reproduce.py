@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, final
 
+from longspan.scenarios.cream.elo import Match, elo, outcome
 from longspan.scenarios.cream.published import BASELINES, EVALUATORS, LENGTHS, MODELS, ORDER, PAIRS, RANKED, Setting
-from longspan.simulator.arena.elo import Match, elo, outcome
 from longspan.simulator.base.tables import Table
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

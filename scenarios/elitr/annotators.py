@@ -8,8 +8,8 @@ from typing import Final
 
 from longspan.scenarios.elitr.marks import by
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.judging.agreement import icc_one_way, icc_two_way
-from longspan.simulator.judging.labels import read_rows
+from longspan.simulator.results.judging.agreement import icc_one_way, icc_two_way
+from longspan.simulator.results.judging.labels import read_rows
 
 __all__ = ["is_annotation", "reliability"]
 

@@ -10,7 +10,7 @@ from longspan.scenarios.elitr.rubrics import query
 from longspan.scenarios.elitr.rules import by_rule
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
 from longspan.simulator.contract.queries import Query
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["MINUTES", "graded"]
 

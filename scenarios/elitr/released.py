@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.elitr.files import LARGEST, Question, Sheet, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.folders import check_file
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.folders import check_file
+from longspan.simulator.base.files.reading import read_packed
 
 __all__ = ["JUDGES", "differing", "marks_in_run", "marks_of", "runs_in"]
 

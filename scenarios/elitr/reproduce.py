@@ -15,8 +15,8 @@ from longspan.scenarios.elitr.published import BRIEF, KINDS, MODES, PLACES, prin
 from longspan.scenarios.elitr.released import JUDGES, marks_in_run, marks_of, runs_in
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
-from longspan.simulator.judging.agreement import mean_interval, pearson
+from longspan.simulator.results.judging.agreement import mean_interval, pearson
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from longspan.scenarios.shared.prompts import filled
 from longspan.simulator.contract.queries import Free, Query, fence, template
-from longspan.simulator.judging.labels import Row
+from longspan.simulator.results.judging.labels import Row
 
 __all__ = ["FIVE", "TEN", "Points", "Rubric", "query"]
 

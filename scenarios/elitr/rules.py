@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from longspan.simulator.grading.matching import found_words, some
-from longspan.simulator.grading.reading.reading import settled_words
+from longspan.simulator.reading.matching import found_words, some
+from longspan.simulator.reading.replies.reading import settled_words
 
 __all__ = ["by_rule"]
 

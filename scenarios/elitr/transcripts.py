@@ -12,7 +12,7 @@ from typing import Final
 from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion
 from longspan.scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed, stamp
+from longspan.simulator.base.files.reading import read_packed, stamp
 
 __all__ = ["published"]
 

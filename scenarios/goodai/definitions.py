@@ -23,8 +23,8 @@ from longspan.scenarios.ltm.prospective_memory import outline
 from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.errors import InputError, ScenarioError, first_problem, one_line
+from longspan.simulator.base.files.reading import parse_json, read_packed
 from longspan.simulator.contract.script import LAST, MAX_PAUSE, Line, Script
-from longspan.simulator.files.reading import parse_json, read_packed
 from longspan.simulator.suite.definitions import Definition, Definitions
 
 __all__ = ["read"]

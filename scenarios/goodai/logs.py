@@ -15,7 +15,7 @@ from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJourn
 from longspan.scenarios.goodai.master_log import LogEvent, Type, read_log
 from longspan.simulator.base.errors import InputError, ScenarioError
 from longspan.simulator.contract.script import Script
-from longspan.simulator.exchange.imports import Imported, ImportOptions, opening
+from longspan.simulator.running.imports import Imported, ImportOptions, opening
 from longspan.simulator.suite.definitions import Definition
 
 __all__ = ["read"]

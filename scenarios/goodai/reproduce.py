@@ -24,7 +24,7 @@ from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

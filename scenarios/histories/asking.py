@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.telling import written
-from longspan.simulator.grading.matching import contains_phrase
+from longspan.simulator.reading.matching import contains_phrase
 
 __all__ = ["CHOOSE", "UNKNOWN", "AskedQuestion", "Wording", "ask", "chance", "first_option"]
 

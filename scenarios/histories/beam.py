@@ -17,7 +17,7 @@ from longspan.scenarios.histories.history import History, Question, Session, Utt
 from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
 from longspan.scenarios.histories.sources import Published, Source, sources, wrong
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import resolved
+from longspan.simulator.base.files.reading import resolved
 
 __all__ = ["read"]
 

@@ -16,8 +16,8 @@ from longspan.scenarios.histories.history import History, Question
 from longspan.scenarios.histories.locomo_answers import CONVERSATIONS, Correction, is_audit, read_corrections
 from longspan.scenarios.histories.sources import only
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.reading import stamp
 from longspan.simulator.contract.graded_record import Item
-from longspan.simulator.files.reading import stamp
 
 __all__ = ["AUDIT", "NEEDED", "Audit", "Gold", "audit_of", "ceiling"]
 

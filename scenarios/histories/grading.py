@@ -21,8 +21,8 @@ from longspan.scenarios.histories.rubrics import (
 from longspan.scenarios.histories.token_f1 import echoed_score, locomo_score, shared_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
 from longspan.simulator.contract.queries import Query
-from longspan.simulator.grading.abstentions import declines
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.abstentions import declines
+from longspan.simulator.reading.matching import some
 
 __all__ = ["GRADINGS", "MEASURES", "Grading", "graded"]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from longspan.scenarios.histories.history import History
 from longspan.scenarios.histories.registry import read
-from longspan.simulator.files.reading import stamp
+from longspan.simulator.base.files.reading import stamp
 
 __all__ = ["load"]
 

@@ -16,7 +16,7 @@ from longspan.scenarios.histories.quantities import without_unit
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.filler.draws import Draws
 from longspan.simulator.filler.talk import Talk
-from longspan.simulator.grading.matching import found_words
+from longspan.simulator.reading.matching import found_words
 
 __all__ = ["MAX_TOKENS", "MIN_TOKENS", "ROOM", "rivals", "write"]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from longspan.simulator.grading.dates import ORDINALS
-from longspan.simulator.grading.matching import contains_phrase, plain
-from longspan.simulator.grading.reading.layout import own_turn, unstruck
-from longspan.simulator.grading.reading.reading import settled_words
+from longspan.simulator.reading.dates import ORDINALS
+from longspan.simulator.reading.matching import contains_phrase, plain
+from longspan.simulator.reading.replies.layout import own_turn, unstruck
+from longspan.simulator.reading.replies.reading import settled_words
 
 __all__ = ["LABEL", "Options"]
 

@@ -21,7 +21,7 @@ from longspan.scenarios.histories.history import History, Question, Session, Utt
 from longspan.scenarios.histories.repairs import distinct, onward
 from longspan.scenarios.histories.sources import Source, only, wrong
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import parse_json
+from longspan.simulator.base.files.reading import parse_json
 
 __all__ = ["read"]
 

@@ -32,7 +32,7 @@ from longspan.scenarios.histories.verdicts import (
 )
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 

@@ -19,7 +19,7 @@ from pydantic import field_validator
 
 from longspan.scenarios.histories.labelled import locomo_rows, longmemeval_rows
 from longspan.simulator.contract.queries import Answer, Query, fence, template
-from longspan.simulator.judging.labels import Row
+from longspan.simulator.results.judging.labels import Row
 
 __all__ = [
     "ABSTENTION",

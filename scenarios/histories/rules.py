@@ -20,13 +20,13 @@ from longspan.scenarios.histories.quantities import (
 )
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.grading.abstentions import abstains, declines, guesses, names, offered
-from longspan.simulator.grading.matching import contains_phrase, plain, some
-from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.reading import YOU, Reading, yours
-from longspan.simulator.grading.reading.subjects import Whole
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.abstentions import abstains, declines, guesses, names, offered
+from longspan.simulator.reading.matching import contains_phrase, plain, some
+from longspan.simulator.reading.replies.layout import laid_out
+from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
+from longspan.simulator.reading.replies.reading import YOU, Reading, yours
+from longspan.simulator.reading.replies.subjects import Whole
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
 

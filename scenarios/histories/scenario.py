@@ -30,7 +30,7 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Measure, Scenario, Skill
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["Beam", "Histories", "LoCoMo", "LongMemEval", "OwnLog", "PersonaMem"]
 

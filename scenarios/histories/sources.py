@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.base.errors import InputError, first_problem, one_line
-from longspan.simulator.files.reading import MAX_BYTES, parse_json, read_packed
+from longspan.simulator.base.files.reading import MAX_BYTES, parse_json, read_packed
 
 __all__ = ["Published", "Source", "beside", "named", "near", "only", "sources", "wrong"]
 

@@ -11,11 +11,11 @@ from statistics import NormalDist, fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.histories.sources import Source, sources
-from longspan.simulator.analysis.statistics import student
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
-from longspan.simulator.exchange.papers import Cell
-from longspan.simulator.judging.agreement import kappa
+from longspan.simulator.results.analysis.statistics import student
+from longspan.simulator.results.judging.agreement import kappa
+from longspan.simulator.results.papers import Cell
 
 __all__ = [
     "OVERALL",

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, final
 
-from longspan.simulator.grading.abstentions import abstains
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import Reading, Settled
-from longspan.simulator.grading.reading.splitting import SENTENCE, Clause
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.abstentions import abstains
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading, Settled
+from longspan.simulator.reading.replies.splitting import SENTENCE, Clause
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["believed"]
 

@@ -17,9 +17,9 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.grading.reading.reading import Reading, Settled, quoting, yours
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.matching import plain, some
+from longspan.simulator.reading.replies.reading import Reading, Settled, quoting, yours
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["Colours"]
 

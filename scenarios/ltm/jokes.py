@@ -21,9 +21,9 @@ from longspan.simulator.contract.queries import statement
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import number, plain
-from longspan.simulator.grading.reading.layout import answering
-from longspan.simulator.grading.reading.reading import Reading
+from longspan.simulator.reading.matching import number, plain
+from longspan.simulator.reading.replies.layout import answering
+from longspan.simulator.reading.replies.reading import Reading
 
 __all__ = ["Jokes", "ago", "longest_question", "retold_jokes"]
 

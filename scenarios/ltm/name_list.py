@@ -18,13 +18,13 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.grading.matching import is_slip, plain, some, sounds_like
-from longspan.simulator.grading.reading.items import items
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import Reading, yours
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.reading.lenient_json import find_json
+from longspan.simulator.reading.matching import is_slip, plain, some, sounds_like
+from longspan.simulator.reading.replies.items import items
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading, yours
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["NameList"]
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from longspan.simulator.contract.graded_record import Grade, Record
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["Rules", "colours", "name_list", "quotes", "sally_anne", "shopping", "spy_meeting", "trigger_response"]
 

@@ -17,7 +17,7 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import contains_nearly
+from longspan.simulator.reading.matching import contains_nearly
 
 __all__ = ["ProspectiveMemory", "outline"]
 

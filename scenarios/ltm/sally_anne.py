@@ -18,10 +18,10 @@ from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.labelled_lists import Called, labelled_json
-from longspan.simulator.grading.matching import is_slip, plain
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.labelled_lists import Called, labelled_json
+from longspan.simulator.reading.matching import is_slip, plain
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 

@@ -17,7 +17,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["Shopping"]
 

@@ -16,13 +16,13 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.dates import dates, hours
-from longspan.simulator.grading.matching import plain
-from longspan.simulator.grading.reading.layout import unmarked
-from longspan.simulator.grading.reading.lexicon import Stance
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values
-from longspan.simulator.grading.reading.weighing import weighed
+from longspan.simulator.reading.dates import dates, hours
+from longspan.simulator.reading.matching import plain
+from longspan.simulator.reading.replies.layout import unmarked
+from longspan.simulator.reading.replies.lexicon import Stance
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.values import Values
+from longspan.simulator.reading.replies.weighing import weighed
 
 __all__ = ["SpyMeeting"]
 

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.grading.dates import MONTHS
-from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.grading.matching import SMALL, is_slip, number, plain
-from longspan.simulator.grading.reading.items import items
-from longspan.simulator.grading.reading.layout import answering
-from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.mentions import Mention, corrects
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.splitting import Clause
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.dates import MONTHS
+from longspan.simulator.reading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.reading.lenient_json import find_json
+from longspan.simulator.reading.matching import SMALL, is_slip, number, plain
+from longspan.simulator.reading.replies.items import items
+from longspan.simulator.reading.replies.layout import answering
+from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
+from longspan.simulator.reading.replies.mentions import Mention, corrects
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.splitting import Clause
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["Entry", "singular", "thing_in", "things_listed"]
 

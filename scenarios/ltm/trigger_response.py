@@ -15,9 +15,9 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import found_words, plain, some
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import says_nearly
+from longspan.simulator.reading.matching import found_words, plain, some
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.values import says_nearly
 
 __all__ = ["TriggerResponse"]
 

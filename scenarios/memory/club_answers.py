@@ -10,14 +10,14 @@ from itertools import groupby, islice
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.abstentions import abstains
-from longspan.simulator.grading.dates import MONTHS, dates
-from longspan.simulator.grading.matching import json_values, plain
-from longspan.simulator.grading.reading.layout import laid_out, unmarked
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import Reading, Settled
-from longspan.simulator.grading.reading.splitting import SENTENCE, TURN
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.abstentions import abstains
+from longspan.simulator.reading.dates import MONTHS, dates
+from longspan.simulator.reading.matching import json_values, plain
+from longspan.simulator.reading.replies.layout import laid_out, unmarked
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading, Settled
+from longspan.simulator.reading.replies.splitting import SENTENCE, TURN
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["DAYS", "admits", "days_now", "rooms_held", "rooms_in_order", "rooms_now", "rooms_then"]
 

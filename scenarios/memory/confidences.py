@@ -9,11 +9,11 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.abstentions import abstains
-from longspan.simulator.grading.matching import plain
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import YOU, Reading, Settled
-from longspan.simulator.grading.reading.values import Values, figured, figures
+from longspan.simulator.reading.abstentions import abstains
+from longspan.simulator.reading.matching import plain
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import YOU, Reading, Settled
+from longspan.simulator.reading.replies.values import Values, figured, figures
 
 __all__ = [
     "KINDS",

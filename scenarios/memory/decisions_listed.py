@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import json_values, plain
-from longspan.simulator.grading.reading.layout import answering, laid_out, unmarked
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.mentions import corrects
-from longspan.simulator.grading.reading.splitting import clauses
-from longspan.simulator.grading.reading.values import Values, mended
+from longspan.simulator.reading.matching import json_values, plain
+from longspan.simulator.reading.replies.layout import answering, laid_out, unmarked
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.mentions import corrects
+from longspan.simulator.reading.replies.splitting import clauses
+from longspan.simulator.reading.replies.values import Values, mended
 
 __all__ = ["listed"]
 

@@ -20,7 +20,7 @@ from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Mar
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["Digest"]
 

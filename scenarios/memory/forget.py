@@ -16,9 +16,9 @@ from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.abstentions import abstains, withholds
-from longspan.simulator.grading.matching import some
-from longspan.simulator.grading.reading.reading import quoting
+from longspan.simulator.reading.abstentions import abstains, withholds
+from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.replies.reading import quoting
 
 __all__ = ["Forget"]
 

@@ -11,10 +11,10 @@ from random import Random
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import found_words, plain
-from longspan.simulator.grading.reading import values as readings
-from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
-from longspan.simulator.grading.reading.subjects import Whole
+from longspan.simulator.reading.matching import found_words, plain
+from longspan.simulator.reading.replies import values as readings
+from longspan.simulator.reading.replies.reading import Reading, settled_words, yours
+from longspan.simulator.reading.replies.subjects import Whole
 
 __all__ = ["HABITS", "Asked", "Habit"]
 

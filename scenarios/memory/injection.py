@@ -13,8 +13,8 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import some
-from longspan.simulator.grading.reading.reading import quoting
+from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.replies.reading import quoting
 
 __all__ = ["Injection"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import contains_phrase
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import Reading, Settled
-from longspan.simulator.grading.reading.splitting import Clause
-from longspan.simulator.grading.reading.times import Times
+from longspan.simulator.reading.matching import contains_phrase
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading, Settled
+from longspan.simulator.reading.replies.splitting import Clause
+from longspan.simulator.reading.replies.times import Times
 
 __all__ = ["asserts", "heeds", "own_times", "says", "times"]
 

@@ -14,8 +14,8 @@ from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import some
-from longspan.simulator.grading.reading.echoes import without_echo
+from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.replies.echoes import without_echo
 
 __all__ = ["Persona"]
 

@@ -20,10 +20,10 @@ from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Mar
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.values import Values, mended
+from longspan.simulator.reading.matching import plain, some
+from longspan.simulator.reading.replies.layout import laid_out
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.values import Values, mended
 
 __all__ = ["Reminder"]
 

@@ -29,8 +29,8 @@ from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import some
-from longspan.simulator.grading.reading.reading import YOU, quoting
+from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.replies.reading import YOU, quoting
 
 __all__ = ["TwoUsers"]
 

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.dates import MONTHS, Days
-from longspan.simulator.grading.reading.reading import MANY, Reading
-from longspan.simulator.grading.reading.values import Findable, Values, figured
+from longspan.simulator.reading.dates import MONTHS, Days
+from longspan.simulator.reading.replies.reading import MANY, Reading
+from longspan.simulator.reading.replies.values import Findable, Values, figured
 
 __all__ = ["KINDS", "LISTS", "PLAIN", "ROLES", "UPDATES", "classify", "named", "values"]
 

@@ -22,7 +22,7 @@ from longspan.simulator.contract.rungs import rung
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.filler.draws import listed
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["Reach"]
 

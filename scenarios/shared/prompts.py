@@ -10,7 +10,7 @@ from typing import Final
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.reading import read_packed
 
 __all__ = ["Places", "filled", "read_prompts"]
 

@@ -19,7 +19,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.scenarios.summhay.checks import MIN_SOURCES, problems
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.grading.dates import MONTHS
+from longspan.simulator.reading.dates import MONTHS
 
 __all__ = ["PER_DOCUMENT", "generate", "plans"]
 

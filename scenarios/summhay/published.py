@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.files.reading import read_packed, stamp
+from longspan.simulator.base.files.reading import read_packed, stamp
 
 __all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "read_published", "topic", "written"]
 

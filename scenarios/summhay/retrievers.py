@@ -9,9 +9,9 @@ from typing import Final, Literal, NamedTuple, final
 
 from longspan.scenarios.summhay.checks import SMALL
 from longspan.scenarios.summhay.haystack import Haystack, Subtopic
+from longspan.scenarios.summhay.retrieval import nearness, relevance
 from longspan.scenarios.summhay.signs import signs
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.exchange.retrieval import nearness, relevance
 
 __all__ = ["Position", "Retriever", "Shown", "arranged", "best", "keywords", "scores"]
 

@@ -24,7 +24,7 @@ from longspan.simulator.contract.graded_record import Grade, Marked, Record
 from longspan.simulator.contract.queries import template
 from longspan.simulator.contract.scenario import Measure, Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.judging.sheets import Sheet
+from longspan.simulator.contract.sheets import Sheet
 
 __all__ = ["SummHay"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from longspan.simulator.grading.dates import MONTHS
+from longspan.simulator.reading.dates import MONTHS
 
 __all__ = ["CITED", "signs", "without_citations"]
 

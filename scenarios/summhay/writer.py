@@ -19,7 +19,7 @@ from longspan.scenarios.summhay.published import written
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.fields import Seed
 from longspan.simulator.contract.queries import Answer, Free, Query, fence, template
-from longspan.simulator.exchange.data_writers import Asks, Written
+from longspan.simulator.running.data_writers import Asks, Written
 
 __all__ = ["HaystackWriter"]
 

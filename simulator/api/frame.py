@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, final, overload
 
-from longspan.simulator.analysis.rows import Row
 from longspan.simulator.api.markup import table
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.terminal import visible
+from longspan.simulator.results.analysis.rows import Row
 
 __all__ = ["Frame"]
 

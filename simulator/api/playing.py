@@ -23,12 +23,12 @@ from pydantic import ValidationError
 from longspan.simulator.api.agents import Agents, AnyAgent, agents_of, one_by_one
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.watching import Watcher, watcher
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem
 from longspan.simulator.base.sizes import is_size
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import Plan, plan, repetitions, replan
 from longspan.simulator.running.player import Listener, Outcome
 from longspan.simulator.running.runner import check_limit, play_runs, spent_so_far

@@ -16,7 +16,7 @@ from longspan.simulator.api.playing import planned, run
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.files.locks import locked
+from longspan.simulator.base.files.locks import locked
 from longspan.simulator.running.planning import Plan
 
 __all__ = ["MemoryTest", "folder_of", "memory_tests"]

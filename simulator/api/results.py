@@ -7,26 +7,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 
-from longspan.simulator.analysis.baseline import Fall, fall
-from longspan.simulator.analysis.comparable import check_comparable
-from longspan.simulator.analysis.reach_gate import GateDecision
-from longspan.simulator.analysis.rows import TESTS, test_row
 from longspan.simulator.api.frame import Frame
 from longspan.simulator.api.markup import framed, preformatted
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.shares import between, percent, points, spanned
 from longspan.simulator.base.suggestions import meant
-from longspan.simulator.measures.cells import Cell, cells_of
-from longspan.simulator.measures.comparing import compare
-from longspan.simulator.measures.experiments import EXPERIMENTS, experiment_rows
-from longspan.simulator.measures.meaning import Played, meaning_of
-from longspan.simulator.measures.reach import decide_reach, pool_reach
-from longspan.simulator.report import report_of
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.reading import Reading
+from longspan.simulator.pages.report import report_of
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.reading import Reading
+from longspan.simulator.results.analysis.baseline import Fall, fall
+from longspan.simulator.results.analysis.comparable import check_comparable
+from longspan.simulator.results.analysis.reach_gate import GateDecision
+from longspan.simulator.results.analysis.rows import TESTS, test_row
 from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
 from longspan.simulator.results.graded_runs import load as load_runs
+from longspan.simulator.results.measures.cells import Cell, cells_of
+from longspan.simulator.results.measures.comparing import compare
+from longspan.simulator.results.measures.experiments import EXPERIMENTS, experiment_rows
+from longspan.simulator.results.measures.meaning import Played, meaning_of
+from longspan.simulator.results.measures.reach import decide_reach, pool_reach
 from longspan.simulator.results.reach import ReachResult
 from longspan.simulator.results.result import Meaning, recall_of
 
@@ -67,7 +67,7 @@ class Page:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file and return its path."""
-        from longspan.simulator.files.reading import write_text
+        from longspan.simulator.base.files.reading import write_text
 
         write_text(Path(path), [self.html])
         return Path(path)

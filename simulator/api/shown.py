@@ -10,13 +10,13 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.api.markup import preformatted
 from longspan.simulator.base.terminal import visible
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.show import print_test
-from longspan.simulator.report.excerpts import Excerpt
-from longspan.simulator.report.junit import failure_text, seconds
-from longspan.simulator.report.reading import Reading, TestView, TurnView
+from longspan.simulator.pages.report.excerpts import Excerpt
+from longspan.simulator.pages.report.junit import failure_text, seconds
+from longspan.simulator.pages.report.reading import Reading, TestView, TurnView
 from longspan.simulator.results.graded_runs import Graded
 from longspan.simulator.results.result import TestResult
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.played_tests import print_test
 
 __all__ = ["SaidTurn", "ShownTest"]
 

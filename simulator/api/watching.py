@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any, Final, Protocol, final
 
 from longspan.simulator.api.markup import text
-from longspan.simulator.cli.progress import Progress
-from longspan.simulator.cli.standings import Standing, Standings
 from longspan.simulator.running.planning import Plan
 from longspan.simulator.running.player import RunEvent
+from longspan.simulator.terminal.progress import Progress
+from longspan.simulator.terminal.standings import Standing, Standings
 
 __all__ = ["Watcher", "watcher"]
 

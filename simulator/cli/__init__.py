@@ -24,8 +24,6 @@ from longspan.simulator.base.pydantic_errors import problem_of
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain, give_up_output, prepare, printing_aside, rewritable, say, typed
 from longspan.simulator.cli import (
-    annotate,
-    arena,
     ask,
     calibrate,
     chat,
@@ -39,16 +37,15 @@ from longspan.simulator.cli import (
     plot,
     prune,
     publishing,
-    reproduce,
     run,
     runs,
     schema,
     show,
     sweep,
     view,
-    write,
 )
 from longspan.simulator.cli.completion import words_to_complete
+from longspan.simulator.cli.suite_commands import benchmarks, commands_of, describe_commands, name_moved
 
 __all__ = ["main", "run_command"]
 
@@ -129,11 +126,9 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "chat": chat.chat,
     },
     "Look": {"view": view.view, "plot": plot.plot},
-    "Benchmarks": {"arena": arena.arena, "reproduce": reproduce.reproduce},
     "Judge": {
         "score": runs.score,
         "correct": runs.correct,
-        "annotate": annotate.annotate,
         "calibrate": calibrate.calibrate,
     },
     "Data": {
@@ -143,7 +138,6 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "verify": publishing.verify,
         "cite": cite.cite,
         "schema": schema.schema,
-        "write": write.write,
         "prune": prune.prune,
     },
 }
@@ -162,6 +156,15 @@ listed = typer.Typer(help="List scenarios, agents, memories, suites or runs.", n
 for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs):
     listed.command(cls=_Command)(_command)
 app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
+
+
+def _add_benchmark(to: typer.Typer, benchmark: str, *, load: bool) -> None:
+    """Add a benchmark's commands to an app. Without `load`, only its name and help are added, because its modules take time to import."""
+    group = typer.Typer(help=describe_commands(benchmark), no_args_is_help=True)
+    group.callback()(lambda: None)
+    for name, command in commands_of(benchmark).items() if load else ():
+        group.command(name, cls=_Command, help=_unwrapped(command.__doc__ or ""))(command)
+    to.add_typer(group, name=benchmark, cls=_Group, rich_help_panel="Benchmarks")
 
 
 FULL: Final = "the memory is full; play fewer runs or conversations at once, or give smaller files"
@@ -289,12 +292,25 @@ def _option_meant(suite: str, extra: str) -> str:
 
 
 def _only(given: Sequence[str]) -> typer.Typer:
-    """Return the app with only the given command, if it exists, because Typer works out the options of every command that an app has."""
-    named = [command for command in app.registered_commands if [command.name] == given[:1]]
-    if not named:
-        return app
+    """Return the app with only the given command, if it exists, because Typer works out the options of every command that an app has.
+
+    Raises InputError for a command that has become a benchmark's.
+    """
+    first = given[0] if given else ""
     only = copy(app)
-    only.registered_commands, only.registered_groups = named, []
+    only.registered_groups = list(app.registered_groups)
+    only.registered_commands = [command for command in app.registered_commands if command.name == first]
+    if only.registered_commands:
+        only.registered_groups = []
+    elif first in (known := benchmarks()):
+        only.registered_groups = []
+        _add_benchmark(only, first, load=True)
+    elif (where := name_moved(first)) is not None:
+        raise InputError(where)
+    else:
+        only.registered_commands = app.registered_commands
+        for benchmark in known:
+            _add_benchmark(only, benchmark, load=False)
     return only
 
 

@@ -12,7 +12,7 @@ from longspan.simulator.cli import completion
 
 if TYPE_CHECKING:
     from longspan.simulator.base.tables import Table
-    from longspan.simulator.judging.calibration import Calibration
+    from longspan.simulator.results.judging.calibration import Calibration
 
 __all__ = ["calibrate"]
 
@@ -42,8 +42,8 @@ def calibrate(
     """
     import trio
 
-    from longspan.simulator.cli.counter import Counter
-    from longspan.simulator.judging.calibrate import calibrate as compare
+    from longspan.simulator.results.judging.calibrate import calibrate as compare
+    from longspan.simulator.terminal.counter import Counter
 
     limit = inf if max_cost is None else max_cost
     with Counter("answers") as counter:
@@ -54,8 +54,8 @@ def calibrate(
 
 def _print(calibration: Calibration, path: Path, json_: bool) -> None:
     from longspan.simulator.base.terminal import say_json
-    from longspan.simulator.cli.console import wide_console
-    from longspan.simulator.cli.printed_tables import print_table
+    from longspan.simulator.terminal.console import wide_console
+    from longspan.simulator.terminal.printed_tables import print_table
 
     if json_:
         say_json(calibration.model_dump(mode="json"))

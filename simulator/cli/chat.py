@@ -22,11 +22,11 @@ def chat(
 
     from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.console import Console
     from longspan.simulator.contract.agent import close
     from longspan.simulator.contract.messages import Message
     from longspan.simulator.play.live_agent import LiveAgent
     from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
+    from longspan.simulator.terminal.console import Console
 
     console = Console()
     spec = begun(AgentSpec.parse(agent))

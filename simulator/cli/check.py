@@ -26,9 +26,9 @@ def check(
     """
     import trio
 
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.preflight.checkup import checkup
+    from longspan.simulator.running.preflight.checkup import checkup
     from longspan.simulator.suite.agent_spec import AgentSpec, begun
+    from longspan.simulator.terminal.console import Console
 
     console = Console()
     spec = begun(AgentSpec.parse(agent))

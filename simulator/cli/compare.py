@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import IO
 
     from longspan.simulator.cli.outputs import ComparedGroup
-    from longspan.simulator.measures.comparing import Comparison
-    from longspan.simulator.report.contrasts import Family
+    from longspan.simulator.pages.report.contrasts import Family
+    from longspan.simulator.results.measures.comparing import Comparison
 
 __all__ = ["compare", "print_contrasts"]
 
@@ -63,8 +63,8 @@ def compare(
     contrasts come to.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.files.reading import writing
-    from longspan.simulator.measures.comparing import load_comparisons
+    from longspan.simulator.base.files.reading import writing
+    from longspan.simulator.results.measures.comparing import load_comparisons
 
     if json_ and (out is not None or format is not None):
         raise InputError("--json prints the figures: leave out --out and --format")
@@ -117,7 +117,7 @@ def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
 
 def _group(name: str, comparison: Comparison) -> ComparedGroup:
     """The figures of runs that play the same tests as JSON: in rows, as in CSV, and what people are told of them."""
-    from longspan.simulator.report.comparison_tables import as_rows, notes
+    from longspan.simulator.pages.report.comparison_tables import as_rows, notes
 
     agents, left_out = list(comparison.agents), [str(run.path) for run in comparison.unusable]
     return {
@@ -155,10 +155,10 @@ def _counts(comparison: Comparison) -> str:
 
 def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool, json_: bool) -> int:
     """Print whether runs are worse than a baseline, and return the exit code."""
-    from longspan.simulator.analysis.baseline import load_fall
     from longspan.simulator.base.tables import Table
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.printed_tables import print_table
+    from longspan.simulator.results.analysis.baseline import load_fall
+    from longspan.simulator.terminal.console import Console
+    from longspan.simulator.terminal.printed_tables import print_table
 
     fall = load_fall(runs, baseline, margin)
     if json_:
@@ -183,15 +183,15 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 
 def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
     """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
-    from longspan.simulator.analysis.statements import statements
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.errors import InputError, LongspanError
+    from longspan.simulator.base.files.folders import inside
+    from longspan.simulator.base.files.reading import writing_folder
     from longspan.simulator.cli.plot import print_unusable
-    from longspan.simulator.files.folders import inside
-    from longspan.simulator.files.reading import writing_folder
-    from longspan.simulator.measures.comparing import load_finished
-    from longspan.simulator.report.outcome import content, family_of, write_outcome
-    from longspan.simulator.sweeps.sweep import read_sweep
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.pages.report.outcome import content, family_of, write_outcome
+    from longspan.simulator.results.analysis.statements import statements
+    from longspan.simulator.results.measures.comparing import load_finished
+    from longspan.simulator.running.sweeps.sweep import read_sweep
 
     _, stated = read_sweep(file, "--contrasts")
     where = f"--contrasts {file}"
@@ -218,8 +218,8 @@ def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> i
 
 def print_contrasts(family: Family) -> None:
     """Print what contrasts came to, in sentences."""
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.report.contrasts import sentence
+    from longspan.simulator.pages.report.contrasts import sentence
+    from longspan.simulator.terminal.console import Console
 
     console = Console()
     for line in [*family.history, *family.left_out]:
@@ -230,7 +230,7 @@ def print_contrasts(family: Family) -> None:
 
 def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
     """Return a comparison as a file in `folder`."""
-    from longspan.simulator.report.comparison_tables import as_csv, as_markdown
+    from longspan.simulator.pages.report.comparison_tables import as_csv, as_markdown
 
     match format:
         case "markdown":
@@ -238,15 +238,15 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], fo
         case "csv":
             return as_csv(comparison)
         case "html":
-            from longspan.simulator.report.comparison import as_html, links_from
+            from longspan.simulator.pages.report.comparison import as_html, links_from
 
             return as_html(comparison, links_from(folder))
 
 
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
-    from longspan.simulator.cli.compact import letters, print_compact
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.report.comparison_tables import notes, tables
+    from longspan.simulator.pages.report.comparison_tables import notes, tables
+    from longspan.simulator.terminal.compact import letters, print_compact
+    from longspan.simulator.terminal.console import Console
 
     console = Console(file)
     names = comparison.side.called

@@ -69,7 +69,7 @@ def tests(ctx: typer.Context, incomplete: str) -> list[str]:
     import json
 
     from longspan.simulator.base.errors import LongspanError
-    from longspan.simulator.files.folders import read_file
+    from longspan.simulator.base.files.folders import read_file
 
     found: list[str] = []
     with suppress(OSError, LongspanError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

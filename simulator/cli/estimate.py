@@ -13,7 +13,7 @@ from longspan.simulator.base.terminal import complain, say, say_json
 from longspan.simulator.cli.options import GridOptions, takes_grid
 
 if TYPE_CHECKING:
-    from longspan.simulator.preflight.estimate import Estimate
+    from longspan.simulator.running.preflight.estimate import Estimate
     from longspan.simulator.subject.ledger import Spending
 
 __all__ = ["estimate"]
@@ -42,8 +42,8 @@ def estimate(
     import trio
 
     from longspan.simulator.contract.agent import never_asked
-    from longspan.simulator.preflight.estimate import estimate as play
     from longspan.simulator.running.planning import plan, repetitions
+    from longspan.simulator.running.preflight.estimate import estimate as play
 
     with never_asked():
         if (folder := Path(options.suite)).joinpath("manifest.json").is_file():
@@ -61,8 +61,8 @@ def _estimate_run(folder: Path, options: GridOptions, *, json_: bool) -> int:
 
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.runs import open_run
-    from longspan.simulator.preflight.estimate import estimate as play
     from longspan.simulator.running.planning import replan
+    from longspan.simulator.running.preflight.estimate import estimate as play
     from longspan.simulator.subject.spending_record import read_totals
 
     if replace(options, suite=GridOptions().suite, trust=False) != GridOptions():
@@ -73,7 +73,7 @@ def _estimate_run(folder: Path, options: GridOptions, *, json_: bool) -> int:
 
 
 def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
-    from longspan.simulator.cli.standings import duration
+    from longspan.simulator.terminal.standings import duration
 
     if json_:
         say_json([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates])

@@ -34,10 +34,10 @@ def export(
     Writes two tables; with --format inspect, logs for Inspect AI's viewer; with --format dataset, the user's side, to play it elsewhere (a
     run from elsewhere may need --trust for this). Damaged and unfinished runs are named and left out.
     """
-    from longspan.simulator.analysis.export import export as write
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.exchange.dataset import export_datasets
+    from longspan.simulator.results.analysis.export import export as write
     from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.running.dataset import export_datasets
 
     named: Table | None = next((known for known in TABLES if out.suffix.lower() == f".{known}"), None)
     format = format or named

@@ -26,11 +26,12 @@ def import_(
 
     It can be scored, corrected, viewed and replayed like any run, but not resumed.
     """
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.sizes import parse_size
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.exchange.imports import ImportOptions, import_run
-    from longspan.simulator.gradebook.gradebook import grade_run
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.pages.report import Report
+    from longspan.simulator.results.gradebook.gradebook import grade_run
+    from longspan.simulator.running.imports import ImportOptions, import_run
     from longspan.simulator.running.player import Outcome
     from longspan.simulator.suite.definitions import read_definitions
 
@@ -40,7 +41,7 @@ def import_(
         agent=agent.encode("utf-8", "replace").decode() if agent else None,
         rules=rules,
     )
-    imported = import_run(kind, file, out, options)
+    imported = import_run(kind, file, out, options, Report)
     for note in (*imported.notes, *imported.left_out):
         say(note)
     return finish([Outcome(out, grade_run(RunFolder(out)), None)], json_)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         ListedSuite,
         UnreadableRun,
     )
-    from longspan.simulator.cli.run_lines import RunLine
     from longspan.simulator.results.result import Result
     from longspan.simulator.suite.manifest import Manifest
+    from longspan.simulator.terminal.run_lines import RunLine
 
 __all__ = ["agents", "memories", "runs", "scenarios", "suites"]
 
@@ -41,8 +41,8 @@ def scenarios(json_: JsonOption = False) -> None:
     """List the installed scenarios with their skills and parameters."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.installed import SCENARIOS, installed
+    from longspan.simulator.contract.plugins import scenario_class
     from longspan.simulator.contract.scenario import description
-    from longspan.simulator.suite.plugins import scenario_class
 
     rows: list[ListedScenario] = []
     for name in installed(SCENARIOS):
@@ -60,7 +60,7 @@ def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
     """List the installed kinds of agent, or the options of one."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.installed import AGENTS, installed
-    from longspan.simulator.suite.plugins import load
+    from longspan.simulator.contract.plugins import load
 
     if kind is not None:
         _options(kind, load(AGENTS, "kind of agent", kind), json_)
@@ -79,7 +79,7 @@ def memories(json_: JsonOption = False) -> None:
     """List the memories by name: what each keeps and finds, and whether the package that it needs is installed here."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.installed import MEMORIES, installed
-    from longspan.simulator.suite.plugins import load
+    from longspan.simulator.contract.plugins import load
 
     rows: list[ListedMemory] = []
     for name in installed(MEMORIES):
@@ -138,12 +138,12 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     import os
     from datetime import UTC, datetime
 
-    from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.base.errors import InputError, LongspanError
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.run_lines import run_lines
-    from longspan.simulator.files.folders import inside
+    from longspan.simulator.base.files.folders import inside
+    from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.results.result import read_result
+    from longspan.simulator.terminal.console import Console
+    from longspan.simulator.terminal.run_lines import run_lines
 
     if not out.is_dir():
         raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")
@@ -185,9 +185,9 @@ def _is_shown(folder: Path, out: Path) -> bool:
 
 def _line(name: str, manifest: Manifest | None, result: Result | None, why: str, *, named: bool) -> RunLine:
     """Return a run's line. If `named`, the score says what it measures."""
-    from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-    from longspan.simulator.cli.run_lines import RunLine
+    from longspan.simulator.results.analysis.changes import changed_options, chosen_scenarios
     from longspan.simulator.results.graded_runs import Column
+    from longspan.simulator.terminal.run_lines import RunLine
 
     if manifest is None:
         return RunLine(name, "damaged", why=why)
@@ -242,7 +242,7 @@ def _print(what: str, rows: Sequence[Mapping[str, Any]], json_: bool) -> None:
     """Print rows as a table, or as JSON in an object's field `what`."""
     from rich.table import Table
 
-    from longspan.simulator.cli.console import Console
+    from longspan.simulator.terminal.console import Console
 
     if json_:
         say_json({what: rows})

@@ -13,8 +13,7 @@ from longspan.simulator.base.terminal import complain, say
 from longspan.simulator.cli.options import RunsArgument
 
 if TYPE_CHECKING:
-    from longspan.simulator.base.tables import Table
-    from longspan.simulator.report.figures import Format
+    from longspan.simulator.pages.report.figures import Format
     from longspan.simulator.results.graded_runs import Unusable
 
 __all__ = ["plot", "print_unusable"]
@@ -28,9 +27,6 @@ def plot(
         typer.Option(help="bars, spans, distance, reach, cost, interference, heatmap, or card.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
-    paper: Annotated[
-        str | None, typer.Option(help="Instead of runs: the files published with this paper, for --figure heatmap.", metavar="PAPER")
-    ] = None,
 ) -> int:
     """Draw figures of runs.
 
@@ -39,20 +35,13 @@ def plot(
     distance, by similar facts and by updates. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.files.reading import writing, writing_folder
-    from longspan.simulator.measures.comparing import load_comparison
-    from longspan.simulator.measures.own_figures import own_tables
-    from longspan.simulator.report.figures import FIGURES, draw, missing
-    from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
+    from longspan.simulator.base.files.reading import writing, writing_folder
+    from longspan.simulator.pages.report.figures import FIGURES, draw, missing
+    from longspan.simulator.pages.report.heatmap import draw_heatmaps, heatmaps
+    from longspan.simulator.results.measures.comparing import load_comparison
+    from longspan.simulator.results.measures.own_figures import own_tables
 
     format_ = _format(out, figure is not None, format)
-    if paper is not None:
-        if figure != "heatmap":
-            raise InputError(f"--paper {paper}: only --figure heatmap is drawn from a paper's files")
-        with writing(out) as partial:
-            partial.write_bytes(draw_heatmaps(_published(paper, runs), format_))
-        say(str(out))
-        return 0
     if figure == "card":
         card = _card(runs, format_)
         with writing(out) as partial:
@@ -88,7 +77,7 @@ def plot(
 def _card(paths: Sequence[Path], format: Format) -> bytes:
     """Return the card of the only run in `paths`. Raises InputError if there are more."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.report.card import draw_card
+    from longspan.simulator.pages.report.card import draw_card
     from longspan.simulator.results.graded_runs import load
 
     graded, _ = load(paths)
@@ -100,11 +89,11 @@ def _card(paths: Sequence[Path], format: Format) -> bytes:
 def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
     """Draw the disturbances of agents' memories over runs that may differ in their parameters, and describe them. Raises InputError if
     there are none."""
-    from longspan.simulator.analysis.interference import interference
-    from longspan.simulator.files.reading import writing
-    from longspan.simulator.measures.group_tables import one_line
-    from longspan.simulator.report.interference_figure import draw_interference
+    from longspan.simulator.base.files.reading import writing
+    from longspan.simulator.pages.report.interference_figure import draw_interference
+    from longspan.simulator.results.analysis.interference import interference
     from longspan.simulator.results.graded_runs import load, without_ungraded
+    from longspan.simulator.results.measures.group_tables import one_line
 
     graded, unusable = load(paths)
     graded, ungraded = without_ungraded(graded)
@@ -120,27 +109,10 @@ def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
             say(one_line(f"{agent}: {sentence}"))
 
 
-def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
-    """Return the heatmaps of a paper's published files. Raises InputError if there are none."""
-    from longspan.simulator.base.errors import InputError
-    from longspan.simulator.exchange.papers import needs_paths
-    from longspan.simulator.exchange.papers import paper as find
-    from longspan.simulator.report.heatmap import heatmaps
-
-    reproduction = find(name)
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"{path}: does not exist; name the files that came with the paper")
-    shaded = heatmaps(reproduction(paths, "paper").tables) if needs_paths(reproduction) else []
-    if not shaded:
-        raise InputError(f"--paper {name}: its figures have no shaded table with three columns or more")
-    return shaded
-
-
 def _format(out: Path, single: bool, format: Format | None) -> Format:
     """Return the format: from the suffix of --out for a single figure, from --format for several. Raises InputError if they conflict."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.report.figures import FIGURES, FORMATS
+    from longspan.simulator.pages.report.figures import FIGURES, FORMATS
 
     suffix: Format | None = next((known for known in FORMATS if out.suffix.lower() == f".{known}"), None)
     if single and (suffix is None or format not in (None, suffix)):
@@ -156,7 +128,7 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
 
 def print_unusable(unusable: Sequence[Unusable]) -> None:
     """List on standard error the runs that are left out."""
-    from longspan.simulator.measures.group_tables import one_line
+    from longspan.simulator.results.measures.group_tables import one_line
 
     for run in unusable:
         complain(f"left out: {one_line(run.why)}")

@@ -26,7 +26,7 @@ def prune(
     is changed.
     """
     from longspan.simulator.base.errors import LongspanError
-    from longspan.simulator.preflight.pruning import prunable
+    from longspan.simulator.running.preflight.pruning import prunable
 
     found, left = prunable(folder, replicates=replicates, packing=pack)
     for why in left:

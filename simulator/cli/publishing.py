@@ -22,7 +22,7 @@ def publish(
 
     The file has no seed, texts or nonce. With the run, `longspan verify` can prove later that these tests were played.
     """
-    from longspan.simulator.gradebook.commitment import publish as write
+    from longspan.simulator.results.gradebook.commitment import publish as write
 
     folder = open_run(run, trust)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
@@ -37,8 +37,8 @@ def verify(
     trust: TrustOption = False,
 ) -> int:
     """Verify published scores against their run and its tests."""
-    from longspan.simulator.gradebook.commitment import read_published
-    from longspan.simulator.gradebook.commitment import verify as check
+    from longspan.simulator.results.gradebook.commitment import read_published
+    from longspan.simulator.results.gradebook.commitment import verify as check
 
     valid = True
     for finding in check(read_published(published), open_run(run, trust)):

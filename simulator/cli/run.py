@@ -83,16 +83,16 @@ def run(
 
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.report import Report
+    from longspan.simulator.pages.report import Report
     from longspan.simulator.running.planning import plan, repetitions
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.replies import keeping
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.tracing import telling
+    from longspan.simulator.subject.tracing import telling
+    from longspan.simulator.terminal.progress import Progress
 
     if junit is not None:
-        from longspan.simulator.report.junit import check_junit
+        from longspan.simulator.pages.report.junit import check_junit
 
         check_junit(junit)
     if at_least is not None and fail_under_reach is None:
@@ -123,42 +123,27 @@ def run(
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
-    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0.
-
-    A memory that was only searched has no score: its recall counts instead.
-    """
-    from statistics import fmean
-
-    from longspan.simulator.archive.run_folder import RunFolder
+    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0."""
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.results.result import recall_of
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.results.gates import name_low_scores
 
     graded = [(RunFolder(outcome.folder), outcome.result) for outcome in outcomes if outcome.result is not None]
     if junit is not None:
-        from longspan.simulator.report.junit import write_junit
+        from longspan.simulator.pages.report.junit import write_junit
 
         write_junit(junit, graded)
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for run, result in graded if fail_under is not None else []:
-        where = result.agent if run.manifest.alone else f"{result.agent} at {result.span:,} tokens"
-        by = f" by {result.measured}" if result.measured != "score" else ""
-        groups.setdefault((where, by), []).append(result)
-    below = 0
-    for (where, by), found in groups.items():
-        recall = recall_of(found)
-        share = fmean(each.score_bounds[0] / each.full for each in found) if recall is None else recall
-        if share < (fail_under or 0) - 1e-9:
-            what = f"scores {share:.1%} of full marks{by}" if recall is None else f"finds {share:.1%} of the evidence"
-            complain(f"longspan: {where} {what}, less than --fail-under {fail_under:g}")
-            below += 1
-    return 1 if below else 0
+    low = name_low_scores(graded, fail_under) if fail_under is not None else []
+    for sentence in low:
+        complain(f"longspan: {sentence}")
+    return 1 if low else 0
 
 
 def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
     """Return 1 if an agent at a span is shown to recall less than the share somewhere up to the limit, in tokens; UNDECIDED if this is open
     for an agent, else 0."""
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.measures.reach import decide_reach
+    from longspan.simulator.results.measures.reach import decide_reach
 
     runs: dict[tuple[str, int], list[Result]] = {}
     for outcome in outcomes:
@@ -174,7 +159,7 @@ def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
     """Print the outcomes of runs, with up to `failed` failed tests if there is a single run, and return the exit code."""
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.cli.scores import print_outcome, print_outcomes, tell_interruption
+    from longspan.simulator.terminal.scores import print_outcome, print_outcomes, tell_interruption
 
     kept = [outcome for outcome in outcomes if outcome.kept]
     if json_:

@@ -15,7 +15,7 @@ from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.cli.run import FailedOption
 
 if TYPE_CHECKING:
-    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.results.result import Result
 
 __all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "rerun", "resume", "score", "user"]
@@ -51,14 +51,14 @@ def resume(
     import trio
 
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.report import Report
+    from longspan.simulator.pages.report import Report
     from longspan.simulator.running.planning import replan
     from longspan.simulator.running.runner import describe_catch_up
     from longspan.simulator.running.runner import resume as continue_run
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.tracing import telling
+    from longspan.simulator.subject.tracing import telling
+    from longspan.simulator.terminal.progress import Progress
 
     limit = limit_of(max_cost, max_tokens)
     folder = open_run(run, trust, agent)
@@ -100,14 +100,14 @@ def replay(
     """
     import trio
 
-    from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.report import Report
+    from longspan.simulator.pages.report import Report
     from longspan.simulator.running.planning import made_of, replan
     from longspan.simulator.running.runner import play
     from longspan.simulator.running.runner import replay as play_again
     from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected
     from longspan.simulator.suite.manifest import versions
+    from longspan.simulator.terminal.progress import Progress
 
     agent = str(begun(AgentSpec.parse(agent))) if agent is not None else None
     folder = open_run(run, trust, agent)
@@ -147,14 +147,14 @@ def rerun(
     import trio
 
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.progress import Progress
     from longspan.simulator.cli.run import finish
-    from longspan.simulator.report import Report
+    from longspan.simulator.pages.report import Report
     from longspan.simulator.results.graded_runs import load
     from longspan.simulator.running.planning import plan_some
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.tracing import telling
+    from longspan.simulator.subject.tracing import telling
+    from longspan.simulator.terminal.progress import Progress
 
     folder = open_run(run, trust)
     (graded,), _ = load([run])
@@ -189,12 +189,12 @@ def score(
     """
     import trio
 
-    from longspan.simulator.archive.answer_store import AnswerStore
-    from longspan.simulator.cli.scores import print_scores
-    from longspan.simulator.judging.background import judge_run
-    from longspan.simulator.judging.cached_model import CachedModel
-    from longspan.simulator.report import Report
+    from longspan.simulator.journal.answer_store import AnswerStore
+    from longspan.simulator.pages.report import Report
+    from longspan.simulator.results.judging.background import judge_run
+    from longspan.simulator.results.judging.cached_model import CachedModel
     from longspan.simulator.running.scoring import Scoring
+    from longspan.simulator.terminal.scores import print_scores
 
     folder = open_run(run, trust)
     with folder.lock():
@@ -227,10 +227,10 @@ def correct(
     """
     from pydantic import ValidationError
 
-    from longspan.simulator.archive.run_folder import Correction
     from longspan.simulator.base.errors import InputError, first_problem
     from longspan.simulator.base.suggestions import meant
-    from longspan.simulator.report import Report
+    from longspan.simulator.journal.run_folder import Correction
+    from longspan.simulator.pages.report import Report
     from longspan.simulator.running.scoring import score as grade_again
 
     folder = open_run(run, trust)
@@ -253,7 +253,7 @@ def correct(
 
 def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
     """Open a run's folder. Everything that its manifest names is allowed if the user trusts the run, or named the same thing as `agent`."""
-    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.suite.trust import admit
 
     folder = RunFolder(run)

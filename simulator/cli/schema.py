@@ -22,10 +22,10 @@ def schema(
 ) -> None:
     """Print the JSON Schema of what a command prints with --json, or of result.json."""
     from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.files.folders import read_file
+    from longspan.simulator.base.files.reading import parse_json
     from longspan.simulator.base.suggestions import meant
     from longspan.simulator.base.terminal import say_json
-    from longspan.simulator.files.folders import read_file
-    from longspan.simulator.files.reading import parse_json
 
     document = parse_json(read_file(FILE, MAX_BYTES), str(FILE))
     if name is not None:

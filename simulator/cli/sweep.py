@@ -13,11 +13,11 @@ from longspan.simulator.base.terminal import complain, say, typed
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 
 if TYPE_CHECKING:
-    from longspan.simulator.archive.run_folder import RunFolder
+    from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.running.planning import Plan
     from longspan.simulator.running.player import Outcome
+    from longspan.simulator.running.sweeps.sweep import Indexed
     from longspan.simulator.subject.spending_limit import Amount
-    from longspan.simulator.sweeps.sweep import Indexed
 
 __all__ = ["sweep"]
 
@@ -45,17 +45,17 @@ def sweep(
     all runs at once, which suits agents that wait on a network; --jobs suits agents that compute.
     """
     from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.files.locks import locked
     from longspan.simulator.cli.compare import print_contrasts
     from longspan.simulator.cli.run import exit_code, finish
-    from longspan.simulator.files.locks import locked
+    from longspan.simulator.pages.report.stating import checked, conclude, declare
     from longspan.simulator.running.planning import repetitions
     from longspan.simulator.running.runner import check_limit
+    from longspan.simulator.running.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
     from longspan.simulator.subject.spending_limit import limit_of
+    from longspan.simulator.subject.tracing import telling
     from longspan.simulator.suite.suite import load_suite
     from longspan.simulator.suite.trust import admit_file
-    from longspan.simulator.sweeps.stating import checked, conclude, declare
-    from longspan.simulator.sweeps.sweep import left_to_play, make_folders, plans_of, read_sweep, write_index
-    from longspan.simulator.tracing import telling
 
     if on not in (None, "ray"):
         raise InputError(f"--on {on!r:.40}: must be ray, or left out to play on this machine")
@@ -68,7 +68,7 @@ def sweep(
     if no_ship and not on:
         raise InputError("--no-ship is for --on ray; leave it out")
     if on:
-        from longspan.simulator.sweeps.ray.driver import import_ray
+        from longspan.simulator.running.sweeps.ray.driver import import_ray
 
         import_ray()
     grids, contrasts = read_sweep(file)
@@ -122,38 +122,32 @@ def _play(
     seconds: float,
     pairs: list[tuple[Plan, RunFolder]],
 ) -> list[Outcome]:
-    """Play the remaining runs, in this process, in `jobs` others or on a Ray cluster, which gets the current folder if it `ships`.
-
-    The whole sweep spends at most `limit`, and is stopped after `seconds`.
-    """
-    import trio
-
-    from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.report import Report
-    from longspan.simulator.running.runner import play_runs, spent_so_far
-    from longspan.simulator.subject.ledger import Ledger
-    from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED
-    from longspan.simulator.sweeps.processes import play_in_processes
+    """Play the remaining runs of a sweep, and show their progress (see `play_left`)."""
+    from longspan.simulator.pages.report import Report
+    from longspan.simulator.running.sweeps.playing import play_left
+    from longspan.simulator.terminal.progress import Progress
 
     if not left:
         return []
-    spent, dearest = spent_so_far([run for _, run in pairs]) if limit != UNLIMITED else (NOTHING, NOTHING)
     with Progress([planned for planned, _ in left]) as progress:
-        if on is not None:
-            from longspan.simulator.sweeps.ray.driver import play_on_ray
-
-            return play_on_ray(left, listener=progress.heard, limit=limit, spent=spent, dearest=dearest, ships=ships)
-        ledger = Ledger(limit, spent, dearest)
-        if jobs == 1:
-            return trio.run(lambda: play_runs(left, ledger, listener=progress.heard, pages=Report, signals=True, seconds=seconds))
-        count = min(jobs, len(left))
-        return trio.run(lambda: play_in_processes(left, count, lock=lock, ledger=ledger, listener=progress.heard, seconds=seconds))
+        return play_left(
+            left,
+            [run for _, run in pairs],
+            jobs=jobs,
+            on_ray=on is not None,
+            ships=ships,
+            lock=lock,
+            limit=limit,
+            seconds=seconds,
+            listener=progress.heard,
+            pages=Report,
+        )
 
 
 def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], finished_before: int) -> None:
     """Print a line for each run of a sweep, and the errors."""
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.scores import print_outcomes
+    from longspan.simulator.terminal.console import Console
+    from longspan.simulator.terminal.scores import print_outcomes
 
     console = Console()
     print_outcomes(outcomes, [out], console)

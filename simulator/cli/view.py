@@ -28,7 +28,7 @@ def view(
     from longspan.simulator.base.errors import InputError
 
     try:
-        from longspan.simulator.view import view as serve
+        from longspan.simulator.pages.view import view as serve
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("starlette", "hypercorn"):
             raise InputError("longspan view needs an extra: pip install 'longspan[view]'") from error

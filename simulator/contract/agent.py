@@ -14,8 +14,8 @@ import trio
 
 from longspan.simulator.base.closing import report_failure
 from longspan.simulator.base.errors import AgentError, LongspanError, one_line
+from longspan.simulator.base.files.folders import below
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.files.folders import below
 
 __all__ = [
     "Agent",

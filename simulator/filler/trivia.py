@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import MAX_BYTES, read_packed
+from longspan.simulator.base.files.reading import MAX_BYTES, read_packed
 from longspan.simulator.filler.filler import Pair
 
 __all__ = ["Trivia"]

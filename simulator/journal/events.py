@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from longspan.simulator.contract.script import Placement
-from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.suite.experiment import Experiment
 
 __all__ = [
     "Award",

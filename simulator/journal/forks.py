@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import final
 
 from longspan.simulator.journal.events import BranchPoint, Message, Night, Reply
-from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import Shared, read_lines
 from longspan.simulator.journal.transcript import PlayedTurn, Transcript
+from longspan.simulator.suite.experiment import Experiment
 
 __all__ = ["Fork", "fork_of"]
 

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.base.errors import DamageError, JournalError, ReplayError, StoppedError
-from longspan.simulator.files.folders import open_file
-from longspan.simulator.files.json_lines import cut_torn
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.files.packed import is_packed, open_journal
+from longspan.simulator.base.files.folders import open_file
+from longspan.simulator.base.files.json_lines import cut_torn
+from longspan.simulator.base.files.owners import Owner
+from longspan.simulator.base.files.packed import is_packed, open_journal
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal_lines import REMEDY, JournalLines, as_line, fields_of, parse_line
 

@@ -9,8 +9,8 @@ from typing import Final, final
 from pydantic import ValidationError
 
 from longspan.simulator.base.errors import DamageError, first_problem
-from longspan.simulator.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
-from longspan.simulator.files.owners import Owner
+from longspan.simulator.base.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.journal import events
 from longspan.simulator.journal.events import Begin
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.files.packed import is_packed, open_journal
+from longspan.simulator.base.files.owners import Owner
+from longspan.simulator.base.files.packed import is_packed, open_journal
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal_lines import JournalLines
 

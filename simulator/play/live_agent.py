@@ -11,7 +11,6 @@ from itertools import islice
 from time import monotonic
 from typing import TypeVar, final
 
-from longspan.simulator.archive.turns_shown import PastTurn
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import AgentError, LongspanError, StoppedError, journal_text
 from longspan.simulator.base.keys import redacted, redacted_in
@@ -31,6 +30,7 @@ from longspan.simulator.contract.agent import (
     unreported,
 )
 from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.journal.turns_shown import PastTurn
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.subject.current_turn import set_moment
 from longspan.simulator.subject.ledger import MAX_DOLLARS, MAX_TOKENS, Account, Costs, Worst, models_of, stated_by, total_cost, used_by

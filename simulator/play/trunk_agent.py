@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import final
 
-from longspan.simulator.archive.turns_shown import PastTurn
 from longspan.simulator.contract.agent import Agent, rewinds
+from longspan.simulator.journal.turns_shown import PastTurn
 from longspan.simulator.subject.snapshots import Snapshots
 
 __all__ = ["TrunkAgent"]

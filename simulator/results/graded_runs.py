@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.files.folders import inside
+from longspan.simulator.base.files.folders import inside
+from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.subject.ledger import total_cost
 from longspan.simulator.suite.manifest import Manifest

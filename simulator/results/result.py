@@ -9,13 +9,13 @@ from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.files.checksums import checked
+from longspan.simulator.base.files.folders import read_file
 from longspan.simulator.base.shares import points, spanned
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item
-from longspan.simulator.files.checksums import checked
-from longspan.simulator.files.folders import read_file
+from longspan.simulator.journal.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
 from longspan.simulator.results.reach import ReachResult, keep_reach

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, final
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.archive.turns_shown import PastTurn, message_of, nights_before, turns_of
 from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, start
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.messages import Reply
-from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import fork_of
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTurn, Transcripts
+from longspan.simulator.journal.turns_shown import PastTurn, message_of, nights_before, turns_of
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.results.gradebook.gradebook import Gradebook
 from longspan.simulator.running.planning import agent_for
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Costs

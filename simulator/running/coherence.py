@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError, ReplayError
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
 from longspan.simulator.suite.manifest import Manifest
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal.forks import Fork, fork_of
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.subject.snapshots import Snapshots
 
 __all__ = ["fork_in", "snapshots_in"]

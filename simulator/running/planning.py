@@ -16,21 +16,21 @@ from unicodedata import normalize
 
 from longspan.simulator.base.address_space import check_room
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.reading import content_digest, digest, resolved
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.agent import Agent, has_snapshots, lacking, observes, rewinds
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.files.reading import content_digest, digest, resolved
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
-from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.play.setting import Setting
+from longspan.simulator.results.judging.cached_model import check_model
 from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected, source
 from longspan.simulator.suite.agent_spec import resolved as resolved_spec
 from longspan.simulator.suite.branching import conversations_of, experiments_of
 from longspan.simulator.suite.definitions import read_definitions, tests_for, tests_of
 from longspan.simulator.suite.manifest import Manifest, PlannedTest, commit, versions
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.provenance import commit_of, now
 from longspan.simulator.suite.settings import Conditions, RunSettings
 from longspan.simulator.suite.suite import Suite

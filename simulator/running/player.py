@@ -14,25 +14,25 @@ from typing import Final, NamedTuple, final
 
 import trio
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.archive.turns_shown import past_turns
 from longspan.simulator.base.errors import AgentError, InputError, LongspanError, StoppedError
 from longspan.simulator.base.keys import redacted
 from longspan.simulator.base.terminal import complain, typed
 from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close
 from longspan.simulator.contract.findings import Examination
-from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal import events
+from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.journal import Journal, is_closed
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTest
-from longspan.simulator.judging.background import Judging
-from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.journal.turns_shown import past_turns
 from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.positions import Trunk
 from longspan.simulator.play.trunk_agent import TrunkAgent
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.results.gradebook.worker import GradingWorker
+from longspan.simulator.results.judging.background import Judging
+from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.forked import fork_in, snapshots_in
 from longspan.simulator.running.planning import Plan, check_branches, setting_of

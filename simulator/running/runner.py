@@ -11,19 +11,19 @@ from typing import Final
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
+from longspan.simulator.base.files.folders import remove
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import NoAgent, close, has_snapshots, observes, start
-from longspan.simulator.files.folders import remove
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal, is_closed
-from longspan.simulator.judging.cached_model import check_model
-from longspan.simulator.measures.ingestion import Ingestion, check_accounts
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.positions import Trunk
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.cached_model import check_model
+from longspan.simulator.results.measures.ingestion import Ingestion, check_accounts
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.forked import fork_in, snapshots_in

@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, final
 
-from longspan.simulator.archive.run_folder import RESULT, RunFolder
 from longspan.simulator.base.errors import DamageError, JournalError
-from longspan.simulator.files.packed import open_journal
-from longspan.simulator.files.reading import write_json
-from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.gradebook.worker import GradingWorker
+from longspan.simulator.base.files.packed import open_journal
+from longspan.simulator.base.files.reading import write_json
 from longspan.simulator.journal.events import Event
+from longspan.simulator.journal.run_folder import RESULT, RunFolder
 from longspan.simulator.journal.transcript import Change, Transcript
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.results.gradebook.worker import GradingWorker
 from longspan.simulator.results.result import Result, TestResult
 
 __all__ = ["Page", "Pages", "Scoring", "score"]

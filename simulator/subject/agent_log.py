@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.simulator.base.errors import JournalError
+from longspan.simulator.base.files.folders import check_file, open_file
 from longspan.simulator.base.keys import MAX_LENGTH, redacted
 from longspan.simulator.base.terminal import as_line
-from longspan.simulator.files.folders import check_file, open_file
 from longspan.simulator.subject.current_turn import Moment, moment
 
 __all__ = ["CRASH", "AgentLog", "agent_log", "telling"]

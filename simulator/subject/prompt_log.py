@@ -17,9 +17,9 @@ from typing import Annotated, Final, NamedTuple, final, overload
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import JournalError, first_problem
+from longspan.simulator.base.files.json_lines import JsonLines
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.base.keys import redacted
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.files.owners import Owner
 from longspan.simulator.subject.current_turn import moment
 
 __all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "note_rendered", "read_prompts"]

@@ -17,9 +17,9 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import DamageError, InputError, JournalError, first_problem
-from longspan.simulator.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
-from longspan.simulator.files.folders import open_file, read_file
-from longspan.simulator.files.json_lines import cut_torn
+from longspan.simulator.base.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.base.files.folders import open_file, read_file
+from longspan.simulator.base.files.json_lines import cut_torn
 
 __all__ = ["KeptCall", "KeptReply", "Replies", "keeping", "kept_replies", "key_of"]
 

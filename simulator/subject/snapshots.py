@@ -15,11 +15,11 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import AgentError, JournalError, first_problem
+from longspan.simulator.base.files.folders import below, inside, open_file, remove
+from longspan.simulator.base.files.json_lines import JsonLines
+from longspan.simulator.base.files.owners import Owner
+from longspan.simulator.base.files.reading import partial_of
 from longspan.simulator.contract.agent import Agent
-from longspan.simulator.files.folders import below, inside, open_file, remove
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.files.reading import partial_of
 
 __all__ = ["RECORD", "Snapshots"]
 

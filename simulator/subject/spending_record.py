@@ -19,9 +19,9 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import JournalError, first_problem
+from longspan.simulator.base.files.json_lines import JsonLines
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.files.owners import Owner
 from longspan.simulator.subject.spending_limit import NOTHING, Amount, total
 
 __all__ = ["SPENDING", "Expense", "Payer", "Purpose", "SpendingFollower", "SpendingRecord", "SpendingTotals", "Work", "read_totals"]

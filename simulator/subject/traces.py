@@ -45,7 +45,7 @@ class Recent(TracePart):
 
 
 class Trace(TracePart):
-    """How a reply came about. `longspan.simulator.gradebook.needle_fates` uses it for grades.
+    """How a reply came about. `longspan.simulator.results.gradebook.needle_fates` uses it for grades.
 
     `forgotten`: the memories that are gone because the user asked the agent to forget them. `until`: the last turn whose memories have all
     been reported as written; any other turn up to there was not stored. `answers`: false if the reply is not an answer, since the agent

@@ -23,7 +23,7 @@ from longspan.simulator.base.processes import share
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.contract.agent import Agent, close
 from longspan.simulator.contract.findings import Examination
-from longspan.simulator.suite.plugins import load
+from longspan.simulator.contract.plugins import load
 
 __all__ = ["AgentSpec", "at_once", "begun", "class_of", "examination", "inspected", "make_agent", "resolved", "source"]
 

@@ -7,7 +7,7 @@ from random import Random
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.settings import RunSettings
 
 __all__ = ["conversations_of", "experiments_of"]

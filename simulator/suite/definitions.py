@@ -11,10 +11,10 @@ from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError, ScenarioError
 from longspan.simulator.base.installed import installed
+from longspan.simulator.contract.plugins import load
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Placement, Script
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.plugins import load
 from longspan.simulator.suite.suite import Suite, make_test, make_tests, scenarios_in
 from longspan.simulator.suite.trust import clear
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.settings import Branch, RunSettings
 
 __all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]

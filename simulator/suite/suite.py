@@ -15,13 +15,13 @@ from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import InputError, first_problem, one_line
 from longspan.simulator.base.fields import Span, Whole
+from longspan.simulator.base.files.reading import read_packed, resolved
 from longspan.simulator.base.installed import SCENARIOS, installed, suites
 from longspan.simulator.base.suggestions import alike, meant
 from longspan.simulator.base.terminal import typed
+from longspan.simulator.contract.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.contract.scenario import Scenario, Test
 from longspan.simulator.contract.script import Placement, Script
-from longspan.simulator.files.reading import read_packed, resolved
-from longspan.simulator.suite.plugins import make_scenario, path_parameters, scenario_class
 
 __all__ = ["OF_THE_RUN", "Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
 

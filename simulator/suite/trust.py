@@ -24,9 +24,9 @@ from longspan.simulator.base import cache
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import AGENTS
 from longspan.simulator.contract.agent import Danger, worst
+from longspan.simulator.contract.plugins import own_class, path_parameters, scenario_class
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.plugins import own_class, path_parameters, scenario_class
 
 __all__ = ["Named", "Part", "admit", "admit_file", "clear", "is_trusted", "named_in", "remember", "vouch"]
 

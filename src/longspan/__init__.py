@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from longspan.agents.base import BaseAgent
     from longspan.agents.memory.memory import Memory, MemoryItem
-    from longspan.simulator import grading
+    from longspan.simulator import reading as grading
     from longspan.simulator.api.checking import check
     from longspan.simulator.api.playing import resume, run, run_async
     from longspan.simulator.api.results import Results, load
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from longspan.simulator.contract.script import Line, Script, Segment
     from longspan.simulator.contract.stage import Stage
     from longspan.simulator.journal.journal import read_journal
-    from longspan.simulator.preflight.rehearsal import rehearse
+    from longspan.simulator.running.preflight.rehearsal import rehearse
 
 __all__ = [
     "AgentError",

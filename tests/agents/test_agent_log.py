@@ -11,11 +11,9 @@ import pytest
 import trio
 from tests.loopback import Server
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, JournalError
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_outcome
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, resume
@@ -24,6 +22,8 @@ from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.current_turn import set_moment
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_outcome
 
 CLASS = """
 import ctypes, os, sys

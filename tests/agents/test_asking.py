@@ -11,8 +11,8 @@ import pytest
 from tests.loopback import Server
 from tests.schemas import check_output
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.subject.snapshots import Snapshots
 
 TELLER = """

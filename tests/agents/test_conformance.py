@@ -20,13 +20,13 @@ from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder
 from longspan.agents.memory.memory import MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.bridge import Models
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.findings import Finding
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.preflight.checkup import checkup
 from longspan.simulator.running.runner import play
 from longspan.simulator.subject.spending_limit import Amount
 from longspan.simulator.suite.agent_spec import AgentSpec
@@ -39,7 +39,7 @@ NAMES = ("what was told", "k", "two users", "sources", "dates", "searching", "co
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is not found at once is waited for."""
-    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("longspan.simulator.running.preflight.lag.MOST_SECONDS", 0.0)
     faulty_memories.Shared.everybody.clear()
     faulty_memories.Remembers.left.clear()
 

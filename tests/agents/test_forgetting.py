@@ -17,7 +17,7 @@ from tests.loopback import Service
 
 from longspan.agents.base import Message
 from longspan.agents.memory.forgetting import Request, request_in
-from longspan.simulator.gradebook.needle_fates import Traces
+from longspan.simulator.results.gradebook.needle_fates import Traces
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent

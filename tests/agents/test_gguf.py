@@ -37,14 +37,14 @@ from longspan.agents.models.gguf.model import Generated, Settings, Stop
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.pace import Pace, processors
 from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running import player, runner
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
+from longspan.simulator.running.preflight.estimate import estimate
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject.ledger import check_priced
 from longspan.simulator.subject.prompt_log import PromptLog, read_prompts

@@ -24,12 +24,12 @@ from longspan.agents.memory.ltm.embedders import Embedder, make_embedder
 from longspan.agents.memory.ltm.minilm import WORD_PIECES, tokenizer
 from longspan.agents.models import weights
 from longspan.agents.models.weights import MINILM, SMOLLM2, WORDLLAMA, Weights, locate, place
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.journal import events
+from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.running.planning import plan, replan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent

@@ -14,10 +14,10 @@ from tests.conftest import skip
 
 from longspan.agents.base import InputError, Message
 from longspan.agents.memory.ltm.embedders import make_embedder
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent

@@ -27,20 +27,20 @@ from longspan.agents.memory.kinds import MemoryOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.turns import Turn
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.fields import validated
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.agent import Agent
-from longspan.simulator.measures.evidence_recall import recalls
-from longspan.simulator.preflight.checkup import checkup
-from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.measures.evidence_recall import recalls
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.checkup import checkup
+from longspan.simulator.running.preflight.estimate import estimate
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 
 START = datetime(2024, 5, 7, 18)
 KINDS = ["full", "none", "recent?tokens=200", "bm25"]
@@ -265,7 +265,7 @@ def test_a_restored_memory_goes_on_as_if_nothing_had_happened(kind: str, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_memory_is_ready_for_a_long_run_and_searching_costs_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.running.preflight.lag.MOST_SECONDS", 0.1)
     spec = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none"
 
     async def findings() -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from tests.agents.memories import Answering, Slow
 from tests.loopback import Server, Service
 
 from longspan.agents.base import AgentError, InputError, Message
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.running.preflight.checkup import checkup
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent

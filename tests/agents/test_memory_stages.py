@@ -20,17 +20,17 @@ from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.sources import Inferred, Sources
 from longspan.agents.memory.turns import Turn
 from longspan.scenarios.histories import read
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.fields import validated
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.measures.ingestion import Ingestion, figures_of
-from longspan.simulator.preflight.lag import Lag, measure_lag
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.pages.report.comparison_tables import tables
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.measures.ingestion import Ingestion, figures_of
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.lag import Lag, measure_lag
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite

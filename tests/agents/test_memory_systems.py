@@ -23,11 +23,11 @@ from longspan.agents.memory.ltm.embedders import HashEmbedder
 from longspan.agents.memory.system import ADAPTERS, SystemMemory
 from longspan.agents.models.core import ChatMessage, Completion, Tool, ToolCall
 from longspan.agents.outside.bridge import Models
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.agent import close
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.checkup import checkup
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings

@@ -17,7 +17,7 @@ from tests.timing import growth
 from longspan.agents.base import InputError, Message, Reply
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.thinking import split_thinking
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.planning import plan, replan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, resolved

@@ -16,11 +16,11 @@ from tests.loopback import Service
 from longspan.agents.base import AgentError, InputError, Message, Usage
 from longspan.agents.memory.answers import SearchAnswer
 from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject.ledger import price

@@ -14,9 +14,9 @@ import trio
 from tests.loopback import Server
 from tests.sealing import read_lines, write_lines
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.report import Report, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

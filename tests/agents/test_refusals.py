@@ -13,17 +13,17 @@ import pytest
 import trio
 from tests.loopback import Act, Say, Server
 
-from longspan.simulator import measures
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError
-from longspan.simulator.cli.scores import print_scores
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results import measures
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.scores import print_scores
 
 FILTERED = ("09:17:00] ", "09:20:30] ")
 """The times of turns 34, a question, and 41, a line, with which their messages begin."""

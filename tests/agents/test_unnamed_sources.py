@@ -12,9 +12,9 @@ from tests.report.pages import report
 import longspan
 from longspan.agents.memory.sources import Inferred, Sources
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison_tables import tables
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result, read_result
 
 SCENARIOS = ["colours", "shopping", "name_list"]

@@ -15,9 +15,9 @@ import pytest
 from tests.made_runs import made_run
 
 import longspan
-from longspan.simulator.analysis.rows import TESTS
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.report.summary import score_interval
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.summary import score_interval
+from longspan.simulator.results.analysis.rows import TESTS
 from longspan.simulator.results.result import read_result
 
 

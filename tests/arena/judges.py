@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from longspan.simulator.arena.sentences import sentences
+from longspan.scenarios.cream.sentences import sentences
 
 __all__ = ["by_sentences", "lines"]
 

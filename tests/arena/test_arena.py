@@ -17,14 +17,14 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.arena.evaluate import judge_and_rank
-from longspan.simulator.arena.page import as_html
-from longspan.simulator.arena.results import Result, Rules
-from longspan.simulator.arena.summaries import Gathered, gather
+from longspan.scenarios.cream.evaluate import judge_and_rank
+from longspan.scenarios.cream.page import as_html
+from longspan.scenarios.cream.results import Result, Rules
+from longspan.scenarios.cream.summaries import Gathered, gather
 from longspan.simulator.base.errors import InputError, StoppedError
+from longspan.simulator.base.files.checksums import checked
 from longspan.simulator.cli import main
-from longspan.simulator.files.checksums import checked
+from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
@@ -137,10 +137,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import trio
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.arena.evaluate import judge_and_rank
-from longspan.simulator.arena.results import Rules
-from longspan.simulator.arena.summaries import gather
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.scenarios.cream.evaluate import judge_and_rank
+from longspan.scenarios.cream.results import Rules
+from longspan.scenarios.cream.summaries import gather
 
 path, spec = Path(sys.argv[1]), sys.argv[2]
 add, added = AnswerStore.add, 0

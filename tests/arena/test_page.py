@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.arena.page import POLICY, as_html
-from longspan.simulator.arena.ranking import rank
-from longspan.simulator.arena.results import Check, Comparison, Result, Rules, Side
+from longspan.scenarios.cream.page import POLICY, as_html
+from longspan.scenarios.cream.ranking import rank
+from longspan.scenarios.cream.results import Check, Comparison, Result, Rules, Side
 from tests.browser import PHONE, Open
 from tests.report.pages import Page
 

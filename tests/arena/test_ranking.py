@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.arena.metrics import completeness, conciseness, faithfulness
-from longspan.simulator.arena.ranking import cycles, rank
-from longspan.simulator.arena.results import Check, Comparison, Paired, Result, Rules, Side
+from longspan.scenarios.cream.metrics import completeness, conciseness, faithfulness
+from longspan.scenarios.cream.ranking import cycles, rank
+from longspan.scenarios.cream.results import Check, Comparison, Paired, Result, Rules, Side
 
 SENTENCES = 4
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.arena.bradley_terry import bradley_terry, resampled
-from longspan.simulator.arena.elo import Match, elo, expected, outcome, over_orders
+from longspan.scenarios.cream.bradley_terry import bradley_terry, resampled
+from longspan.scenarios.cream.elo import Match, elo, expected, outcome, over_orders
 
 SYSTEMS = ["a", "b", "c", "d"]
 

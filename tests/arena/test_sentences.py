@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.arena.sentences import sentences
+from longspan.scenarios.cream.sentences import sentences
 
 
 @pytest.mark.parametrize(

@@ -18,18 +18,18 @@ from typing import Any, Final, NamedTuple
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.judging.annotation import Annotation, annotate, sheets
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.view.following import LiveRuns
+from longspan.simulator.pages.view.pages import Pages
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.judging.annotation import Annotation, annotate, sheets
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
-from longspan.simulator.view.following import LiveRuns
-from longspan.simulator.view.pages import Pages
-from longspan.simulator.view.run_list import RunList
 from tests.attack import sample, tried
 from tests.loopback import Server
 

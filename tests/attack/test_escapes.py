@@ -22,8 +22,8 @@ import pytest
 import typer.main
 import yaml
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import app, main
+from longspan.simulator.journal.run_folder import RunFolder
 from tests.attack import sample, tried
 from tests.loopback import Service
 from tests.sealing import resealed, write_json, write_lines

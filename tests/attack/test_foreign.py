@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.trust import vouch

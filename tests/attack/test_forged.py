@@ -17,21 +17,21 @@ from typing import Any, final
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.base.files.locks import locked
 from longspan.simulator.cli import main
-from longspan.simulator.files.locks import locked
-from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.judging.annotation import sheets
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.annotating import can_be_judged
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.results.judging.annotation import sheets
 from longspan.simulator.running.planning import Plan, replan, setting_of
 from longspan.simulator.running.runner import check_limit, play_runs, resume
+from longspan.simulator.running.sweeps.processes import play_in_processes
+from longspan.simulator.running.sweeps.ray.node import Order, play
+from longspan.simulator.running.sweeps.ray.segment_store import SegmentStore
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.spending_limit import UNLIMITED
 from longspan.simulator.suite import definitions
-from longspan.simulator.sweeps.processes import play_in_processes
-from longspan.simulator.sweeps.ray.node import Order, play
-from longspan.simulator.sweeps.ray.segment_store import SegmentStore
-from longspan.simulator.view.annotating import can_be_judged
 from tests.attack import sample, tried
 from tests.sealing import change_json
 

@@ -20,26 +20,26 @@ from longspan.agents.models.chat import cut_middle
 from longspan.agents.models.core import clean
 from longspan.agents.outside import protocol
 from longspan.agents.reference.notebook import Notebook
+from longspan.scenarios.cream.questions import alignment, key_facts
+from longspan.scenarios.cream.sentences import sentences
 from longspan.scenarios.elitr import rubrics
 from longspan.scenarios.goodai.files import LoggedTurn
 from longspan.scenarios.goodai.visit import grade_visit
 from longspan.scenarios.summhay import bullets
-from longspan.simulator.arena.questions import alignment, key_facts
-from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.base.errors import journal_text, one_line
 from longspan.simulator.base.keys import redacted
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import statement
-from longspan.simulator.gradebook.needle_fates import Traces
-from longspan.simulator.grading.dates import dates, hours
-from longspan.simulator.grading.labelled_lists import labelled_json
-from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
-from longspan.simulator.grading.reading.reading import parsed, settled_words
-from longspan.simulator.judging.cached_model import object_in
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.report.excerpts import Excerpt, script_json, visible
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.pages.report.excerpts import Excerpt, script_json, visible
+from longspan.simulator.reading.dates import dates, hours
+from longspan.simulator.reading.labelled_lists import labelled_json
+from longspan.simulator.reading.matching import contains_nearly, found_words, number, plain, some, split_json
+from longspan.simulator.reading.replies.reading import parsed, settled_words
+from longspan.simulator.results.gradebook.needle_fates import Traces
+from longspan.simulator.results.judging.cached_model import object_in
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from tests.attack import sample, tried
 from tests.timing import cpu_seconds
 

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.subject.snapshots import Snapshots
@@ -130,9 +130,9 @@ def write(world: World) -> list[str | Path]:
 
 def visit(world: World) -> None:
     """Open every page of the view, follow the run, and send a form."""
-    from longspan.simulator.view.following import LiveRuns
-    from longspan.simulator.view.pages import Pages
-    from longspan.simulator.view.run_list import RunList
+    from longspan.simulator.pages.view.following import LiveRuns
+    from longspan.simulator.pages.view.pages import Pages
+    from longspan.simulator.pages.view.run_list import RunList
 
     async def request(app: Any, path: str, form: bytes = b"", query: str = "") -> None:
         messages = [{"type": "http.request", "body": form, "more_body": False}]

@@ -20,13 +20,13 @@ from typing import Any, Final
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.cli import main
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.preflight.pruning import Prunable, knows_code, prunable
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.pruning import Prunable, knows_code, prunable
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings

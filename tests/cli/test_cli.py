@@ -19,13 +19,13 @@ from tests import forked
 from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
-from longspan.simulator.analysis.baseline import Fall
 from longspan.simulator.base.fields import option_names
 from longspan.simulator.base.installed import AGENTS, installed
 from longspan.simulator.cli import app, main, run_command
 from longspan.simulator.cli.options import GridOptions
+from longspan.simulator.contract.plugins import load
+from longspan.simulator.results.analysis.baseline import Fall
 from longspan.simulator.suite.grid import Grid
-from longspan.simulator.suite.plugins import load
 
 LISTED = {"folder", "suite", "scenarios", "span", "agent", "label", "seed", "created", "finished", "score", "max_score", "cost_usd"}
 

@@ -11,8 +11,8 @@ from tests.made_runs import made_run
 
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import main
-from longspan.simulator.cli.compact import letters, print_compact
-from longspan.simulator.cli.console import Console
+from longspan.simulator.terminal.compact import letters, print_compact
+from longspan.simulator.terminal.console import Console
 
 AGENTS = ("openai/gpt-4o?context=16k", "ltm/openai/gpt-4o?context=16k&memory=json", "notebook", "silent")
 

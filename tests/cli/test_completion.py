@@ -82,4 +82,4 @@ def test_completing_imports_nothing_heavy() -> None:
     given = {"_LONGSPAN_COMPLETE": "complete_bash", "COMP_WORDS": "longspan run --agent o", "COMP_CWORD": "3"}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | given, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["openai", "oracle"]
-    assert set(done.stderr.split()).isdisjoint({"trio", "tiktoken", "jinja2", "numpy", "openai", "longspan.simulator.suite.plugins"})
+    assert set(done.stderr.split()).isdisjoint({"trio", "tiktoken", "jinja2", "numpy", "openai", "longspan.simulator.contract.plugins"})

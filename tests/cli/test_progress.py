@@ -11,17 +11,17 @@ import pytest
 import trio
 
 from longspan.agents.base import Message
-from longspan.simulator.cli import progress as progress_module
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import Progress
-from longspan.simulator.cli.standings import duration
-from longspan.simulator.gradebook import run_status
 from longspan.simulator.journal import events
+from longspan.simulator.results.gradebook import run_status
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.player import RunEvent
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal import progress as progress_module
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.progress import Progress
+from longspan.simulator.terminal.standings import duration
 
 HEIGHT, WIDTH = 24, 100
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.made_runs import interrupt, made_run
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_outcome, print_outcomes
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.player import Outcome
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_outcome, print_outcomes
 
 SCENARIOS = ("colours", "jokes", "prospective_memory")
 

@@ -21,16 +21,16 @@ from pydantic import ValidationError
 from tests.made_runs import made_run
 from tests.sealing import change_json
 
-from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.api.playing import planned
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.cli.run_lines import RunLine, elided, run_lines
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
-from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.run_list import RunList, has_results
+from longspan.simulator.results.analysis.rows import rows_of
 from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.view.run_list import RunList, has_results
+from longspan.simulator.terminal.run_lines import RunLine, elided, run_lines
 
 AGENT = """
 class Parrot:
@@ -400,7 +400,7 @@ def test_a_damaged_packed_journal_is_told_in_one_line(
     path = run / "conversations" / "main" / "journal.jsonl.gz"
     path.parent.mkdir(parents=True)
     content = gzip.compress(b'{"seq":0,"type":"begin","sum":"0123456789abcdef"}\n' * 50)
-    monkeypatch.setattr("longspan.simulator.files.packed.MAX_BYTES", 10_000)
+    monkeypatch.setattr("longspan.simulator.base.files.packed.MAX_BYTES", 10_000)
     path.write_bytes(
         {"cut": content[:-9], "not gzip": b"\x1f\x8bnothing", "changed": content, "too large": gzip.compress(bytes(100_000)), "link": b""}[
             damage

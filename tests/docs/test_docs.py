@@ -25,27 +25,27 @@ from tests.conftest import skip
 from tests.environments import Environment, build
 
 import longspan as longspan_itself
-from longspan.simulator.analysis import contrasts
-from longspan.simulator.analysis.rows import TESTS, TURNS
-from longspan.simulator.archive.run_folder import Correction
 from longspan.simulator.cli import app
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.contract.scenario import Skill
 from longspan.simulator.contract.script import Line, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.exchange.dataset import EXPECTED, MESSAGES
 from longspan.simulator.journal import events
-from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import Correction
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.memory_losses import COUNTS
-from longspan.simulator.measures.shown import MEAN, MOST
-from longspan.simulator.measures.stages import COLUMNS as MEMORY_COLUMNS
-from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
-from longspan.simulator.report.figures import FIGURES
+from longspan.simulator.pages.report.comparison_tables import COMMON_COLUMNS
+from longspan.simulator.pages.report.figures import FIGURES
+from longspan.simulator.results.analysis import contrasts
+from longspan.simulator.results.analysis.rows import TESTS, TURNS
 from longspan.simulator.results.effects import Effect, TestEffect
+from longspan.simulator.results.measures.memory_losses import COUNTS
+from longspan.simulator.results.measures.shown import MEAN, MOST
+from longspan.simulator.results.measures.stages import COLUMNS as MEMORY_COLUMNS
 from longspan.simulator.results.reach import ReachResult
 from longspan.simulator.results.result import Meaning, MemoryResult, Result, ScenarioResult, StageResult, TestResult
+from longspan.simulator.running.dataset import EXPECTED, MESSAGES
+from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.suite import Suite

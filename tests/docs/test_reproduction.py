@@ -10,7 +10,7 @@ from scripts import reproduction
 from tests.conftest import PEER_DATA, skip
 
 from longspan.scenarios.elitr.marks import shown
-from longspan.simulator.exchange.papers import paper
+from longspan.simulator.results.papers import paper
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "reproduction.md"
 

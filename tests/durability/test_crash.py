@@ -23,10 +23,10 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.running.scoring import score

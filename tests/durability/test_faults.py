@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
 from longspan.simulator.base.errors import LongspanError
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import MANIFEST, RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
@@ -70,7 +70,7 @@ class Disk:
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "open", breaking(Path.open))
-            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.files.folders.open_file
+            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.base.files.folders.open_file
             patch.setattr(os, "fsync", step(synced))
             patch.setattr(Path, "replace", step(replaced))
             patch.setattr(Path, "rename", step(renamed))

@@ -13,9 +13,9 @@ import pytest
 import trio
 
 from longspan.agents.memory.agent import AnsweringAgent
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal.events import Event, Snapshot
 from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.player import Outcome

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject.spending_limit import limit_of

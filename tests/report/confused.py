@@ -9,7 +9,7 @@ from typing import ClassVar
 from longspan.agents.base import BaseAgent
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.grading.matching import found_words
+from longspan.simulator.reading.matching import found_words
 
 P = 0.1
 """The probability that `Sometimes` takes another's colour for the user's. What it makes of a message depends on its words alone."""

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from longspan.simulator.analysis.pairs import Shared, compare_pairs
-from longspan.simulator.analysis.questions import bound_questions, count_questions
-from longspan.simulator.analysis.statistics import Difference
 from longspan.simulator.cli import main
-from longspan.simulator.measures.comparing import Comparison, compare, load_comparison
-from longspan.simulator.measures.pair_tables import p_text
-from longspan.simulator.report import comparison as pages
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.comparison_tables import as_markdown, as_rows, tables
-from longspan.simulator.report.forest import MAX_AGENTS, against
+from longspan.simulator.pages.report import comparison as pages
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.comparison_tables import as_markdown, as_rows, tables
+from longspan.simulator.pages.report.forest import MAX_AGENTS, against
+from longspan.simulator.results.analysis.pairs import Shared, compare_pairs
+from longspan.simulator.results.analysis.questions import bound_questions, count_questions
+from longspan.simulator.results.analysis.statistics import Difference
 from longspan.simulator.results.graded_runs import Column, load
+from longspan.simulator.results.measures.comparing import Comparison, compare, load_comparison
+from longspan.simulator.results.measures.pair_tables import p_text
 from tests.made_runs import made_run
 from tests.report.pages import Element, Page
 

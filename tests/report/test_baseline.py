@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from scripts import output_schema
 
 import longspan
-from longspan.simulator.analysis.baseline import detectable_fall, fall
-from longspan.simulator.analysis.pairing import paired
-from longspan.simulator.analysis.statistics import Difference, fall_p, paired_p
 from longspan.simulator.api.playing import planned
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.baseline import detectable_fall, fall
+from longspan.simulator.results.analysis.pairing import paired
+from longspan.simulator.results.analysis.statistics import Difference, fall_p, paired_p
 from longspan.simulator.results.graded_runs import Graded, load
 from longspan.simulator.results.result import read_result
 from tests.made_runs import made_run

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.export import export
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.dataset import export_datasets
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import report_of, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import report_of, write_report
+from longspan.simulator.results.analysis.export import export
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.graded_runs import load
 from longspan.simulator.results.result import read_result
+from longspan.simulator.running.dataset import export_datasets
 from tests.browser import PHONE, Open
 from tests.report.pages import Element, Page, data_of, journal, lanes_of, played_diaries, report
 from tests.threads import in_thread
@@ -208,7 +208,7 @@ def test_of_a_history_too_long_for_a_page_it_has_what_tests_need(
     visit: Open, diaries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = RunFolder(diaries)
-    monkeypatch.setattr("longspan.simulator.report.MAX_TOLD", 2 * ENTRIES * len("Page 1: boat1 is shade1.Noted.") // 2)
+    monkeypatch.setattr("longspan.simulator.pages.report.MAX_TOLD", 2 * ENTRIES * len("Page 1: boat1 is shade1.Noted.") // 2)
     path = tmp_path / "report.html"
     path.write_text("".join(report_of(run, grade_run(run))), "utf-8")
     page = Page(path)

@@ -13,10 +13,10 @@ import trio
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import ViewportSize, expect
 
-from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import Report, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
+from longspan.simulator.results.analysis.spreadsheet import write_csv
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from longspan.simulator.cli import main
-from longspan.simulator.report.card import DARK, draw_card
+from longspan.simulator.pages.report.card import DARK, draw_card
 from longspan.simulator.results.graded_runs import load
 from tests.made_runs import made_run
 from tests.report.pages import played

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.statistics import permutation_p
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
-from longspan.simulator.measures.group_tables import one_line
-from longspan.simulator.measures.memory_losses import COUNTS, MemoryLosses, lost_of
-from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
-from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, as_csv, as_markdown, escaped_markdown, notes, tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison import POLICY, Links, as_html, links_from
+from longspan.simulator.pages.report.comparison_tables import COMMON_COLUMNS, as_csv, as_markdown, escaped_markdown, notes, tables
+from longspan.simulator.results.analysis.statistics import permutation_p
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison, load_comparisons
+from longspan.simulator.results.measures.group_tables import one_line
+from longspan.simulator.results.measures.memory_losses import COUNTS, MemoryLosses, lost_of
 from tests import forked
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run

@@ -10,15 +10,15 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator import measures
 from longspan.simulator.base.document import Curve
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report import Report
-from longspan.simulator.report.card import draw_card
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.curve import lay_out
-from longspan.simulator.report.figures import draw
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.card import draw_card
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.curve import lay_out
+from longspan.simulator.pages.report.figures import draw
+from longspan.simulator.results import measures
 from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

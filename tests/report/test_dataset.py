@@ -14,13 +14,13 @@ import pytest
 import trio
 
 from longspan import BaseAgent, Message, Reply
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.exchange.dataset import export_datasets
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.graded_runs import load
+from longspan.simulator.running.dataset import export_datasets
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.manifest import ImportSource

@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.analysis.distance_curve import distance_curve
-from longspan.simulator.analysis.distances import Distances, PlacedQuestion, Point, asked, narrow, points, spans_kept, spans_said
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.sizes import short
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.graded_record import Item
+from longspan.simulator.journal.run_folder import Correction, RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.comparison_tables import notes, tables
+from longspan.simulator.pages.report.comparison_tables import notes, tables
+from longspan.simulator.results.analysis.distance_curve import distance_curve
+from longspan.simulator.results.analysis.distances import Distances, PlacedQuestion, Point, asked, narrow, points, spans_kept, spans_said
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result, TestResult, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 from tests.made_runs import made_run
 from tests.report.forgetful import WINDOW
 from tests.report.pages import Page, journal, report

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from longspan.simulator.analysis.export import export
-from longspan.simulator.analysis.rows import TESTS, TURNS
-from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.export import export
+from longspan.simulator.results.analysis.rows import TESTS, TURNS
+from longspan.simulator.results.analysis.spreadsheet import write_csv
 from longspan.simulator.results.graded_runs import load
 from tests.report.pages import altered, journal, played, replying
 

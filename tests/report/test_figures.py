@@ -15,15 +15,15 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import longspan
-from longspan.simulator.analysis.baseline import load_fall
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
-from longspan.simulator.report import figures
-from longspan.simulator.report.comparison_tables import notes
-from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw, missing
-from longspan.simulator.report.inline_svg import inline_svg
-from longspan.simulator.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, label, labels, styles
+from longspan.simulator.pages.report import figures
+from longspan.simulator.pages.report.comparison_tables import notes
+from longspan.simulator.pages.report.figures import FIGURES, FORMATS, FigureName, Format, draw, missing
+from longspan.simulator.pages.report.inline_svg import inline_svg
+from longspan.simulator.pages.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, label, labels, styles
+from longspan.simulator.results.analysis.baseline import load_fall
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison, load_comparisons
 from tests.made_runs import interrupt, made_run
 
 LONG = [

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.analysis.contrasts import Contrast, Contrasts, evaluate
-from longspan.simulator.measures.comparing import Comparison, load_comparison
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.contrasts import Family
-from longspan.simulator.report.forest import against, drawn
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.contrasts import Family
+from longspan.simulator.pages.report.forest import against, drawn
+from longspan.simulator.results.analysis.contrasts import Contrast, Contrasts, evaluate
 from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison
 from tests.made_runs import made_run
 from tests.report.pages import Page
 

@@ -12,8 +12,8 @@ from PIL import Image
 
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import main
-from longspan.simulator.report.figures import FORMATS
-from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
+from longspan.simulator.pages.report.figures import FORMATS
+from longspan.simulator.pages.report.heatmap import draw_heatmaps, heatmaps
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from longspan.simulator.analysis.export import export
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.results.analysis.export import export
 from longspan.simulator.results.graded_runs import load
 from longspan.simulator.running.scoring import score
 from tests.report.pages import altered, journal, replying

@@ -9,9 +9,9 @@ import pytest
 import trio
 from PIL import Image
 
-from longspan.simulator.analysis.interference import Interference, interference, planted_text
-from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.cli import main
+from longspan.simulator.results.analysis.interference import Interference, interference, planted_text
+from longspan.simulator.results.analysis.rows import rows_of
 from longspan.simulator.results.graded_runs import load
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

@@ -18,18 +18,18 @@ import numpy as np
 import pytest
 import trio
 
-from longspan.simulator.analysis.baseline import load_fall
-from longspan.simulator.analysis.pairs import compare_pairs
-from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, share_recall
-from longspan.simulator.analysis.units import Units
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.comparing import Comparison, load_comparison
-from longspan.simulator.report import Report
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.comparison_tables import as_csv, as_markdown, as_rows, tables
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.comparison_tables import as_csv, as_markdown, as_rows, tables
+from longspan.simulator.results.analysis.baseline import load_fall
+from longspan.simulator.results.analysis.pairs import compare_pairs
+from longspan.simulator.results.analysis.stages import Estimate, EvidenceQuestions, share_recall
+from longspan.simulator.results.analysis.units import Units
 from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison
 from longspan.simulator.results.result import TestResult, read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.distances import points
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles, outcome
-from longspan.simulator.report.memory import split, stages
+from longspan.simulator.pages.report.memory import split, stages
+from longspan.simulator.results.analysis.distances import points
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles, outcome
 from tests.browser import PHONE, Open
 from tests.report.pages import journal, played, report
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from longspan.simulator.analysis.distances import Distances, asked, spans_kept, spans_said
-from longspan.simulator.analysis.statistics import Observed, interval
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import write_report
+from longspan.simulator.results.analysis.distances import Distances, asked, spans_kept, spans_said
+from longspan.simulator.results.analysis.statistics import Observed, interval
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import Spending
 from longspan.simulator.suite.manifest import Manifest

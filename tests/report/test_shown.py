@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.journal import events
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.comparison_tables import as_rows, tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison_tables import as_rows, tables
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 
 AGENT = """
 class Teller:

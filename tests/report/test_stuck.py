@@ -11,11 +11,11 @@ import pytest
 import longspan
 from longspan.agents.base import BaseAgent, Reply
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.contract.messages import Message
-from longspan.simulator.measures import shown
-from longspan.simulator.measures.stuck import Answer, alike, refuses
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.measures import shown
+from longspan.simulator.results.measures.stuck import Answer, alike, refuses
 from longspan.simulator.results.result import Result, StuckResult, read_result
 
 FORMATS = ["restaurant", "name_list", "colours"]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.measures.memory_losses import LOST, OUTCOMES
-from longspan.simulator.report.timeline import grade_of
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.timeline import grade_of
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.measures.memory_losses import LOST, OUTCOMES
 from tests.browser import PHONE, Open
 from tests.report.pages import Page, altered, journal, lanes_of, played, replying, report
 from tests.report.test_memory_losses import SCENARIOS, by_hand

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles, Tells
-from longspan.simulator.report.verdict import verdict
+from longspan.simulator.pages.report.verdict import verdict
+from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles, Tells
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 from longspan.simulator.suite.suite import load_suite
 
 LTM, MEMORY = (list(load_suite(suite).scenarios) for suite in ("ltm", "memory"))

@@ -15,7 +15,7 @@ from longspan.scenarios.memory.decisions_listed import listed
 from longspan.scenarios.memory.habits import HABITS
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
 
 BASKET = {"balloon": 1, "paper clip": 10, "saucer": 4}
 NAMES = ["Margaret", "Rupert", "Geoffrey"]

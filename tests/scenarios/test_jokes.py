@@ -21,8 +21,8 @@ from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.filler.draws import Draws, read
 from longspan.simulator.filler.talk import line_of
-from longspan.simulator.grading.matching import number, plain
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.reading.matching import number, plain
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 TORTOISE, UMBRELLA, VACUUM, GHOST = words("jokes")[:4]
 OTHERS = words("jokes")[4:]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from longspan.simulator.preflight.rehearsal import rehearse_test
+from longspan.simulator.running.preflight.rehearsal import rehearse_test
 from longspan.simulator.suite.suite import load_suite, make_tests
 
 SEEDS = range(300) if os.environ.get("LONGSPAN_SEEDS") == "all" else range(0, 300, 10)

@@ -17,8 +17,8 @@ from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.matching import found_words, number, plain
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.reading.matching import found_words, number, plain
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 QUOTATION = "Whoever plants a doubt should be willing to sit beside it while it grows."
 FACTS = {"quotation": QUOTATION, "author": "Hesper Vandelune", "nth": 3}

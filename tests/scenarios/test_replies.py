@@ -17,7 +17,7 @@ import yaml
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
 
 REPLIES: Final = Path(__file__).parent / "replies"
 NAMES: Final = sorted(path.stem for path in REPLIES.glob("*.yaml"))

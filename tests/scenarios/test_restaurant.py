@@ -23,7 +23,7 @@ from longspan.scenarios.ltm.restaurant.scenario import DISH, PARTS, Restaurant
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Record
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 EVERY = 1 if os.environ.get("LONGSPAN_SEEDS") == "all" else 10
 """Every how manieth seed or pair is played: LONGSPAN_SEEDS=all plays all."""

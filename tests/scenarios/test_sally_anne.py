@@ -19,8 +19,8 @@ from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 FACTS = {"answer": "crate", "containers": ["crate", "drawer", "urn"], "really": "drawer"}
 KINDS: tuple[Kind, ...] = get_args(Kind)

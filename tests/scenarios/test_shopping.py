@@ -14,7 +14,7 @@ from longspan.scenarios.ltm.things_listed import singular, thing_in
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 LIST = {"leek": 3, "candle": 2, "bread knife": 1}
 FULL = '[{"item": "leek", "quantity": 3}, {"item": "candle", "quantity": 2}, {"item": "bread knife", "quantity": 1}]'

@@ -13,12 +13,12 @@ import trio
 
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.script import Line, Placement
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import found_words
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite, make_test
 

@@ -16,8 +16,8 @@ from longspan.scenarios.ltm.spy_meeting import SpyMeeting
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.matching import contains_phrase
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import contains_phrase
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 KINDS = ("place", "time", "thing")
 POOL = words("spy_meeting")

@@ -28,8 +28,8 @@ from longspan.scenarios.memory.persona import OWN
 from longspan.scenarios.reach import answers as reach
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 FORMS: Final = Path(__file__).parent / "forms"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from longspan.scenarios.histories import rules
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.memory import club_answers
-from longspan.simulator.grading.abstentions import abstains, declines, offered, withholds
+from longspan.simulator.reading.abstentions import abstains, declines, offered, withholds
 
 LABELLED: Final = Path(__file__).with_name("declines.jsonl")
 """Questions, possible answers and replies. A person who had not seen the rules labelled each: it declines, answers, or does neither."""

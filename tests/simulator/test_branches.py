@@ -19,24 +19,24 @@ from tests.halfway import halfway
 from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, ScenarioError
+from longspan.simulator.base.files.checksums import sealed
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.files.checksums import sealed
-from longspan.simulator.gradebook import run_status
-from longspan.simulator.gradebook.commitment import publish, verify
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.events import Event, Open, as_json, parse_json
 from longspan.simulator.journal.journal import Journal, last_sum
-from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.dry_run import dry_run
-from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.results.gradebook import run_status
+from longspan.simulator.results.gradebook.commitment import publish, verify
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.gradebook.run_status import RunStatus
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.asking import past_of
 from longspan.simulator.running.planning import plan, plan_some, setting_of
 from longspan.simulator.running.player import Outcome, RunEvent
+from longspan.simulator.running.preflight.estimate import estimate
 from longspan.simulator.running.runner import describe_catch_up, play, replay, resume
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.definitions import tests_of as planned_tests

@@ -12,15 +12,15 @@ import trio
 from trio.testing import MockClock
 
 from longspan.agents.base import AgentError, Message, Reply
-from longspan.simulator.preflight import checkup as checkup_module
-from longspan.simulator.preflight.checkup import Finding, checkup
+from longspan.simulator.running.preflight import checkup as checkup_module
+from longspan.simulator.running.preflight.checkup import Finding, checkup
 from longspan.simulator.suite.agent_spec import AgentSpec
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fact that is not found at once is not waited for."""
-    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.running.preflight.lag.MOST_SECONDS", 0.1)
 
 
 class Plain:

@@ -19,23 +19,23 @@ from tests.made_runs import made_run
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, StoppedError
+from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.files.json_lines import JsonLines
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.sweeps.ray import driver, folder_copy
+from longspan.simulator.running.sweeps.ray.driver import required_resources
+from longspan.simulator.running.sweeps.ray.folder_copy import pack_folder
+from longspan.simulator.running.sweeps.ray.limit_server import LimitServer
+from longspan.simulator.running.sweeps.ray.segment_store import SegmentStore
+from longspan.simulator.running.sweeps.ray.segments import Answer, Piece, Segment, Shipper
 from longspan.simulator.subject.ledger import Unpriced
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount, limit_of
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.sweeps.ray import driver, folder_copy
-from longspan.simulator.sweeps.ray.driver import required_resources
-from longspan.simulator.sweeps.ray.folder_copy import pack_folder
-from longspan.simulator.sweeps.ray.limit_server import LimitServer
-from longspan.simulator.sweeps.ray.segment_store import SegmentStore
-from longspan.simulator.sweeps.ray.segments import Answer, Piece, Segment, Shipper
 
 LINES = [b'{"seq":0}\n', b'{"seq":1}\n', b'{"seq":2}\n']
 JOURNAL = "conversations/main/journal.jsonl"
@@ -184,7 +184,7 @@ def test_a_segment_that_arrives_twice_is_stored_once(store: SegmentStore, home: 
 
 
 def test_a_large_file_takes_several_segments(tmp_path: Path, store: SegmentStore, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.sweeps.ray.segments.MAX_BYTES", 16)
+    monkeypatch.setattr("longspan.simulator.running.sweeps.ray.segments.MAX_BYTES", 16)
     taken: list[Segment] = []
 
     def take(segment: Segment) -> Answer:

@@ -11,8 +11,8 @@ import pytest
 import trio
 from tests.sealing import read_lines, write_lines
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import ReplayError
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.made_runs import made_run
 
-from longspan.simulator.analysis.contrasts import Contrast, Contrasts, corrected, evaluate, read_contrasts
-from longspan.simulator.analysis.statements import statements
-from longspan.simulator.analysis.statistics import Difference, fall_p, limits, paired_p
 from longspan.simulator.cli import main
-from longspan.simulator.report.contrasts import Family, sentence, table
-from longspan.simulator.report.methods import methods, portable
+from longspan.simulator.pages.report.contrasts import Family, sentence, table
+from longspan.simulator.pages.report.methods import methods, portable
+from longspan.simulator.results.analysis.contrasts import Contrast, Contrasts, corrected, evaluate, read_contrasts
+from longspan.simulator.results.analysis.statements import statements
+from longspan.simulator.results.analysis.statistics import Difference, fall_p, limits, paired_p
 from longspan.simulator.results.graded_runs import load
 
 

@@ -25,20 +25,20 @@ from tests.sealing import nameless
 import longspan
 from longspan.agents.base import BaseAgent, Reply
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.analysis.changes import command_of
-from longspan.simulator.analysis.distance_cost import PairedTest, measure_distance_cost
-from longspan.simulator.analysis.guessing import compare_scenarios, compare_with_guessing
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main, run_command
 from longspan.simulator.contract.messages import Message
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.measures.meaning import Played, meaning_of
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report import Report
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.comparison_tables import tables
+from longspan.simulator.results.analysis.changes import command_of
+from longspan.simulator.results.analysis.distance_cost import PairedTest, measure_distance_cost
+from longspan.simulator.results.analysis.guessing import compare_scenarios, compare_with_guessing
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.measures.meaning import Played, meaning_of
 from longspan.simulator.results.result import Meaning, Result, read_result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.estimate import estimate
 from longspan.simulator.running.runner import play, replay
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings

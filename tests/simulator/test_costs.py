@@ -9,12 +9,12 @@ import pytest
 import trio
 from tests.loopback import Say, Server, Status
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.subject.spending_limit import limit_of

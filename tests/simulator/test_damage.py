@@ -17,18 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator.archive.answer_store import AnswerStore, StoredAnswer
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import DamageError, InputError
+from longspan.simulator.base.files import json_lines
+from longspan.simulator.base.files.checksums import ChecksumError, RunningSum, checked, sealed
+from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.cli import main
-from longspan.simulator.files import json_lines
-from longspan.simulator.files.checksums import ChecksumError, RunningSum, checked, sealed
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
+from longspan.simulator.journal.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.journal.journal import Journal, check_journal, read_journal
 from longspan.simulator.journal.journal_lines import JournalLines, fields_of
-from longspan.simulator.judging.calibration import calibration_notes
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.judging.calibration import calibration_notes
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play, resume

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.running.planning import plan, setting_of

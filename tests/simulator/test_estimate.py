@@ -10,12 +10,12 @@ import trio
 from tests.loopback import Server
 
 from longspan import BaseAgent, Message, Reply
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
-from longspan.simulator.preflight.estimate import Estimate, estimate
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.estimate import Estimate, estimate
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite

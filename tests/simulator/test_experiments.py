@@ -23,8 +23,6 @@ from tests.sealing import change_lines, nameless
 
 import longspan
 from longspan.agents.base import BaseAgent, Reply
-from longspan.simulator.analysis.statistics import Difference, effect_interval
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.cli import main
@@ -33,16 +31,18 @@ from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.measures.experiments import pooled_effects, told
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report import Report
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.comparison_tables import tables
+from longspan.simulator.results.analysis.statistics import Difference, effect_interval
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.measures.experiments import pooled_effects, told
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.estimate import estimate
 from longspan.simulator.running.runner import play, replay, resume
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite

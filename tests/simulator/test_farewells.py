@@ -11,10 +11,10 @@ import trio
 
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.ltm.wording import Wording
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome

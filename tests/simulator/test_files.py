@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from longspan.simulator.base.files.checksums import checked
+from longspan.simulator.base.files.reading import write_json, write_text
 from longspan.simulator.cli import main
-from longspan.simulator.files.checksums import checked
-from longspan.simulator.files.reading import write_json, write_text
 
 
 def full(*_: object) -> NoReturn:

@@ -33,7 +33,7 @@ from longspan.simulator.filler.questions import KINDS, Slots, roman
 from longspan.simulator.filler.talk import Talk, line_of, nearby
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.filler.wordnet import PACKED, wordnet
-from longspan.simulator.grading.matching import contains_nearly, plain
+from longspan.simulator.reading.matching import contains_nearly, plain
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

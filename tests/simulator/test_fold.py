@@ -11,17 +11,17 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.colours import Colours
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import Progress
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play, resume
 from longspan.simulator.running.scoring import Scoring, score
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.progress import Progress
 
 TESTS = 2
 

@@ -15,22 +15,22 @@ import trio.testing
 from starlette.requests import Request
 
 from longspan.scenarios.ltm.colours import Colours
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import run_command
 from longspan.simulator.contract.graded_record import Grade
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTest
-from longspan.simulator.judging.background import judge_run
+from longspan.simulator.pages.view.following import LiveRuns
+from longspan.simulator.pages.view.pages import Pages
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.background import judge_run
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.player import RunEvent
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.view.following import LiveRuns
-from longspan.simulator.view.pages import Pages
-from longspan.simulator.view.run_list import RunList
 
 
 class Blocked:

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.sealing import resealed, write_json
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError
-from longspan.simulator.files.checksums import sealed
-from longspan.simulator.gradebook.commitment import read_published, verify
-from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.base.files.checksums import sealed
 from longspan.simulator.journal.journal import Journal, read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
+from longspan.simulator.results.gradebook.commitment import read_published, verify
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import plan, replan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
@@ -193,7 +193,7 @@ UNPACKING = """
 import sys
 from pathlib import Path
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.reading import read_packed
 
 try:
     read_packed(Path(sys.argv[1]), 200 * 2**20)

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.loopback import Hang, Say, Server, Status
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.judging.judge import LLMJudge
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.background import judge_run
+from longspan.simulator.results.judging.cached_model import CachedModel
+from longspan.simulator.results.judging.judge import LLMJudge
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.subject.spending_limit import limit_of

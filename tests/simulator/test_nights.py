@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from longspan import Grade, Line, Record, Scenario, Script
 from longspan.agents.base import BaseAgent, InputError, Message, Reply, Usage
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.nights import Nights, morning_after
 from longspan.simulator.journal import events
-from longspan.simulator.report.nights import night_line
-from longspan.simulator.report.reading import Reading
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.nights import night_line
+from longspan.simulator.pages.report.reading import Reading
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.simulator.grading.dates import Days
-from longspan.simulator.grading.matching import plain, sounds_like
-from longspan.simulator.grading.reading.echoes import without_echo
-from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import YOU, Reading, quoting
-from longspan.simulator.grading.reading.splitting import clauses
-from longspan.simulator.grading.reading.times import Times
-from longspan.simulator.grading.reading.values import Values, figures
+from longspan.simulator.reading.dates import Days
+from longspan.simulator.reading.matching import plain, sounds_like
+from longspan.simulator.reading.replies.echoes import without_echo
+from longspan.simulator.reading.replies.layout import laid_out
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import YOU, Reading, quoting
+from longspan.simulator.reading.replies.splitting import clauses
+from longspan.simulator.reading.replies.times import Times
+from longspan.simulator.reading.replies.values import Values, figures
 
 ENTRIES = [(group, phrase, examples) for group, entries in LEXICON.groups.items() for phrase, examples in entries.items()]
 

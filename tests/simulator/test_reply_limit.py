@@ -9,14 +9,14 @@ from tests.report.pages import altered, played
 from tests.rig import made_test, play, setting
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.script import Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import Gradebook
 from longspan.simulator.running.scoring import score
 
 LENGTH = 250_000

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests.durability.provider import PRICES, Provider
 from tests.forked import longspan
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, StoppedError
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.running.planning import Plan, plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, resume, spent_so_far
@@ -267,7 +267,7 @@ def test_the_record_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_forged_lines_with_right_checksums_are_refused(tmp_path: Path) -> None:
-    from longspan.simulator.files.json_lines import JsonLines
+    from longspan.simulator.base.files.json_lines import JsonLines
 
     begin = {"call": 1, "by": "agent", "work": "reply", "task": 1}
     for lines, said in (

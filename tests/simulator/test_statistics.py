@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from longspan.simulator.analysis import statistics
-from longspan.simulator.analysis.statistics import (
+from longspan.simulator.results.analysis import statistics
+from longspan.simulator.results.analysis.statistics import (
     Difference,
     Interval,
     Observed,

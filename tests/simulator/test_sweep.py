@@ -17,8 +17,8 @@ from tests.forked import longspan
 from tests.loopback import Server
 from tests.sealing import nameless
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longspan.simulator.base.terminal import as_line, ask, complain, confirm, prepare, say, say_json, visible
-from longspan.simulator.cli.console import Console
+from longspan.simulator.terminal.console import Console
 
 HOSTILE = "\x1b]0;owned\x07 \x1b[2J \x9b31m \x85 \x08\x7f\r \u202egnp.exe \u2066x\u2069 \udc9b"
 

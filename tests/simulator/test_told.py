@@ -19,7 +19,6 @@ from tests.rig import Babbler, made_test, play, setting
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.clock import DEFAULT_START
 from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Grade, Record
@@ -27,16 +26,17 @@ from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.scenario import Scenario, Skill, Test
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn, Transcript
+from longspan.simulator.pages.report import Report
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import dry_run
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.preflight.rehearsal import rehearse_test
-from longspan.simulator.report import Report
+from longspan.simulator.results.gradebook.needle_fates import NeedleFates
 from longspan.simulator.running.planning import plan, setting_of
+from longspan.simulator.running.preflight.estimate import estimate
+from longspan.simulator.running.preflight.rehearsal import rehearse_test
 from longspan.simulator.running.runner import play as play_runs
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite

@@ -20,7 +20,7 @@ from tests.loopback import Server
 from tests.loopback.otlp import Collector, Seen
 
 from longspan.simulator.cli import main
-from longspan.simulator.tracing import collector as exporter
+from longspan.simulator.subject.tracing import collector as exporter
 
 MAIN = "from longspan.simulator.cli import main; main()"
 

@@ -17,21 +17,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.base.installed import AGENTS as GROUP
 from longspan.simulator.base.installed import installed
 from longspan.simulator.cli import main
-from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.contract.agent import Danger, never_asked
+from longspan.simulator.contract.plugins import own_class
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import resume
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
-from longspan.simulator.suite.plugins import own_class
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
 from longspan.simulator.suite.trust import Named, admit, clear, danger, is_trusted, vouch
+from longspan.simulator.terminal.scores import print_outcome
 
 CODE: Final = "python:tests.durability.agents:Keeper"
 

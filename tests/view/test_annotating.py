@@ -14,9 +14,9 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.judging.annotation import annotations_by, sheets
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.judging.annotation import annotations_by, sheets
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running.scoring import score
 from tests.browser import PHONE, Open
 from tests.report.pages import altered, journal, replying

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.arranging import told_by_names
+from longspan.simulator.pages.view.folder_list import MAX_DEPTH, FolderList
+from longspan.simulator.pages.view.following import lengths_of
+from longspan.simulator.pages.view.run_list import ListedRun, MissingError, RunList
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import replan, setting_of
-from longspan.simulator.view.arranging import told_by_names
-from longspan.simulator.view.folder_list import MAX_DEPTH, FolderList
-from longspan.simulator.view.following import lengths_of
-from longspan.simulator.view.run_list import ListedRun, MissingError, RunList
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 from tests.view.serving import Server, serving
 

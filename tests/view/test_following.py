@@ -13,12 +13,12 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.journal_tail import JournalTail
-from longspan.simulator.view.following import MAX_TURNS, LiveRun, LiveRuns
-from longspan.simulator.view.pages import SEND_TIMEOUT, EventStream
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.following import MAX_TURNS, LiveRun, LiveRuns
+from longspan.simulator.pages.view.pages import SEND_TIMEOUT, EventStream
 from tests.report.pages import altered, journal
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 

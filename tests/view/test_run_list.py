@@ -9,13 +9,13 @@ from threading import Event, Thread
 
 import pytest
 
-from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
-from longspan.simulator.files.locks import is_locked, locked
+from longspan.simulator.base.files.locks import is_locked, locked
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.arranging import in_order
+from longspan.simulator.pages.view.run_list import ListedRun, MissingError, RunList, matching
+from longspan.simulator.results.analysis.changes import changed_options, chosen_scenarios
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.view.arranging import in_order
-from longspan.simulator.view.run_list import ListedRun, MissingError, RunList, matching
 from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -142,7 +142,7 @@ def touch_later(journal: Path, than: Path) -> None:
 
 @pytest.mark.parametrize("block", [2**18, 7])
 def test_a_copied_run_with_other_dates_stays_finished(runs: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.view.run_list.BLOCK", block)
+    monkeypatch.setattr("longspan.simulator.pages.view.run_list.BLOCK", block)
     for name in (ORACLE, ISOLATED):
         for journal in (runs / name).rglob("journal.jsonl"):
             touch_later(journal, runs / name / "result.json")

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.terminal import typed
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
-from longspan.simulator.view.guard import HEADERS
-from longspan.simulator.view.run_list import RunList
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import write_report
+from longspan.simulator.pages.view.guard import HEADERS
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from tests.sealing import change_json
 from tests.view.conftest import ORACLE, SILENT
 from tests.view.serving import Server, serving
@@ -63,7 +63,7 @@ def test_an_address_that_is_not_this_machines_is_refused(made: Path, capsys: pyt
 
 @pytest.mark.parametrize("module", ["starlette", "hypercorn"])
 def test_a_missing_extra_is_named(made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    for name in [name for name in sys.modules if name.startswith(("longspan.simulator.view", module))]:
+    for name in [name for name in sys.modules if name.startswith(("longspan.simulator.pages.view", module))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     assert refused(capsys, str(made)) == "longspan: longspan view needs an extra: pip install 'longspan[view]'\n"

@@ -58,7 +58,7 @@ from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.pace import pace_of
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.contract.agent import Pace, worst
-from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.reading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]

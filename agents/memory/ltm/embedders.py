@@ -35,8 +35,8 @@ from longspan.simulator.base.blame import at_line
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import will_be_asked
+from longspan.simulator.contract.plugins import find_class
 from longspan.simulator.subject.purse import note_used
-from longspan.simulator.suite.plugins import find_class
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,7 +20,7 @@ from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.reading import opened
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.subject.prompt_log import note_rendered
 from longspan.simulator.subject.telemetry import model_call

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from longspan.agents.base import InputError, Tokens
 from longspan.agents.models.core import CoreOptions
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.reading import opened
 
 __all__ = ["CacheType", "GgufOptions"]
 

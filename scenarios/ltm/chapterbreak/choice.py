@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import normalised
-from longspan.simulator.grading.reading.layout import unstruck
+from longspan.simulator.reading.matching import normalised
+from longspan.simulator.reading.replies.layout import unstruck
 
 __all__ = ["Choice", "chosen"]
 

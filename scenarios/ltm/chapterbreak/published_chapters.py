@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import MAX_BYTES, parse_json, read_packed, stamp
+from longspan.simulator.base.files.reading import MAX_BYTES, parse_json, read_packed, stamp
 
 __all__ = ["Example", "examples"]
 

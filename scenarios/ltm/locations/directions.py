@@ -16,9 +16,9 @@ from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
-from longspan.simulator.grading.matching import number
-from longspan.simulator.grading.reading.mentions import corrects
-from longspan.simulator.grading.reading.splitting import clauses
+from longspan.simulator.reading.matching import number
+from longspan.simulator.reading.replies.mentions import corrects
+from longspan.simulator.reading.replies.splitting import clauses
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.grading.matching import SMALL, is_slip, normalised, plain, split_json
-from longspan.simulator.grading.reading.layout import unstruck
+from longspan.simulator.reading.matching import SMALL, is_slip, normalised, plain, split_json
+from longspan.simulator.reading.replies.layout import unstruck
 
 __all__ = ["MARKER", "lay_out"]
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.ltm.restaurant.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
-from longspan.simulator.grading.matching import plain
-from longspan.simulator.grading.reading.values import mended
+from longspan.simulator.reading.matching import plain
+from longspan.simulator.reading.replies.values import mended
 
 __all__ = ["Item", "Mention", "Menu", "stem", "stems"]
 

@@ -21,7 +21,7 @@ from longspan.simulator.contract.queries import Holds, Query, statement
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import some
 
 __all__ = ["PARTS", "Restaurant"]
 

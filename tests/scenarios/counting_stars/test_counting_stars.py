@@ -17,11 +17,11 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Item, Marked
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.exchange.papers import paper
+from longspan.simulator.results.papers import paper
 
 LINE = {"answer": '{"owl": [3, 9]}', "reference_counting_results": [3, 5, 9], "sky_size": 4000, "model_name": "somebody's"}
 

@@ -10,7 +10,7 @@ import pytest
 from longspan.scenarios.cream.published import MODELS, ORDER, PAIRS, Scores
 from longspan.scenarios.cream.reproduce import reproduce
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 
 
 @pytest.fixture(scope="module")

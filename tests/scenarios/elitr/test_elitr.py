@@ -13,17 +13,17 @@ import trio
 
 from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.contract.graded_record import Marked, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import Query
 from longspan.simulator.contract.script import Script
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 

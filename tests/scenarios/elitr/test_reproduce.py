@@ -20,7 +20,7 @@ from scipy.stats import pearsonr, t, ttest_ind
 from longspan.scenarios.elitr.marks import shown
 from longspan.scenarios.elitr.reproduce import reproduce
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings

@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from longspan.scenarios.goodai.definitions import MAX_BYTES, read
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, ScenarioError
 from longspan.simulator.cli import main
 from longspan.simulator.contract.script import LAST, MAX_PAUSE, Script
-from longspan.simulator.gradebook.commitment import publish, read_published, verify
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.gradebook.commitment import publish, read_published, verify
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import Plan, plan, replan
 from longspan.simulator.running.runner import play, replay, resume

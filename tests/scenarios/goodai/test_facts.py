@@ -17,7 +17,7 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import SCENARIOS as GROUP
 from longspan.simulator.base.installed import installed
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.suite.suite import load_suite
 
 ASKING = sorted(set(SCENARIOS) - {"Restaurant"})

@@ -23,17 +23,17 @@ from longspan.scenarios.goodai import files, logs, master_log
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.files import read_records
 from longspan.scenarios.goodai.master_log import Type
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.reading import write_json
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.imports import ImportOptions, import_run
-from longspan.simulator.files.reading import write_json
-from longspan.simulator.gradebook import commitment
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.results.gradebook import commitment
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running import runner
+from longspan.simulator.running.imports import ImportOptions, import_run
 from longspan.simulator.running.scoring import score
 from longspan.simulator.suite.definitions import Definitions, read_definitions
 

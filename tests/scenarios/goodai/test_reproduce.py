@@ -14,7 +14,7 @@ import pytest
 from longspan.scenarios.goodai.reproduce import reproduce
 from longspan.scenarios.goodai.table1 import printed
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 
 EXACT = {
     "name_list": 1.0,

@@ -19,9 +19,9 @@ from longspan.scenarios.ltm import paper_rules as rules
 from longspan.simulator.base.installed import SCENARIOS as GROUP
 from longspan.simulator.base.installed import installed
 from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario, scenario_class
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.suite.plugins import make_scenario, scenario_class
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 RULED = [name for name in installed(GROUP) if name != "restaurant" and "rules" in scenario_class(name).model_fields]
 

@@ -14,8 +14,8 @@ from tests.scenarios.histories.conftest import published
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.judging.calibration import Calibration, measure, read_labels
-from longspan.simulator.judging.rubrics import rubric
+from longspan.simulator.results.judging.calibration import Calibration, measure, read_labels
+from longspan.simulator.results.judging.rubrics import rubric
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 

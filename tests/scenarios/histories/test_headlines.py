@@ -17,12 +17,12 @@ from tests.scenarios.histories.conftest import LOCOMO, Write
 import longspan
 from longspan.scenarios.histories.grading import graded
 from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import measured
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.figures import DRAWN
+from longspan.simulator.pages.report.figures import DRAWN
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
 

@@ -15,7 +15,7 @@ from tests.scenarios.histories.conftest import published
 from longspan.scenarios.histories.verdicts import Answer, share
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.papers import Cell, Reproduction, paper
+from longspan.simulator.results.papers import Cell, Reproduction, paper
 
 DOCS = Path(__file__).parents[3] / "docs" / "guides" / "histories.md"
 

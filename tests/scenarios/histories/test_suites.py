@@ -18,11 +18,11 @@ from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.histories import made_up, read
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.contract.graded_record import Exchange, Marked, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.preflight.rehearsal import rehearse
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite, make_tests
 

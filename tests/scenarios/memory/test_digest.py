@@ -16,7 +16,7 @@ from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.preflight.rehearsal import rehearse, rehearse_test
+from longspan.simulator.running.preflight.rehearsal import rehearse, rehearse_test
 
 TOLD = [
     ["sell the piano", "decided"],

@@ -14,10 +14,10 @@ from longspan.scenarios.memory.confidences import KINDS, Confidence
 from longspan.scenarios.memory.forget import Forget
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.abstentions import abstains, withholds
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.abstentions import abstains, withholds
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite

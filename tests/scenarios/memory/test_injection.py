@@ -15,8 +15,8 @@ from longspan.scenarios.memory.injection_answers import heeds, own_times, says, 
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 FACTS: Mapping[str, Any] = {
     "asked": list(ITEMS),

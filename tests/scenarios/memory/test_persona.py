@@ -12,7 +12,7 @@ from longspan.scenarios.memory.habits import HABITS
 from longspan.scenarios.memory.persona import Persona
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Marked
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 SAYS = Wording("persona")
 MENU = "Vega (nutmeg, caraway, celery), Rigel (celery, sorrel, nutmeg), Deneb (caraway, celery, sorrel) and Mizar (sorrel, nutmeg, caraway)"

@@ -23,7 +23,7 @@ from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Line
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 SAYS = Wording("reminder")
 WHEN = re.compile(r"(?:in (?P<days>\d+) days|on \w+, (?P<date>\d+ \w+),) at (?P<time>[\d:]+)")

@@ -16,8 +16,8 @@ from longspan.scenarios.memory.confidences import KINDS
 from longspan.scenarios.memory.two_users import TwoUsers
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.preflight.rehearsal import rehearse
 from longspan.simulator.running.planning import plan
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite

@@ -22,8 +22,8 @@ from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import rehearse, rehearse_test
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse, rehearse_test
 
 EXPECTED: dict[str, dict[str, Any]] = {
     "present": {"group": "my choir", "room": "Heron", "day": "Thursday"},

@@ -19,10 +19,10 @@ from longspan.scenarios.reach.ladder import Sizes, distances
 from longspan.scenarios.reach.scenario import Reach
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
 from longspan.simulator.contract.rungs import Rung, rungs
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 
 # ---- the tests themselves

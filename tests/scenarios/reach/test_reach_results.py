@@ -14,13 +14,13 @@ from tests.scenarios.reach.planted import FORGETTING, OUTSIDE, Kept, Planted, qu
 
 import longspan
 from longspan import Message
-from longspan.simulator.analysis.reach import Question, fit_reach
-from longspan.simulator.analysis.reach_gate import PlacedAnswer, decide_gate
-from longspan.simulator.analysis.recall_curves import MARGIN
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
-from longspan.simulator.measures.reach import place_rungs
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.reach import Question, fit_reach
+from longspan.simulator.results.analysis.reach_gate import PlacedAnswer, decide_gate
+from longspan.simulator.results.analysis.recall_curves import MARGIN
+from longspan.simulator.results.measures.reach import place_rungs
 from longspan.simulator.results.reach import ReachResult
 from longspan.simulator.results.result import read_result
 

@@ -19,7 +19,7 @@ from longspan.scenarios.summhay.bullets import bullets, citations, length
 from longspan.scenarios.summhay.scenario import SummHay
 from longspan.scenarios.summhay.scores import pooled, scored
 from longspan.simulator.contract.graded_record import Exchange, Marked, Record
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 SMALL: dict[str, Any] = {"documents": 30, "words": 150, "subtopics": 4}
 

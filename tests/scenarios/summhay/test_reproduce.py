@@ -16,7 +16,7 @@ from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.reproduce import reproduce
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 
 COVERAGE = {"f": 1.0, "p": 0.5, "n": 0.0}
 """By the first letter, which annotators and models have in common."""

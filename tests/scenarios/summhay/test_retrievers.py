@@ -18,11 +18,11 @@ from longspan.agents.models.cohere import CohereReranker
 from longspan.scenarios.summhay.generated import generate
 from longspan.scenarios.summhay.haystack import Haystack
 from longspan.scenarios.summhay.published import haystacks
+from longspan.scenarios.summhay.retrieval import nearness
 from longspan.scenarios.summhay.retrievers import arranged, best, keywords, scores
 from longspan.scenarios.summhay.scenario import SummHay
 from longspan.simulator.base.errors import AgentError, InputError
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.exchange.retrieval import nearness
 
 KEY = "cohere-key-0123456789"
 

@@ -13,15 +13,15 @@ import trio
 from tests.loopback import Server
 from tests.schemas import check_output
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
-from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.report import Report
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
+from longspan.simulator.results.judging.background import judge_run
+from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.running.runner import play, replay

@@ -16,7 +16,7 @@ from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.scenario import SummHay
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.data_writers import settings_of, write, writer
+from longspan.simulator.running.data_writers import settings_of, write, writer
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
