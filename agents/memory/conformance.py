@@ -24,7 +24,7 @@ from longspan.agents.memory.turns import Turn
 from longspan.simulator.base.clock import DEFAULT_START
 from longspan.simulator.base.files.folders import below, remove
 from longspan.simulator.contract.findings import Check, Finding
-from longspan.simulator.running.preflight import lag
+from longspan.simulator.subject import lag
 from longspan.simulator.subject.ledger import Unpriced
 from longspan.simulator.subject.purse import Purse, current_purse
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.agents.memory.memory import Extent
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 
 __all__ = ["Inferred", "Sources"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Tokens
-from longspan.simulator.reading.matching import number
+from longspan.simulator.base.words import number
 
 __all__ = ["Notebook"]
 

@@ -13,8 +13,8 @@ from typing import Annotated, Final, final
 
 from pydantic import AfterValidator, Field, model_validator
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.queries import Answer, Query, fence, template
-from longspan.simulator.reading.matching import plain
 
 __all__ = ["Aligned", "Alignment", "Anew", "Checked", "Facts", "Named", "Verdicts", "alignment", "anew", "faithful", "key_facts"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from longspan.scenarios.elitr.marks import by
+from longspan.simulator.base.agreement import icc_one_way, icc_two_way
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.results.judging.agreement import icc_one_way, icc_two_way
-from longspan.simulator.results.judging.labels import read_rows
+from longspan.simulator.base.files.labels import read_rows
 
 __all__ = ["is_annotation", "reliability"]
 

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.scenarios.elitr.files import Mode, Setting, Split
-from longspan.simulator.results.judging.agreement import lower
+from longspan.simulator.base.agreement import lower
 
 __all__ = [
     "MIDDLE",

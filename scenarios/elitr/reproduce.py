@@ -13,9 +13,9 @@ from longspan.scenarios.elitr.files import Sheet, Split, read_sheets
 from longspan.scenarios.elitr.marks import Mark, by, mean_of_parts, over_seeds, p_middle, per_question, points_of, shown
 from longspan.scenarios.elitr.published import BRIEF, KINDS, MODES, PLACES, printed, rows
 from longspan.scenarios.elitr.released import JUDGES, marks_in_run, marks_of, runs_in
+from longspan.simulator.base.agreement import mean_interval, pearson
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
-from longspan.simulator.results.judging.agreement import mean_interval, pearson
 from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]

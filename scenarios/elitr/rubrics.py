@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final, Literal, final
 from pydantic import model_validator
 
 from longspan.scenarios.shared.prompts import filled
+from longspan.simulator.base.files.labels import Row
 from longspan.simulator.contract.queries import Free, Query, fence, template
-from longspan.simulator.results.judging.labels import Row
 
 __all__ = ["FIVE", "TEN", "Points", "Rubric", "query"]
 

@@ -11,8 +11,9 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from longspan.scenarios.goodai.files import LoggedTurn, TestRecord
 from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.reading.matching import contains_phrase, plain, some
+from longspan.simulator.reading.matching import contains_phrase, some
 
 __all__ = ["SCENARIOS", "facts", "record"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import isnan, nan
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 
 __all__ = ["LINES", "Aligned", "Ordering", "align", "lines_of", "ordering"]
 

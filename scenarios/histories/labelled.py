@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.scenarios.histories import locomo_answers, longmemeval_answers
+from longspan.scenarios.histories.released_answers import Answer, Released, collect
 from longspan.scenarios.histories.sources import Source, near
-from longspan.scenarios.histories.verdicts import Answer, Released, collect
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.results.judging.labels import Row, read_rows
+from longspan.simulator.base.files.labels import Row, read_rows
 
 __all__ = ["locomo_rows", "longmemeval_rows"]
 

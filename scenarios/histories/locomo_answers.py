@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, NamedTuple, final
 
 from pydantic import BeforeValidator, Field
 
+from longspan.scenarios.histories.released_answers import Answer, Released, checked
 from longspan.scenarios.histories.sources import Published, Source, wrong
-from longspan.scenarios.histories.verdicts import Answer, Released, checked
 from longspan.simulator.base.errors import InputError
 
 __all__ = [

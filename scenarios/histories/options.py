@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.dates import ORDINALS
-from longspan.simulator.reading.matching import contains_phrase, plain
+from longspan.simulator.reading.matching import contains_phrase
 from longspan.simulator.reading.replies.layout import own_turn, unstruck
 from longspan.simulator.reading.replies.reading import settled_words
 

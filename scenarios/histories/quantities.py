@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from longspan.simulator.base.words import SMALL, TENS, number, plain
 from longspan.simulator.reading.dates import MONTHS, ORDINALS
-from longspan.simulator.reading.matching import SMALL, TENS, number, plain
 
 __all__ = ["NUMBERS", "amount", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit"]
 

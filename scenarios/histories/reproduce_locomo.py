@@ -7,6 +7,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final
 
+from longspan.scenarios.histories.accuracies import accuracies, agreements, table, tables_of_agreement
 from longspan.scenarios.histories.locomo import KINDS
 from longspan.scenarios.histories.locomo_answers import (
     EXPECTED,
@@ -18,18 +19,8 @@ from longspan.scenarios.histories.locomo_answers import (
     read_corrections,
     read_gold,
 )
+from longspan.scenarios.histories.released_answers import OVERALL, Answer, Released, collect, unknown
 from longspan.scenarios.histories.sources import Source, near
-from longspan.scenarios.histories.verdicts import (
-    OVERALL,
-    Answer,
-    Released,
-    accuracies,
-    agreements,
-    collect,
-    table,
-    tables_of_agreement,
-    unknown,
-)
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.results.papers import Cell, Reproduction, Rules

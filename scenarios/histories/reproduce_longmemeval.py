@@ -6,18 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from longspan.scenarios.histories.accuracies import accuracies, agreements, table, tables_of_agreement
 from longspan.scenarios.histories.longmemeval_answers import EXPECTED, GoldQuestion, questions_in, read_answers, value_of
-from longspan.scenarios.histories.verdicts import (
-    OVERALL,
-    Answer,
-    Released,
-    accuracies,
-    agreements,
-    collect,
-    table,
-    tables_of_agreement,
-    unknown,
-)
+from longspan.scenarios.histories.released_answers import OVERALL, Answer, Released, collect, unknown
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.results.papers import Cell, Reproduction, Rules

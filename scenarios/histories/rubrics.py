@@ -17,9 +17,8 @@ from typing import Any, Final, Literal, final
 
 from pydantic import field_validator
 
-from longspan.scenarios.histories.labelled import locomo_rows, longmemeval_rows
+from longspan.simulator.base.files.labels import Row
 from longspan.simulator.contract.queries import Answer, Query, fence, template
-from longspan.simulator.results.judging.labels import Row
 
 __all__ = [
     "ABSTENTION",
@@ -142,6 +141,8 @@ class _Locomo(_Scored):
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
         """Return the rows of files of labels, or of released answers with verdicts. Raises InputError."""
+        from longspan.scenarios.histories.labelled import locomo_rows  # only calibration reads labels
+
         return locomo_rows(paths, self.columns)
 
     def query(self, row: Row) -> Query[Any]:
@@ -155,6 +156,8 @@ class _LongMemEval(_Scored):
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
         """Return the rows of files of labels, or of released answers with verdicts. Raises InputError."""
+        from longspan.scenarios.histories.labelled import longmemeval_rows
+
         return longmemeval_rows(paths, self.columns)
 
     def query(self, row: Row) -> Query[Any]:

@@ -19,9 +19,10 @@ from longspan.scenarios.histories.quantities import (
     without_unit,
 )
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.reading.abstentions import abstains, declines, guesses, names, offered
-from longspan.simulator.reading.matching import contains_phrase, plain, some
+from longspan.simulator.reading.matching import contains_phrase, some
 from longspan.simulator.reading.replies.layout import laid_out
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.reading import YOU, Reading, yours

@@ -16,12 +16,12 @@ from pydantic import Field
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.matching import number, plain
 from longspan.simulator.reading.replies.layout import answering
 from longspan.simulator.reading.replies.reading import Reading
 

@@ -15,12 +15,13 @@ from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.reading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.reading.lenient_json import find_json
-from longspan.simulator.reading.matching import is_slip, plain, some, sounds_like
+from longspan.simulator.reading.matching import is_slip, some, sounds_like
 from longspan.simulator.reading.replies.items import items
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.reading import Reading, yours

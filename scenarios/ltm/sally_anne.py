@@ -15,11 +15,12 @@ from longspan.scenarios.ltm.beliefs import believed
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.reading.labelled_lists import Called, labelled_json
-from longspan.simulator.reading.matching import is_slip, plain
+from longspan.simulator.reading.matching import is_slip
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.values import Values
 

@@ -13,11 +13,11 @@ from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.similar import Similar, planted, with_asides
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.reading.dates import dates, hours
-from longspan.simulator.reading.matching import plain
 from longspan.simulator.reading.replies.layout import unmarked
 from longspan.simulator.reading.replies.lexicon import Stance
 from longspan.simulator.reading.replies.reading import Reading

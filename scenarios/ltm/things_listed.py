@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.base.words import SMALL, number, plain
 from longspan.simulator.reading.dates import MONTHS
 from longspan.simulator.reading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.reading.lenient_json import find_json
-from longspan.simulator.reading.matching import SMALL, is_slip, number, plain
+from longspan.simulator.reading.matching import is_slip
 from longspan.simulator.reading.replies.items import items
 from longspan.simulator.reading.replies.layout import answering
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance

@@ -12,10 +12,11 @@ from pydantic import Field
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.matching import found_words, plain, some
+from longspan.simulator.reading.matching import found_words, some
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.values import says_nearly
 

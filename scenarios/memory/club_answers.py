@@ -10,9 +10,10 @@ from itertools import groupby, islice
 from typing import Final
 
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.abstentions import abstains
 from longspan.simulator.reading.dates import MONTHS, dates
-from longspan.simulator.reading.matching import json_values, plain
+from longspan.simulator.reading.matching import json_values
 from longspan.simulator.reading.replies.layout import laid_out, unmarked
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.reading import Reading, Settled

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.abstentions import abstains
-from longspan.simulator.reading.matching import plain
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.reading import YOU, Reading, Settled
 from longspan.simulator.reading.replies.values import Values, figured, figures

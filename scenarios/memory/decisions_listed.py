@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.reading.matching import json_values, plain
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.matching import json_values
 from longspan.simulator.reading.replies.layout import answering, laid_out, unmarked
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.mentions import corrects

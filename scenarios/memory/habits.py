@@ -11,7 +11,8 @@ from random import Random
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from longspan.scenarios.shared.lists import words
-from longspan.simulator.reading.matching import found_words, plain
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.matching import found_words
 from longspan.simulator.reading.replies import values as readings
 from longspan.simulator.reading.replies.reading import Reading, settled_words, yours
 from longspan.simulator.reading.replies.subjects import Whole

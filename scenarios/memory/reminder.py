@@ -16,11 +16,12 @@ from pydantic import Field
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.matching import plain, some
+from longspan.simulator.reading.matching import some
 from longspan.simulator.reading.replies.layout import laid_out
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.values import Values, mended

@@ -18,10 +18,10 @@ from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.bullets import citations, length
 from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, read_published
 from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
+from longspan.simulator.base.agreement import pearson
 from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.base.files.reading import parse_json
 from longspan.simulator.base.tables import Table
-from longspan.simulator.results.judging.agreement import pearson
 from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["judges", "read", "reproduce", "results"]

@@ -13,8 +13,9 @@ from functools import cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.reading.matching import contains_phrase, plain, split_json
+from longspan.simulator.reading.matching import contains_phrase, split_json
 from longspan.simulator.reading.replies.layout import uncontracted
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.reading import settled_words

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.replies.values import Found
 
 __all__ = ["MONTHS", "ORDINALS", "Days", "dates", "hours", "the_day"]

@@ -6,8 +6,8 @@ import re
 from enum import Enum
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.reading.lenient_json import find_json
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.base.words import plain
 
 __all__ = ["Called", "LabelledList", "called", "labelled_json"]
 

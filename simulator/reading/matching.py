@@ -3,87 +3,29 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from longspan.simulator.reading.lenient_json import find_json
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.base.words import plain
 
 __all__ = [
-    "SMALL",
-    "TENS",
     "contains_nearly",
     "contains_phrase",
     "found_words",
     "is_slip",
     "json_values",
-    "normalised",
-    "number",
-    "plain",
     "some",
     "sounds_like",
     "split_json",
 ]
 
-SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
-_WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12}
-
-
-class _Plain(dict[int, str]):
-    """The replacement of each character in `plain`, computed at first use.
-
-    Characters are normalised one by one, because normalising a whole string takes time quadratic in its longest run of accents.
-    """
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if char in _APOSTROPHES:
-            plain = ""
-        else:
-            folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
-            kept = (char for char in folded if unicodedata.category(char)[0] != "M" and unicodedata.category(char) != "Cf")
-            plain = "".join(char if char.isalnum() else " " for char in kept)
-        self[code] = plain
-        return plain
-
-
-_APOSTROPHES = "'\u2018\u2019\u02bc`\u00b4"
-_PLAIN = _Plain()
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
-MAX_ACCENTS = 30
-"""The longest run of accents that is normalised: no language has longer ones (Unicode's stream-safe text format)."""
-
 SLIPS = 2
 """How many words of a quotation may have a slip."""
-
-_FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
-
-
-def normalised(text: str) -> str:
-    """Return `text` in the normal form NFKC, cutting endless runs of accents, which would take quadratic time to sort."""
-    return unicodedata.normalize("NFKC", _FOREIGN.sub(_with_few_accents, text))
-
-
-def _with_few_accents(match: re.Match[str]) -> str:
-    kept: list[str] = []
-    accents = 0
-    for char in match[0]:
-        accents = accents + 1 if unicodedata.combining(char) else 0
-        if accents <= MAX_ACCENTS:
-            kept.append(char)
-    return "".join(kept)
-
-
-def plain(text: str) -> str:
-    """Return `text` without case, accents, quote marks, punctuation, invisible characters and repeated spaces, for comparisons."""
-    return " ".join(text.translate(_PLAIN).split())
 
 
 def found_words(text: str, candidates: Iterable[str]) -> list[str]:
@@ -155,24 +97,6 @@ def _sound(name: str) -> tuple[str, str]:
     for letters, sound in _SOUNDS:
         word = letters.sub(sound, word)
     return re.sub(r"(.)\1+", r"\1", word), ends if ends in "ayo" else ""
-
-
-def number(text: str) -> float | None:
-    """Parse a number in digits ("2", "2.5") or English words ("two", "twenty-one"). Return None for anything else."""
-    text = text.strip().casefold()
-    if len(text) > 40:
-        return None
-    if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", text):
-        return float(text)
-    if text in ("half a dozen", "a half dozen"):
-        return 6.0
-    text = re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text)
-    if text in _WORDS:
-        return float(_WORDS[text])
-    match = re.fullmatch(r"(\w+)[-\s](\w+)", text)
-    if match and match[1] in TENS and match[2] in SMALL[1:10]:
-        return float(_WORDS[match[1]] + _WORDS[match[2]])
-    return None
 
 
 def json_values(text: str) -> list[Any]:

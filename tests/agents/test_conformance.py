@@ -39,7 +39,7 @@ NAMES = ("what was told", "k", "two users", "sources", "dates", "searching", "co
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is not found at once is waited for."""
-    monkeypatch.setattr("longspan.simulator.running.preflight.lag.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("longspan.simulator.subject.lag.MOST_SECONDS", 0.0)
     faulty_memories.Shared.everybody.clear()
     faulty_memories.Remembers.left.clear()
 

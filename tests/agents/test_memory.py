@@ -265,7 +265,7 @@ def test_a_restored_memory_goes_on_as_if_nothing_had_happened(kind: str, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_memory_is_ready_for_a_long_run_and_searching_costs_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.running.preflight.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.subject.lag.MOST_SECONDS", 0.1)
     spec = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none"
 
     async def findings() -> list[tuple[str, str]]:

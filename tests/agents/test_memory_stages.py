@@ -30,8 +30,8 @@ from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.measures.ingestion import Ingestion, figures_of
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.planning import plan
-from longspan.simulator.running.preflight.lag import Lag, measure_lag
 from longspan.simulator.running.runner import play
+from longspan.simulator.subject.lag import Lag, measure_lag
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 

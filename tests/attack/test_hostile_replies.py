@@ -29,13 +29,14 @@ from longspan.scenarios.summhay import bullets
 from longspan.simulator.base.errors import journal_text, one_line
 from longspan.simulator.base.keys import redacted
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
 from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.pages.report.excerpts import Excerpt, script_json, visible
 from longspan.simulator.reading.dates import dates, hours
 from longspan.simulator.reading.labelled_lists import labelled_json
-from longspan.simulator.reading.matching import contains_nearly, found_words, number, plain, some, split_json
+from longspan.simulator.reading.matching import contains_nearly, found_words, some, split_json
 from longspan.simulator.reading.replies.reading import parsed, settled_words
 from longspan.simulator.results.gradebook.needle_fates import Traces
 from longspan.simulator.results.judging.cached_model import object_in

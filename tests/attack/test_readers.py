@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.labels import read_rows
 from longspan.simulator.base.files.reading import digest, opened, read_packed
 from longspan.simulator.base.installed import installed
 from longspan.simulator.base.integers import is_finite, parse_integer
@@ -25,7 +26,6 @@ from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.contract.plugins import load, make_scenario
 from longspan.simulator.journal.run_folder import MANIFEST
-from longspan.simulator.results.judging.labels import read_rows
 from longspan.simulator.running.sweeps.sweep import read_sweep
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.grid import Grid

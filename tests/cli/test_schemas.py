@@ -30,7 +30,7 @@ contrasts:
 
 ELSEWHERE = {
     "annotate": "scenarios/summhay/test_runs.py",
-    "arena": "arena/test_arena.py",
+    "arena": "scenarios/cream/test_arena.py",
     "ask": "agents/test_asking.py",
     "calibrate": "simulator/test_calibration.py",
     "import": "scenarios/goodai/test_logs.py",

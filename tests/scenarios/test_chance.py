@@ -16,9 +16,9 @@ from tests.attack import ALL
 from longspan.scenarios.ltm.sally_anne import SallyAnne
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Scenario, Test
-from longspan.simulator.reading.matching import plain
 from longspan.simulator.running.preflight.rehearsal import rehearse_test
 from longspan.simulator.suite.suite import load_suite
 

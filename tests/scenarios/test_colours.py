@@ -9,8 +9,9 @@ import pytest
 from longspan.scenarios.ltm.colours import Colours
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.reading.matching import found_words, plain
+from longspan.simulator.reading.matching import found_words
 from longspan.simulator.running.preflight.rehearsal import rehearse
 
 FACTS = {"colour": "red", "told": ["brown", "blue", "red"]}

@@ -18,10 +18,10 @@ from longspan.scenarios.ltm.jokes import Jokes, ago, longest_question, retold_jo
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.filler.draws import Draws, read
 from longspan.simulator.filler.talk import line_of
-from longspan.simulator.reading.matching import number, plain
 from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 TORTOISE, UMBRELLA, VACUUM, GHOST = words("jokes")[:4]

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from longspan.scenarios.ltm.locations.scenario import Locations
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Grade, Record
-from longspan.simulator.reading.matching import plain
 from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}

@@ -16,7 +16,8 @@ from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.reading.matching import contains_phrase, plain
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.matching import contains_phrase
 
 NOVELS = 200
 MOST = 0.27

@@ -16,8 +16,9 @@ from longspan.scenarios.ltm.prospective_memory import ProspectiveMemory
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.reading.matching import found_words, number, plain
+from longspan.simulator.reading.matching import found_words
 from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 QUOTATION = "Whoever plants a doubt should be willing to sit beside it while it grows."

@@ -12,12 +12,13 @@ from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.filler.draws import read
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.filler.talk import Talk
-from longspan.simulator.reading.matching import contains_phrase, found_words, plain
+from longspan.simulator.reading.matching import contains_phrase, found_words
 from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.suite.suite import load_suite
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from longspan.simulator.results.judging.agreement import icc_one_way, icc_two_way, kappa, lower, mean_interval, pearson, spearman
+from longspan.simulator.base.agreement import icc_one_way, icc_two_way, kappa, lower, mean_interval, pearson, spearman
 
 SCORES = st.integers(1, 10).map(float)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=3, max_size=40)

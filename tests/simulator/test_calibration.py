@@ -17,12 +17,12 @@ from tests.schemas import check_output
 
 from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.base.files.checksums import checked
+from longspan.simulator.base.files.labels import read_rows
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import Report
 from longspan.simulator.results.judging.calibrate import calibrate
 from longspan.simulator.results.judging.calibration import Calibration, calibration_notes, measure, read_labels
-from longspan.simulator.results.judging.labels import read_rows
 from longspan.simulator.results.judging.rubrics import STATEMENT, rubric
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

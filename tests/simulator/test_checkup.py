@@ -20,7 +20,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fact that is not found at once is not waited for."""
-    monkeypatch.setattr("longspan.simulator.running.preflight.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.subject.lag.MOST_SECONDS", 0.1)
 
 
 class Plain:

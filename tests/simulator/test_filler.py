@@ -26,6 +26,7 @@ from tests.attack import ALL
 from longspan.scenarios.shared.lists import words
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.base.words import plain
 from longspan.simulator.filler import filler, tasks
 from longspan.simulator.filler.draws import Draws, filled, read
 from longspan.simulator.filler.filler import BRIEF, Distraction, Filler, Pair, Source
@@ -33,7 +34,7 @@ from longspan.simulator.filler.questions import KINDS, Slots, roman
 from longspan.simulator.filler.talk import Talk, line_of, nearby
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.filler.wordnet import PACKED, wordnet
-from longspan.simulator.reading.matching import contains_nearly, plain
+from longspan.simulator.reading.matching import contains_nearly
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play

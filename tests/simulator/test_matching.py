@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.simulator.reading.matching import contains_phrase, found_words, json_values, number, plain, some, split_json
+from longspan.simulator.base.words import number, plain
+from longspan.simulator.reading.matching import contains_phrase, found_words, json_values, some, split_json
 
 MARKS = st.sampled_from([*"[]{}()\"'`,:;\\\n #/.\u201c\u201d\u2018\u2019", "```", "...", "//", '"a"', "'b'", "null", "12", "item", " and "])
 TEXTS = st.one_of(st.text(), st.lists(MARKS, max_size=60).map("".join))

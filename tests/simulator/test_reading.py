@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing import growth
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.dates import Days
-from longspan.simulator.reading.matching import plain, sounds_like
+from longspan.simulator.reading.matching import sounds_like
 from longspan.simulator.reading.replies.echoes import without_echo
 from longspan.simulator.reading.replies.layout import laid_out
 from longspan.simulator.reading.replies.lexicon import LEXICON

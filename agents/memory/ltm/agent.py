@@ -57,8 +57,8 @@ from longspan.agents.models.dry import DryCore
 from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.pace import pace_of
 from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.contract.agent import Pace, worst
-from longspan.simulator.reading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]

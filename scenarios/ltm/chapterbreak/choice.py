@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.reading.matching import normalised
+from longspan.simulator.base.words import normalised
 from longspan.simulator.reading.replies.layout import unstruck
 
 __all__ = ["Choice", "chosen"]

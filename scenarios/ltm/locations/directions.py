@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
-from longspan.simulator.reading.matching import number
+from longspan.simulator.base.words import number
 from longspan.simulator.reading.replies.mentions import corrects
 from longspan.simulator.reading.replies.splitting import clauses
 

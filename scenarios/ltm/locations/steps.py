@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.reading.matching import SMALL, is_slip, normalised, plain, split_json
+from longspan.simulator.base.words import SMALL, normalised, plain
+from longspan.simulator.reading.matching import is_slip, split_json
 from longspan.simulator.reading.replies.layout import unstruck
 
 __all__ = ["MARKER", "lay_out"]

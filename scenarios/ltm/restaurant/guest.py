@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, final
 from longspan.scenarios.ltm.restaurant import guest_phrases as phrases
 from longspan.scenarios.ltm.restaurant.menu import Item, Mention, Menu, stem
 from longspan.scenarios.ltm.restaurant.speaker import CLOSING, MAX_CHARACTERS, spoken, without_quotation
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 
 __all__ = ["Reading", "Talk", "listed", "nothing_ordered", "read_complaint", "read_recall", "read_talk"]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.ltm.restaurant.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.replies.values import mended
 
 __all__ = ["Item", "Mention", "Menu", "stem", "stems"]

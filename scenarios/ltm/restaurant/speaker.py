@@ -7,7 +7,7 @@ from typing import Final
 
 from longspan.scenarios.ltm.restaurant.guest_phrases import REFUSAL, WAITERS_WORDS
 from longspan.scenarios.ltm.restaurant.menu import Menu, stems
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 
 __all__ = ["CLOSING", "MAX_CHARACTERS", "out_of_role", "spoken", "without_quotation"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.labelled_lists import Called, called
-from longspan.simulator.reading.matching import plain
 from longspan.simulator.reading.replies.layout import unmarked
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Final
 
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.splitting import undotted
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.reading.matching import plain
 from longspan.simulator.reading.replies.layout import PRIME, laid_out, own_turn
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.mentions import Mention, corrects, mentions

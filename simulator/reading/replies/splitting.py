@@ -7,7 +7,7 @@ from calendar import day_name, month_name
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.reading.matching import plain
+from longspan.simulator.base.words import plain
 
 __all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "TURN", "Clause", "clauses", "undotted"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, final
 
-from longspan.simulator.reading.matching import SMALL
+from longspan.simulator.base.words import SMALL
 from longspan.simulator.reading.replies.values import Found
 
 __all__ = ["Times"]

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Final, NamedTuple, Protocol, final
 
-from longspan.simulator.reading.matching import SMALL, TENS, is_slip, plain, sounds_like
+from longspan.simulator.base.words import SMALL, TENS, plain
+from longspan.simulator.reading.matching import is_slip, sounds_like
 from longspan.simulator.reading.replies.lexicon import LEXICON
 
 __all__ = ["Findable", "Found", "Values", "figured", "figures", "mended", "says_nearly"]

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, final
 
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.journal.events import Settled
 from longspan.simulator.journal.transcript import Evidence, PlayedTurn, Transcript
-from longspan.simulator.reading.matching import plain
 
 __all__ = ["Fate", "NeedleFates", "Traces"]
 

@@ -9,13 +9,13 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from longspan.simulator.base.agreement import pearson
 from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import InputError, JournalError, first_problem, one_line
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.sheets import Sheet, Sheets
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.gradebook.gradebook import grade_run, scenarios_of
-from longspan.simulator.results.judging.agreement import pearson
 from longspan.simulator.results.result import Result
 
 __all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "annotations_by", "open_claims", "sheets"]

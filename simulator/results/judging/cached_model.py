@@ -13,12 +13,12 @@ import trio
 
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError, StoppedError, one_line
 from longspan.simulator.base.gather import gather
+from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.contract.agent import CompletionModel
 from longspan.simulator.contract.graded_record import readable
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.journal.answer_store import AnswerStore, StoredAnswer
-from longspan.simulator.reading.lenient_json import find_json
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
 from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.spending_record import SpendingRecord

@@ -11,13 +11,13 @@ from typing import Final, Literal, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from longspan.simulator.base.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.base.files.checksums import checked
 from longspan.simulator.base.files.folders import read_file, subfolders
+from longspan.simulator.base.files.labels import Row, read_rows
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.results.judging.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
-from longspan.simulator.results.judging.labels import Row, read_rows
 from longspan.simulator.results.judging.rubrics import ReadsRows, Rubric
 
 __all__ = ["FOLDER", "NAME", "Calibration", "Compared", "Labelled", "LengthGroup", "calibration_notes", "measure", "read_labels"]

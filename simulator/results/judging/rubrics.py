@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, final, runtime_checkable
 
+from longspan.simulator.base.files.labels import Row
 from longspan.simulator.contract.plugins import load
 from longspan.simulator.contract.queries import Holds, Query, statement
-from longspan.simulator.results.judging.labels import Row
 
 __all__ = ["RUBRICS", "STATEMENT", "ReadsRows", "Rubric", "rubric"]
 

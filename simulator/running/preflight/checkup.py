@@ -25,7 +25,7 @@ from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close, con
 from longspan.simulator.contract.findings import Finding
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.results.gradebook.needle_fates import Traces
-from longspan.simulator.running.preflight.lag import measure_lag
+from longspan.simulator.subject.lag import measure_lag
 from longspan.simulator.subject.traces import Trace, WrittenMemory
 from longspan.simulator.suite.agent_spec import AgentSpec, examination, make_agent
 

@@ -15,8 +15,8 @@ from longspan.scenarios.histories.grading import graded
 from longspan.scenarios.histories.locomo_answers import read_answers
 from longspan.scenarios.histories.longmemeval_answers import ABSTAINS, questions_in, value_of
 from longspan.scenarios.histories.longmemeval_answers import read_answers as read_longmemeval
+from longspan.scenarios.histories.released_answers import Answer
 from longspan.scenarios.histories.sources import sources
-from longspan.scenarios.histories.verdicts import Answer
 from longspan.simulator.contract.graded_record import Exchange, Record
 
 DOCS = Path(__file__).parents[3] / "docs" / "guides" / "histories.md"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from tests.scenarios.histories.conftest import published
 
-from longspan.scenarios.histories.verdicts import Answer, share
+from longspan.scenarios.histories.accuracies import share
+from longspan.scenarios.histories.released_answers import Answer
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
 from longspan.simulator.results.papers import Cell, Reproduction, paper
