@@ -23,10 +23,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Error, Page
 from scripts.docs_outputs import files
 from scripts.memory_curves import PICTURE, measure, picture
-from tests.arena.judges import by_sentences
-from tests.arena.judges import lines as summaries
 from tests.browser import chromium
 from tests.loopback import Server
+from tests.scenarios.cream.judges import by_sentences
+from tests.scenarios.cream.judges import lines as summaries
 from tests.view.serving import serving
 
 from longspan.scenarios.cream.evaluate import judge_and_rank

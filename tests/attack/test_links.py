@@ -21,9 +21,9 @@ from longspan.simulator.running.runner import play
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from tests.arena.judges import by_sentences, lines
 from tests.attack import sample, tried
 from tests.loopback import Server
+from tests.scenarios.cream.judges import by_sentences, lines
 from tests.scenarios.summhay.test_write import TOPIC, Author
 
 pytestmark = pytest.mark.usefixtures("openai_key")

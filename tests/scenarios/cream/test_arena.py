@@ -16,6 +16,9 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.loopback import Hang, Say, Server, Status
+from tests.scenarios.cream.judges import by_sentences, lines
+from tests.schemas import check_output
 
 from longspan.scenarios.cream.evaluate import judge_and_rank
 from longspan.scenarios.cream.page import as_html
@@ -29,9 +32,6 @@ from longspan.simulator.running.planning import plan
 from longspan.simulator.running.runner import play
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from tests.arena.judges import by_sentences, lines
-from tests.loopback import Hang, Say, Server, Status
-from tests.schemas import check_output
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -307,8 +307,8 @@ def test_it_can_be_stopped(tmp_path: Path, server: Server) -> None:
 
 
 def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    suite = load_suite("ltm").changed([], [], ["python:tests.arena.minutes:Minutes", "colours"], 2)
-    agents = [f"python:tests.arena.minutes:{name}" for name in ("Full", "Brief")]
+    suite = load_suite("ltm").changed([], [], ["python:tests.scenarios.cream.minutes:Minutes", "colours"], 2)
+    agents = [f"python:tests.scenarios.cream.minutes:{name}" for name in ("Full", "Brief")]
     plans = [plan(RunSettings(suite=suite, span=2000, seed=1, agent=agent, isolated=True), tmp_path / "runs") for agent in agents]
     outcomes = trio.run(play, plans)
     assert [outcome.error for outcome in outcomes] == [None, None]

@@ -8,12 +8,12 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.browser import PHONE, Open
+from tests.report.pages import Page
 
 from longspan.scenarios.cream.page import POLICY, as_html
 from longspan.scenarios.cream.ranking import rank
 from longspan.scenarios.cream.results import Check, Comparison, Result, Rules, Side
-from tests.browser import PHONE, Open
-from tests.report.pages import Page
 
 NASTY = "</td></table></details></script><script>alert(1)</script>\x1b\u202e'\"><img src=x onerror=alert(1)>{{ 7*7 }}"
 
