@@ -79,7 +79,7 @@ class Chroma(Memory):
         return embedder_danger(options)
 
     @classmethod
-    def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
+    def defaults_here(cls, options: AgentOptions) -> Mapping[str, str]:
         """Return the installed default embedder, unless the options name one."""
         return {} if "embedder" in options.model_fields_set else installed_embedder()
 

@@ -65,7 +65,7 @@ class MemoryOptions(AgentOptions):
 def make_memory(target: str, options: MemoryOptions) -> Memory:
     """Return the memory that a target names as NAME or NAME:TARGET. Raises InputError."""
     cls, inner, given = _found(target, options)
-    memory: Memory = cls(inner, given)
+    memory: Memory = cls.make(inner, given)
     return memory if memory.tells_turns else Attributed(memory)
 
 
@@ -115,8 +115,7 @@ def memory_danger(target: str, options: Mapping[str, str]) -> Danger | None:
 def memory_defaults(target: str, options: MemoryOptions) -> Mapping[str, str]:
     """Return the memory's options whose defaults depend on the installed packages. Raises InputError."""
     cls, _, given = _found(target, options)
-    find = getattr(cls, "defaults_here", None)
-    return dict(find(given)) if callable(find) else {}
+    return dict(cls.defaults_here(given))
 
 
 def answerer_danger(options: Mapping[str, str]) -> Danger | None:

@@ -111,6 +111,16 @@ class Memory(ABC):
         return made
 
     @classmethod
+    def make(cls, target: str, options: AgentOptions) -> Memory:
+        """Create a memory. A kind whose options decide what runs the memory may return another class's instance."""
+        return cls(target, options)
+
+    @classmethod
+    def defaults_here(cls, options: AgentOptions) -> Mapping[str, str]:
+        """Return the options whose defaults depend on what is installed here."""
+        return {}
+
+    @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """Return the worst that an untrusted spec could make the memory do (see `BaseAgent.danger`). The default is to run code."""
         return "run"

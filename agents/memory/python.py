@@ -25,7 +25,6 @@ from typing import Any, TypeVar, final
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
-from longspan.agents.memory.held import Held
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
@@ -38,14 +37,17 @@ from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.contract.plugins import find_class
 
-__all__ = ["InProcessMemory", "PythonMemory"]
+__all__ = ["PythonMemory"]
 
 Kind = TypeVar("Kind", AddAnswer, SearchAnswer)
 
 
 @final
-class PythonMemory(Held):
-    """A user's class, in this Python or in another environment's."""
+class PythonMemory(Memory):
+    """A user's class in this Python. With `interpreter`, the kind makes a program that runs it in another.
+
+    `arguments` replace the ones in the options, and `name` is the name in errors.
+    """
 
     takes_target = True
     tells_turns = False
@@ -53,30 +55,25 @@ class PythonMemory(Held):
     class Options(PythonOptions):
         """The memory's options."""
 
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
+    @classmethod
+    def make(cls, target: str, options: AgentOptions) -> Memory:
+        """Create the memory, in this Python or in the one that the options name."""
+        settings = options if isinstance(options, cls.Options) else cls.Options()
+        program = settings.program(f"memory/python:{target}", target, "memory")
+        return cls(target, settings) if program is None else RemoteMemory(program, settings, target)
+
+    def __init__(
+        self, target: str, options: AgentOptions | None = None, *, arguments: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
         super().__init__(target, options)
-        settings = options if isinstance(options, PythonOptions) else PythonOptions()
-        name = f"memory/python:{target}"
-        program = settings.program(name, target, "memory")
-        self.memory = (
-            InProcessMemory(name, target, settings.arguments, settings) if program is None else RemoteMemory(program, settings, target)
-        )
-
-
-@final
-class InProcessMemory(Memory):
-    """An instance of the class in this Python. `name` identifies it in errors."""
-
-    takes_target = True
-
-    def __init__(self, name: str, target: str, arguments: Mapping[str, Any], settings: RemoteOptions) -> None:
-        super().__init__(target, settings)
-        self._name = name
+        settings = options if isinstance(options, RemoteOptions) else PythonOptions()
+        given = settings.arguments if isinstance(settings, PythonOptions) else {}
+        self._name = name or f"memory/python:{target}"
         self._class = find_class(target)
-        self._arguments = arguments
-        check_arguments(self._class, arguments, target)
+        self._arguments = given if arguments is None else arguments
+        check_arguments(self._class, self._arguments, target)
         in_trio = isinstance(self._class, type) and issubclass(self._class, Memory)
-        self._process = InProcess(self._name, None if in_trio else LoopThread(name), settings.timeout)
+        self._process = InProcess(self._name, None if in_trio else LoopThread(self._name), settings.timeout)
         self._object = self._process.run_now("its constructor", self._make)
         self._is_new = True
         self._spent = Spent(settings.rates)

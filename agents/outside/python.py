@@ -21,13 +21,12 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from pydantic import ConfigDict
 
-from longspan.agents.base import AgentOptions, BaseAgent, InputError, Message, Reply
+from longspan.agents.base import AgentOptions, BaseAgent, InputError
 from longspan.agents.outside.exec import ProgramAgent
 from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.loop_thread import LoopThread
@@ -35,9 +34,7 @@ from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.protocol import EmptyAnswer
 from longspan.agents.outside.remote import RemoteOptions, processors
 from longspan.simulator.base.suggestions import meant
-from longspan.simulator.contract.agent import observes, repeatable
 from longspan.simulator.contract.plugins import find_class, module_and_class
-from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "check_arguments"]
 
@@ -79,22 +76,31 @@ class PythonOptions(RemoteOptions):
 
 
 @final
-class PythonAgent(BaseAgent):
-    """A user's class, in this Python or in another environment's."""
+class PythonAgent(ObjectAgent):
+    """A user's class in this Python. With `interpreter`, the kind makes a program that runs it in another."""
 
     takes_target = True
 
     class Options(PythonOptions):
         """Options that are not declared here are passed to the class as strings."""
 
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
-        super().__init__(target, options)
-        settings = options if isinstance(options, PythonOptions) else PythonOptions()
-        program = settings.program(f"python:{target}", target, "agent")
-        self.agent: _InProcess | ProgramAgent = program or _InProcess(target, settings.arguments, settings)
+    @classmethod
+    def make(cls, target: str, options: AgentOptions) -> PythonAgent | ProgramAgent:
+        """Create the agent, in this Python or in the one that the options name."""
+        settings = options if isinstance(options, cls.Options) else cls.Options()
+        return settings.program(f"python:{target}", target, "agent") or cls(target, settings)
 
-    @staticmethod
-    def source(target: str) -> Path | None:
+    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
+        settings = options if isinstance(options, PythonOptions) else PythonOptions()
+        found = find_class(target)
+        check_arguments(found, settings.arguments, target)
+        in_trio = isinstance(found, type) and issubclass(found, BaseAgent)
+        home = None if in_trio else LoopThread(f"python:{target}")
+        super().__init__(f"python:{target}", settings, home, lambda: found(**settings.arguments))
+        _ = self.object  # created now, to report its errors early
+
+    @classmethod
+    def source(cls, target: str) -> Path | None:
         """Return the file of the class's module or package, if it is loaded or lies in the current folder."""
         module, _ = module_and_class(target)
         if loaded := getattr(sys.modules.get(module), "__file__", None):
@@ -107,66 +113,6 @@ class PythonAgent(BaseAgent):
         """Return the option `at_once`, by default the number of processors with `interpreter` and unlimited without it."""
         settings = options if isinstance(options, cls.Options) else cls.Options()
         return settings.at_once or (processors() if settings.interpreter is not None else None)
-
-    @property
-    def has_snapshots(self) -> bool:
-        """Whether the class can both save and load."""
-        return self.agent.has_snapshots
-
-    @property
-    def rewinds(self) -> bool:
-        """Whether the class can both mark and rewind."""
-        return self.agent.rewinds
-
-    @property
-    def observes(self) -> bool:
-        """Whether the class has a method `observe`."""
-        return observes(self.agent)
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the class declares with `repeatable = True` that a repeated turn is harmless."""
-        return repeatable(self.agent)
-
-    @property
-    def models(self) -> Mapping[str, str | Rates] | None:
-        """The model, if its price is given."""
-        return self.agent.models
-
-    async def start(self) -> None:
-        await self.agent.start()
-
-    async def reply(self, message: Message) -> Reply:
-        return await self.agent.reply(message)
-
-    async def observe(self, message: Message, reply: str) -> Reply | None:
-        return await self.agent.observe(message, reply)
-
-    async def reset(self) -> None:
-        await self.agent.reset()
-
-    async def save(self, folder: Path) -> None:
-        await self.agent.save(folder)
-
-    async def load(self, folder: Path) -> None:
-        await self.agent.load(folder)
-
-    @property
-    def consolidates(self) -> bool:
-        """Whether the class has a method `consolidate`."""
-        return self.agent.consolidates
-
-    async def consolidate(self, at: datetime) -> Reply | None:
-        return await self.agent.consolidate(at)
-
-    async def mark(self) -> None:
-        await self.agent.mark()
-
-    async def rewind(self) -> None:
-        await self.agent.rewind()
-
-    async def close(self) -> None:
-        await self.agent.close()
 
 
 @final
@@ -188,18 +134,6 @@ def bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], 
             f"python:{target}: program {interpreter!r:.80} does not exist; interpreter= takes a Python, such as venv/bin/python"
         )
     return [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments), role]
-
-
-@final
-class _InProcess(ObjectAgent):
-    """The class in this Python."""
-
-    def __init__(self, target: str, arguments: Mapping[str, Any], settings: RemoteOptions) -> None:
-        found = find_class(target)
-        check_arguments(found, arguments, target)
-        in_trio = isinstance(found, type) and issubclass(found, BaseAgent)
-        super().__init__(f"python:{target}", settings, None if in_trio else LoopThread(f"python:{target}"), lambda: found(**arguments))
-        _ = self.object  # created now, to report its errors early
 
 
 def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], target: str) -> None:

@@ -31,6 +31,7 @@ from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import Report
 from longspan.simulator.running.planning import Plan, plan, repetitions, replan
 from longspan.simulator.running.player import Listener, Outcome
+from longspan.simulator.running.prepared_agents import PreparedAgents
 from longspan.simulator.running.runner import check_limit, play_runs, spent_so_far
 from longspan.simulator.subject.in_memory_agents import KIND, Given, holding
 from longspan.simulator.subject.ledger import Ledger
@@ -163,7 +164,7 @@ def planned(
 ) -> list[Plan]:
     """Return the plans that `run` would play, without playing them. Raises InputError."""
     job = _job(suite, agent, span, seeds, "runs", None, None, replies, False, False, settings)
-    with holding(job.given), keeping(job.replies):
+    with holding(job.given), keeping(job.replies), job.agents:
         return job.plans()
 
 
@@ -204,6 +205,7 @@ class _Job:
         self.given = dict(given)
         self.shown = shown
         self.replies: Path | None = None
+        self.agents = PreparedAgents()
 
     def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
         """Plan the runs, and create the folders of new ones. Raises InputError."""
@@ -214,7 +216,7 @@ class _Job:
         brake.fit()
         outcomes: list[Outcome] = []
         try:
-            with holding(self.given), keeping(self.replies), brake.scope:
+            with holding(self.given), keeping(self.replies), self.agents, brake.scope:
                 pairs, ledger = await trio.to_thread.run_sync(self.prepared)
                 listener: Listener | None = None
                 if self.shown is not None:
@@ -244,7 +246,7 @@ class _New(_Job):
 
     def plans(self) -> list[Plan]:
         """Plan the runs. Raises InputError."""
-        return one_by_one([plan(settings, self._out) for settings in self._grid.runs()], self.given)
+        return one_by_one([plan(settings, self._out, self.agents) for settings in self._grid.runs()], self.given)
 
     def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
         plans = self.plans()

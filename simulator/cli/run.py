@@ -85,6 +85,7 @@ def run(
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.pages.report import Report
     from longspan.simulator.running.planning import plan, repetitions
+    from longspan.simulator.running.prepared_agents import PreparedAgents
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.replies import keeping
     from longspan.simulator.subject.spending_limit import limit_of
@@ -99,8 +100,8 @@ def run(
         raise InputError("--at-least is for the gate: add --fail-under-reach")
     limit = limit_of(max_cost, max_tokens)
     with telling(otel):
-        with keeping(replies) as kept:
-            plans = [plan(settings, out) for settings in options.grid().runs()]
+        with keeping(replies) as kept, PreparedAgents() as agents:
+            plans = [plan(settings, out, agents) for settings in options.grid().runs()]
             if fail_under_reach is not None:
                 from longspan.simulator.results.reach import check_reach
 

@@ -29,6 +29,7 @@ __all__ = [
     "consolidates",
     "has_partial_models",
     "has_snapshots",
+    "is_bound_to_its_thread",
     "lacking",
     "never_asked",
     "observes",
@@ -279,6 +280,11 @@ def lacking(agent: Agent) -> str:
 def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
     """Return whether the agent consolidates its memory at night."""
     return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
+
+
+def is_bound_to_its_thread(agent: Agent) -> bool:
+    """Return whether an agent has to be used in the thread in which it was made. One that has a thread of its own has not."""
+    return getattr(agent, "thread", None) is None
 
 
 def repeatable(agent: Agent) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +27,8 @@ from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
 from longspan.simulator.play.setting import Setting
 from longspan.simulator.results.judging.cached_model import check_model
+from longspan.simulator.running.prepared_agents import PreparedAgents
+from longspan.simulator.subject.purse import Purse
 from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected, source
 from longspan.simulator.suite.agent_spec import resolved as resolved_spec
 from longspan.simulator.suite.branching import conversations_of, experiments_of
@@ -58,6 +61,20 @@ class Plan:
     tests: dict[str, list[Test]]
     agent: AgentSpec
     out: Path
+    agents: PreparedAgents | None = field(default=None, compare=False, repr=False)
+
+    def take_agent(self) -> tuple[Agent, Purse] | None:
+        """Hand over the agent that was made to plan the run, with its purse; None if there is none any more."""
+        return self.agents.take(self.agent) if self.agents is not None else None
+
+    @contextmanager
+    def inspected(self) -> Iterator[Agent]:
+        """Have an agent, to ask what it is able to do. Raises as `make_agent` does."""
+        if self.agents is not None:
+            yield self.agents.inspect(self.agent)
+        else:
+            with inspected(self.agent) as agent:
+                yield agent
 
     def tests_in(self, conversation: str) -> list[Test]:
         """Return the tests of a conversation or an experiment."""
@@ -109,19 +126,22 @@ def made_of(agent: AgentSpec) -> dict[str, Any]:
     return {"run_nonce": token_hex(16), "created": now(), "agent_commit": commit_of(file) if file is not None else None}
 
 
-def plan(settings: RunSettings, out: Path) -> Plan:
+def plan(settings: RunSettings, out: Path, agents: PreparedAgents | None = None) -> Plan:
     """Create a run's tests, or take them from its definitions, and check as much as possible before the run.
 
-    The settings are the user's own: everything that they name may be run, called and read.
+    The settings are the user's own: everything that they name may be run, called and read. The agent that is made to find out what it can
+    do is kept in `agents`, and closed again without them.
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
     check_room()
     spec = begun(AgentSpec.parse(settings.agent))
-    with inspected(spec) as agent:
+    with PreparedAgents() as own:
+        used = own if agents is None else agents
+        used.inspect(spec)  # first, since the tests may take long to make
         planned = _planned_for(spec, settings, out)
-        check_branches(planned, agent)
-        return planned
+        check_branches(planned, used.inspect(spec))
+        return planned if agents is None else replace(planned, agents=agents)
 
 
 def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
@@ -330,11 +350,11 @@ def _check_data(manifest: Manifest) -> None:
 
 def _check_unicode(settings: RunSettings) -> None:
     """Raise InputError for text that is not valid Unicode, such as a file's name: a manifest cannot contain it."""
-    for field, value in settings.model_dump().items():
+    for name, value in settings.model_dump().items():
         text = json.dumps(value, default=str, ensure_ascii=False)
         if found := LONE_SURROGATE.search(text):
             got = text[: found.start()].rpartition('"')[2] + text[found.start() :].partition('"')[0]
-            raise InputError(f"{field}: must be valid Unicode, got {got!r:.200}; if it is a file's name, rename the file")
+            raise InputError(f"{name}: must be valid Unicode, got {got!r:.200}; if it is a file's name, rename the file")
 
 
 def _planned(conversations: Mapping[str, Sequence[Test]]) -> dict[str, list[PlannedTest]]:

@@ -155,7 +155,9 @@ class Player:
             """Play a conversation, then those that branch off it."""
             branches = [id for id in plan.tests if trunks.get(id) == trunk]
             async with self._agent_limit(plan.agent), self._limit:
-                group = _Group(plan, run, branches, Purse(self._ledger, record, str(plan.agent)))
+                agent, purse = plan.take_agent() or (None, Purse())
+                purse.ledger, purse.record, purse.payer = self._ledger, record, str(plan.agent)
+                group = _Group(plan, run, branches, purse, agent=agent)
                 try:
                     if await played(group, trunk):
                         for id in branches:

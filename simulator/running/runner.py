@@ -33,7 +33,7 @@ from longspan.simulator.running.scoring import Pages, Scoring
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
-from longspan.simulator.suite.agent_spec import AgentSpec, inspected, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.trust import clear
 
 __all__ = ["check_limit", "describe_catch_up", "play", "play_runs", "replay", "resume", "spent_so_far", "stop_after"]
@@ -97,8 +97,9 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
     for plan in plans:
         clear(plan.manifest, "agent", "judge")
     in_dollars, in_tokens = limit.dollars < UNLIMITED.dollars, limit.tokens < UNLIMITED.tokens
-    for spec in {str(plan.agent): plan.agent for plan in plans}.values():
-        with inspected(spec) as agent:
+    for plan in {str(plan.agent): plan for plan in plans}.values():
+        spec = plan.agent
+        with plan.inspected() as agent:
             if models_of(agent) is None:
                 told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
                 complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")

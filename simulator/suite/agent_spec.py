@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final, final
 from urllib.parse import quote, unquote
 
 import trio
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem, one_line
@@ -22,6 +21,7 @@ from longspan.simulator.base.installed import AGENTS, installed
 from longspan.simulator.base.processes import share
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.contract.agent import Agent, close
+from longspan.simulator.contract.agent_kind import AgentKind, AgentOptions
 from longspan.simulator.contract.findings import Examination
 from longspan.simulator.contract.plugins import load
 
@@ -74,7 +74,7 @@ class AgentSpec:
 
         Raises InputError if the kind is unknown.
         """
-        known = option_names(getattr(class_of(self), "Options", _NoOptions))
+        known = option_names(class_of(self).Options)
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
     def having(self, options: Mapping[str, str]) -> AgentSpec:
@@ -109,9 +109,9 @@ def make_agent(spec: AgentSpec) -> Agent:
     Raises InputError if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
     """
     cls = class_of(spec)
-    options = _options(spec, getattr(cls, "Options", _NoOptions))
+    options = _options(spec, cls)
     try:
-        agent = cls(spec.target, options)
+        agent = cls.make(spec.target, options)
     except LongspanError:
         raise
     except BaseException as error:  # an agent's code may raise anything, SystemExit included
@@ -128,9 +128,7 @@ def make_agent(spec: AgentSpec) -> Agent:
 def examination(spec: AgentSpec) -> Examination | None:
     """Return the checks of the agent that `spec` names; None if its kind has none. Raises as `make_agent` does."""
     cls = class_of(spec)
-    find = getattr(cls, "examination", None)
-    found: Examination | None = find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions))) if callable(find) else None
-    return found
+    return cls.examination(spec.target, _options(spec, cls))
 
 
 @contextmanager
@@ -154,8 +152,7 @@ def resolved(spec: AgentSpec) -> AgentSpec:
     Raises InputError if the kind is unknown or an option is invalid.
     """
     cls = class_of(spec)
-    find = getattr(cls, "from_environment", None)
-    return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
+    return spec.having(cls.from_environment(spec.target, _options(spec, cls)))
 
 
 def begun(spec: AgentSpec) -> AgentSpec:
@@ -166,14 +163,12 @@ def begun(spec: AgentSpec) -> AgentSpec:
     """
     spec = resolved(spec)
     cls = class_of(spec)
-    find = getattr(cls, "defaults_here", None)
-    return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
+    return spec.having(cls.defaults_here(spec.target, _options(spec, cls)))
 
 
 def source(spec: AgentSpec) -> Path | None:
     """Return the file with the code of the agent that `spec` names, if its kind reports it. Raises InputError if the kind is unknown."""
-    find = getattr(class_of(spec), "source", None)
-    return find(spec.target) if callable(find) else None
+    return class_of(spec).source(spec.target)
 
 
 def at_once(spec: AgentSpec) -> float:
@@ -182,15 +177,18 @@ def at_once(spec: AgentSpec) -> float:
     Raises InputError if the kind is unknown or an option is invalid.
     """
     cls = class_of(spec)
-    limit = getattr(cls, "at_once", None)
-    return share(limit(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
+    return share(cls.at_once(spec.target, _options(spec, cls)))
 
 
-def class_of(spec: AgentSpec) -> Any:
-    """Return the class of a kind of agent. Raises InputError for an unknown kind, with the spec that was probably meant."""
+def class_of(spec: AgentSpec) -> type[AgentKind]:
+    """Return the class of a kind of agent. Raises InputError for an unknown kind, with the spec that was probably meant, and for a class
+    that is not derived from longspan.BaseAgent."""
     if spec.kind not in installed(AGENTS) and (likely := _likely(str(spec))):
         raise InputError(f"{str(spec)!r:.80} names no agent{likely}")
-    return load(AGENTS, "kind of agent", spec.kind)
+    cls = load(AGENTS, "kind of agent", spec.kind)
+    if not (isinstance(cls, type) and issubclass(cls, AgentKind)):
+        raise InputError(f"agent {spec}: {_name(cls)} is not a class derived from longspan.BaseAgent")
+    return cls
 
 
 def _likely(text: str) -> str:
@@ -224,14 +222,9 @@ def _provider(model: str) -> str:
         return ""
 
 
-class _NoOptions(BaseModel):
-    """The options of an agent without options."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
-    """Validate the spec's options with the agent's model."""
+def _options(spec: AgentSpec, cls: type[AgentKind]) -> AgentOptions:
+    """Validate the spec's options with the model of its class."""
+    model = cls.Options
     known = option_names(model)
     options_text = f"its options are {', '.join(known)}" if known else "it takes no options"
     if model.model_config.get("extra") != "allow":

@@ -84,7 +84,7 @@ class Mine:
         return "freed" if go.wait(20) else "held up"
 """
     agent = _agent(module, source)
-    go = sys.modules[type(agent.agent.object).__module__].go  # type: ignore[attr-defined]
+    go = sys.modules[type(agent.object).__module__].go  # type: ignore[attr-defined]
     replies = []
 
     async def ask() -> None:
@@ -249,7 +249,7 @@ class Mine:
 """,
     )
 
-    mine = agent.agent.object  # type: ignore[attr-defined]
+    mine = agent.object  # type: ignore[attr-defined]
 
     async def play() -> list[str]:
         async with trio.open_nursery() as nursery:
@@ -301,7 +301,7 @@ def test_a_class_has_one_thread_and_one_loop_which_runs_between_calls_and_ends_i
     async def play() -> set[object]:
         assert [(await agent.reply(_message("?"))).text for _ in range(3)] == ["1 0", "1 1", "1 2"]
         await agent.observe(_message("told"), "OK.")
-        mine = agent.agent.object  # type: ignore[attr-defined]
+        mine = agent.object  # type: ignore[attr-defined]
         while mine.told.empty():
             await trio.sleep(0)
         await close(agent)
@@ -368,7 +368,7 @@ def test_a_call_that_does_not_return_in_time_ends_the_conversation(module: Modul
         await close(agent)
 
     _run(play)
-    sys.modules[type(agent.agent.object).__module__].go.set()  # type: ignore[attr-defined]
+    sys.modules[type(agent.object).__module__].go.set()  # type: ignore[attr-defined]
 
 
 def test_a_dict_is_a_reply_as_it_is_in_another_process(module: Module) -> None:

@@ -136,7 +136,7 @@ def test_the_error_for_a_plugin_without_agent_methods_has_a_remedy(install: Inst
     name = module("class Half:\n    def __init__(self, target, options): pass\n    async def reply(self, message): ...\n")
     sys.path.insert(0, str(Path.cwd()))
     install("half-agents", {"half": f"{name}:Half"})
-    with pytest.raises(InputError, match="has no observe, reset, save, load; derive it from"):
+    with pytest.raises(InputError, match="is not a class derived from longspan"):
         make_agent(AgentSpec.parse("half"))
 
 

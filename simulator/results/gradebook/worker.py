@@ -27,7 +27,7 @@ class GradingWorker:
     """
 
     def __init__(self, gradebook: Gradebook) -> None:
-        self._gradebook = gradebook
+        self.gradebook = gradebook
         self._one_at_a_time = trio.CapacityLimiter(1)
         self._waiting: set[trio.CancelScope] = set()
         self._hurries = False
@@ -36,10 +36,6 @@ class GradingWorker:
     def busy(self) -> bool:
         """Whether a grader is running, perhaps one that was left behind."""
         return self._one_at_a_time.borrowed_tokens > 0
-
-    def grades(self, conversation: str, test: str) -> bool:
-        """Return whether a test of a conversation is graded (see `Gradebook.grades`)."""
-        return self._gradebook.grades(conversation, test)
 
     async def do(self, work: Callable[[], T]) -> T:
         """Run work that calls graders, and return its result."""
@@ -53,16 +49,16 @@ class GradingWorker:
         with trio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
-                return await self.do(partial(self._gradebook.grade, conversation, test, answers))
+                return await self.do(partial(self.gradebook.grade, conversation, test, answers))
             finally:
                 self._waiting.discard(scope)
         return None
 
     async def on_change(self, conversation: str, change: Change) -> None:
         """Grade the test that ended with a change, if one did and its scenario is known. Call this with each change."""
-        if not isinstance(change, PlayedTest) or change.status != "played" or not self.grades(conversation, change.id):
+        if not isinstance(change, PlayedTest) or change.status != "played" or not self.gradebook.grades(conversation, change.id):
             return
-        if change.definition.scenario in self._gradebook.scenarios:
+        if change.definition.scenario in self.gradebook.scenarios:
             await self.grade(conversation, change)
 
     def hurry(self) -> None:

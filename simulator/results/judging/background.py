@@ -44,7 +44,7 @@ class Judging:
 
     def on_change(self, conversation: str, change: Change) -> None:
         """Start judging a test when it ends. Call this with each change of a conversation."""
-        if not isinstance(change, PlayedTest) or change.status != "played" or not self._worker.grades(conversation, change.id):
+        if not isinstance(change, PlayedTest) or change.status != "played" or not self._worker.gradebook.grades(conversation, change.id):
             return
         if self._nursery is not None:
             self._nursery.start_soon(self._judge_test, conversation, change)
