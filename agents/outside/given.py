@@ -59,13 +59,12 @@ class GivenAgent(ObjectAgent):
         self._begun = False
         super().__init__(f"given:{target}", settings, _home(found), lambda: _as_object(found.make()))
 
-    async def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object. A shared object is reset before its first call."""
+    async def begin(self, name: str) -> None:
+        """Reset a shared object before its first call."""
         if self._given.shared and not self._begun:
             self._begun = True
             if name != "reset" and self.has("reset"):
-                await super().call("reset")
-        return await super().call(name, *arguments)
+                await self.call("reset")
 
     async def reset(self) -> None:
         if not self._given.shared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from longspan.agents.base import AgentError, BaseAgent, InputError, Message, Reply, Usage
@@ -53,7 +54,8 @@ class ObjectAgent(InProcessAgent):
         return getattr(self.object, "repeatable", False) is True
 
     async def reply(self, message: Message) -> Reply:
-        answer = await self.call("reply", message)
+        await self.begin("reply")
+        answer = await self.run("reply", partial(self.object.reply, message))
         if isinstance(answer, str):
             return Reply(answer)
         if isinstance(answer, dict):
@@ -124,8 +126,11 @@ class ObjectAgent(InProcessAgent):
 
     async def call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the object and await its result."""
-        target = self.object
-        return await self.run(name, lambda: getattr(target, name)(*arguments))
+        await self.begin(name)
+        return await self.run(name, partial(getattr(self.object, name), *arguments))
+
+    async def begin(self, name: str) -> None:
+        """Prepare the object for a call of a method. The default does nothing."""
 
     def _checked(self, made: Any) -> Any:
         """Return the object made. Raises InputError if it has no method `reply`, or one with other parameters."""

@@ -26,9 +26,7 @@ from longspan.simulator.base.terminal import complain, give_up_output, prepare, 
 from longspan.simulator.cli import (
     ask,
     calibrate,
-    chat,
     check,
-    cite,
     compare,
     estimate,
     export,
@@ -39,7 +37,6 @@ from longspan.simulator.cli import (
     publishing,
     run,
     runs,
-    schema,
     show,
     sweep,
     view,
@@ -50,14 +47,29 @@ from longspan.simulator.cli.suite_commands import benchmarks, commands_of, descr
 __all__ = ["main", "run_command"]
 
 
+HELP_ALL: Final = "--help-all"
+MANY: Final = 25
+COMMON: Final = frozenset(
+    "suite span agent seed tests scenario data judge experiment max_cost time_limit out fail_under fail_under_reach json_ help".split()
+)
+"""The options that the first help of a command with MANY options shows."""
+
+
 class _PlainHelp:
-    """Help that leaves out the ranges of numbers and the types of arguments and flags."""
+    """Help that leaves out the ranges of numbers and the types of arguments and flags, and at first the options that few people use."""
+
+    shows_all = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from typer import rich_utils
 
         rich_utils.RANGE_STRING = ""
-        for param in self.get_params(ctx):  # type: ignore[attr-defined]
+        params = self.get_params(ctx)  # type: ignore[attr-defined]
+        if len(params) > MANY and not self.shows_all:
+            for param in params:
+                param.hidden = param.name not in COMMON
+            vars(self)["epilog"] = f"`{ctx.command_path} {HELP_ALL}` shows all {len(params)} options."
+        for param in params:
             if param.param_type_name == "argument" or param.is_flag:
                 param.display_type_rich = lambda ctx: ""
             if isinstance(param.show_default, str):  # in words, so not in brackets of its own
@@ -120,28 +132,35 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "sweep": sweep.sweep,
         "resume": runs.resume,
         "replay": runs.replay,
-        "rerun": runs.rerun,
         "ask": ask.ask,
         "estimate": estimate.estimate,
-        "chat": chat.chat,
     },
     "Look": {"view": view.view, "plot": plot.plot},
     "Judge": {
         "score": runs.score,
-        "correct": runs.correct,
         "calibrate": calibrate.calibrate,
     },
     "Data": {
         "import": importing.import_,
         "export": export.export,
         "publish": publishing.publish,
-        "verify": publishing.verify,
-        "cite": cite.cite,
-        "schema": schema.schema,
         "prune": prune.prune,
     },
 }
 """The commands, by the panels of the help. A newcomer needs only the first panel."""
+
+MOVED: Final = {
+    old: f"`longspan {old}` is now `longspan {new}`"
+    for old, new in {
+        "rerun": "replay RUN --only-failed",
+        "correct": "score RUN --correct TEST=SCORE --why TEXT",
+        "chat": "ask --agent SPEC",
+        "verify": "publish RUN --verify FILE",
+        "cite": "list citations",
+        "schema": "list schema",
+    }.items()
+}
+"""What to say of commands that were merged into others in this release."""
 
 
 def _unwrapped(text: str) -> str:
@@ -152,8 +171,8 @@ def _unwrapped(text: str) -> str:
 for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
         app.command(_name, cls=_Command, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
-listed = typer.Typer(help="List scenarios, agents, memories, suites or runs.", no_args_is_help=True)
-for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs):
+listed = typer.Typer(help="List scenarios, agents, memories, suites, runs, citations, or the schema of JSON output.", no_args_is_help=True)
+for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs, listing.citations, listing.schema):
     listed.command(cls=_Command)(_command)
 app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 
@@ -225,6 +244,8 @@ def _collect_after_loading() -> None:
 def run_command(arguments: Sequence[str] | None) -> int:
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _PlainHelp.shows_all = HELP_ALL in given
+    given = ["--help" if argument == HELP_ALL else argument for argument in given]
     with printing_aside() if "--json" in given else nullcontext():
         return _run_command(given)
 
@@ -305,7 +326,7 @@ def _only(given: Sequence[str]) -> typer.Typer:
     elif first in (known := benchmarks()):
         only.registered_groups = []
         _add_benchmark(only, first, load=True)
-    elif (where := name_moved(first)) is not None:
+    elif (where := MOVED.get(first) or name_moved(first)) is not None:
         raise InputError(where)
     else:
         only.registered_commands = app.registered_commands

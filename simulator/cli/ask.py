@@ -1,7 +1,8 @@
-"""longspan ask: ask a turn again."""
+"""longspan ask: ask a turn again, or chat with an agent."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from longspan.simulator.base.integers import whole
 from longspan.simulator.base.shares import percent
 from longspan.simulator.base.terminal import complain, confirm, say, say_json
 from longspan.simulator.cli import completion
-from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
+from longspan.simulator.cli.runs import TrustOption, open_run
 
 if TYPE_CHECKING:
     from longspan.simulator.cli.outputs import AskedAgain
@@ -21,11 +22,21 @@ __all__ = ["ask"]
 
 
 def ask(
-    run: RunArgument,
-    turn: Annotated[int, typer.Argument(help="The turn's number, as the report shows it.", parser=whole(0, 10**9), metavar="TURN")],
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="A run's folder; without it, you chat with the agent.", metavar="RUN", autocompletion=completion.runs),
+    ] = None,
+    turn: Annotated[
+        int | None, typer.Argument(help="The turn's number, as the report shows it.", parser=whole(0, 10**9), metavar="TURN")
+    ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", show_default="the run's", autocompletion=completion.agents),
+        typer.Option(
+            help="The agent, such as openai/gpt-4o.",
+            metavar="SPEC",
+            show_default="the run's, or notebook",
+            autocompletion=completion.agents,
+        ),
     ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="The conversation, if the run has several: an isolated test's name.", metavar="ID")
@@ -35,16 +46,26 @@ def ask(
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Ask a turn of a run again, and compare the replies.
+    """Ask a turn of a run again, and compare the replies. Without a run, chat with an agent.
 
     The agent is restored from its last snapshot before the turn, if there is one, and shown the turns after that. Another agent is
-    shown all turns before. Nothing is written to the run.
+    shown all turns before. Nothing is written to the run. In a chat, "+90m", "+2h" or "+1d" advances virtual time, and an empty line or
+    Ctrl-D exits.
     """
     import trio
 
     from longspan.simulator.base.errors import AgentError, InputError
     from longspan.simulator.running.asking import Asking, grades_of, past_of
 
+    if run is None:
+        from longspan.simulator.cli.chat import chat
+
+        if conversation is not None or prompt or json_:
+            raise InputError("--conversation, --prompt and --json are for a turn of a run: name RUN and TURN")
+        chat(agent or "notebook")
+        return 0
+    if turn is None:
+        raise InputError(f"{run}: name the TURN to ask again, as the report numbers it")
     folder = open_run(run, trust, agent)
     past = past_of(folder, turn, conversation)
     asking = Asking(folder, past, agent)

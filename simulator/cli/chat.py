@@ -1,4 +1,4 @@
-"""longspan chat: chat with an agent."""
+"""longspan ask without a run: chat with an agent."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import re
 from datetime import timedelta
 
 from longspan.simulator.base.terminal import ask, say
-from longspan.simulator.cli.options import SpecOption
 
 __all__ = ["chat"]
 
 
-def chat(
-    agent: SpecOption = "notebook",
-) -> None:
+def chat(agent: str) -> None:
     """Chat with an agent.
 
     "+90m", "+2h" or "+1d" advances virtual time. An empty line or Ctrl-D exits.

@@ -142,16 +142,14 @@ class GridOptions:
         Literal["on", "off", "retell"],
         typer.Option(help="Ask each question about a history from the state at its end, one after another (off), or after a new telling."),
     ] = "on"
-    twins: Annotated[
-        int, typer.Option(help="Play so many tests a second time without their needles.", parser=whole(0, 10_000), metavar="N")
-    ] = 0
-    lesion: Annotated[
-        int | None,
-        typer.Option(help="Ask tests' last questions again with only the last N tokens, such as 8k.", parser=size, metavar="N"),
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Play tests a second time: twins=N without their needles, lesion=S with only the last S tokens, control in a conversation "
+            "to themselves; may be repeated.",
+            metavar="NAME[=VALUE]",
+        ),
     ] = None
-    control: Annotated[bool, typer.Option("--control", help="Also play each test in a conversation to itself, and compare the scores.")] = (
-        False
-    )
     nights: Annotated[
         int, typer.Option(help="Virtual nights in every span; an agent may consolidate in them.", parser=whole(0, 100), metavar="N")
     ] = 0
@@ -179,6 +177,7 @@ class GridOptions:
         admit_file(self.suite, load_suite(self.suite).scenarios, self.scenario or [], trust=self.trust)
         listed = {"suites": self.suite, "agents": self.agent, "seeds": self.seed, "scenarios": self.scenario or []}
         listed |= {"spans": self.span or [], "set": self.set_ or [], "data": self._data()}
+        listed |= self._experiments()
         single = {each.name: getattr(self, each.name) for each in fields(self) if each.name in Grid.model_fields.keys() - listed.keys()}
         single = {name: value for name, value in single.items() if name != "placement" or value is not None}
         try:
@@ -186,6 +185,29 @@ class GridOptions:
         except ValidationError as error:
             problem = re.sub(r"^(seed|span|agent|suite|scenario)s(\.\d+)?(?=:)", r"\1", first_problem(error))
             raise InputError(f"--{problem.replace('_', '-', 1)}") from None
+
+    def _experiments(self) -> dict[str, Any]:
+        """Return the settings of the experiments. Raises InputError."""
+        from longspan.simulator.base.errors import InputError
+
+        parsers: dict[str, Callable[[str], Any]] = {"twins": whole(1, 10_000), "lesion": size}
+        found: dict[str, Any] = {}
+        for given in self.experiment or []:
+            name, equals, value = given.partition("=")
+            if name in found:
+                raise InputError(f"--experiment {name} is given twice")
+            if given == "control":
+                found[name] = True
+            elif name in parsers and equals:
+                try:
+                    found[name] = parsers[name](value)
+                except ValueError as error:
+                    raise InputError(f"--experiment {name}: {error}") from None
+            else:
+                raise InputError(
+                    f"--experiment: must be twins=N, such as twins=20, lesion=S, such as lesion=8k, or control, got {given!r:.60}"
+                )
+        return found
 
     def _data(self) -> list[str]:
         return [*(self.data or []), *([f"prompts={self.prompts}"] if self.prompts else [])]

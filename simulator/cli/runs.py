@@ -1,4 +1,4 @@
-"""longspan resume, replay, score and correct: commands on an existing run."""
+"""longspan resume, replay and score: commands on an existing run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from longspan.simulator.cli.run import FailedOption
 if TYPE_CHECKING:
     from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.results.result import Result
+    from longspan.simulator.running.planning import Plan
 
-__all__ = ["RunArgument", "TrustOption", "correct", "open_run", "replay", "rerun", "resume", "score", "user"]
+__all__ = ["RunArgument", "TrustOption", "open_run", "replay", "resume", "score", "user"]
 
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN", autocompletion=completion.runs)]
 AgentOption = Annotated[
@@ -89,84 +90,92 @@ def resume(
 def replay(
     run: RunArgument,
     agent: AgentOption = None,
-    out: Annotated[Path | None, typer.Option(help="The folder for the new run, with --agent.", metavar="DIR")] = None,
-    trust: TrustOption = False,
-    json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
-) -> int:
-    """Replay a run from its journal, or play its tests with another agent.
-
-    Without --agent no model is asked: it checks that events and grades are the same. With --agent it plays the same tests, seed
-    and settings with another agent, as a new run.
-    """
-    import trio
-
-    from longspan.simulator.cli.run import finish
-    from longspan.simulator.pages.report import Report
-    from longspan.simulator.running.planning import made_of, replan
-    from longspan.simulator.running.runner import play
-    from longspan.simulator.running.runner import replay as play_again
-    from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected
-    from longspan.simulator.suite.manifest import versions
-    from longspan.simulator.terminal.progress import Progress
-
-    agent = str(begun(AgentSpec.parse(agent))) if agent is not None else None
-    folder = open_run(run, trust, agent)
-    if agent is None:
-        result = trio.run(lambda: play_again(folder))
-        changed = _changes(folder.grades(), result)
-        if json_:
-            say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
-        else:
-            verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
-            say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
-        return 1 if changed else 0
-    spec = AgentSpec.parse(agent)
-    with inspected(spec):
-        pass
-    plan = replan(folder.manifest.model_copy(update={"agent": agent}), agent, out or folder.path.parent)
-    plan = replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions(), "label": None, **made_of(spec)}))
-    with Progress([plan]) as progress:
-        outcomes = trio.run(lambda: play([plan], listener=progress.heard, pages=Report, signals=True))
-    return finish(outcomes, json_)
-
-
-def rerun(
-    run: RunArgument,
-    out: Annotated[Path | None, typer.Option(help="The folder for the new run.", metavar="DIR", show_default="the run's")] = None,
+    only_failed: Annotated[
+        bool, typer.Option("--only-failed", help="Play the tests again that lost points or have no score, as a new run.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder for the new run, with --agent or --only-failed.", metavar="DIR", show_default="the run's"),
+    ] = None,
     trust: TrustOption = False,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for the new run.", min=0, metavar="USD")] = None,
     max_tokens: MaxTokens = None,
     otel: OtelOption = False,
-    json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Play a run's failed tests again, as a new run: those that lost points or have no score.
+    """Replay a run from its journal, or play its tests again: with another agent, or only those that failed.
 
-    Questions about a history come with the history. The conversation is shorter than the whole, so that the scores are no
-    measure of the agent; they show whether a test fails again.
+    Without --agent and --only-failed no model is asked: it checks that events and grades are the same. With --agent it plays the same
+    tests, seed and settings with another agent, as a new run. With --only-failed, questions about a history come with the history; the
+    conversation is shorter, so that the scores show only whether a test fails again.
     """
     import trio
 
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.run import finish
     from longspan.simulator.pages.report import Report
-    from longspan.simulator.results.graded_runs import load
-    from longspan.simulator.running.planning import plan_some
     from longspan.simulator.running.runner import play
     from longspan.simulator.subject.spending_limit import limit_of
     from longspan.simulator.subject.tracing import telling
     from longspan.simulator.terminal.progress import Progress
+
+    if agent is None and not only_failed:
+        if given := [name for name, value in (("--out", out), ("--max-cost", max_cost), ("--max-tokens-total", max_tokens)) if value]:
+            raise InputError(f"{given[0]} is for a new run: add --agent or --only-failed")
+        return _check_journals(run, trust, json_)
+    if agent is not None and only_failed:
+        raise InputError("--agent and --only-failed exclude each other; leave out one of them")
+    limit = limit_of(max_cost, max_tokens)
+    plan = _plan_failed(run, out, trust) if agent is None else _plan_for(run, agent, out, trust)
+    with telling(otel):
+        with Progress([plan]) as progress:
+            outcomes = trio.run(lambda: play([plan], listener=progress.heard, pages=Report, signals=True, limit=limit))
+        return finish(outcomes, json_, sum(map(len, plan.tests.values())) if only_failed else 5)
+
+
+def _check_journals(run: Path, trust: bool, json_: bool) -> int:
+    """Replay a run from its journals, and say whether events or grades differ."""
+    import trio
+
+    from longspan.simulator.running.runner import replay as play_again
+
+    folder = open_run(run, trust)
+    result = trio.run(lambda: play_again(folder))
+    changed = _changes(folder.grades(), result)
+    if json_:
+        say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
+    else:
+        verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
+        say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
+    return 1 if changed else 0
+
+
+def _plan_for(run: Path, agent: str, out: Path | None, trust: bool) -> Plan:
+    """Plan a run's tests for another agent."""
+    from longspan.simulator.running.planning import made_of, replan
+    from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected
+    from longspan.simulator.suite.manifest import versions
+
+    spec = begun(AgentSpec.parse(agent))
+    folder = open_run(run, trust, str(spec))
+    with inspected(spec):
+        pass
+    plan = replan(folder.manifest.model_copy(update={"agent": str(spec)}), str(spec), out or folder.path.parent)
+    return replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions(), "label": None, **made_of(spec)}))
+
+
+def _plan_failed(run: Path, out: Path | None, trust: bool) -> Plan:
+    """Plan a run's tests that lost points or have no score. Raises InputError if there are none."""
+    from longspan.simulator.base.errors import InputError
+    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.running.planning import plan_some
 
     folder = open_run(run, trust)
     (graded,), _ = load([run])
     chosen = [test.id for test in graded.result.tests if test.score is None or test.score < 1]
     if not chosen:
         raise InputError(f"{run}: no test lost points, so that there is nothing to play")
-    limit = limit_of(max_cost, max_tokens)
-    plan = plan_some(folder.manifest, chosen, out or folder.path.parent, folder.path.resolve().name)
-    with telling(otel):
-        with Progress([plan]) as progress:
-            outcomes = trio.run(lambda: play([plan], listener=progress.heard, pages=Report, signals=True, limit=limit))
-        return finish(outcomes, json_, len(chosen))
+    return plan_some(folder.manifest, chosen, out or folder.path.parent, folder.path.resolve().name)
 
 
 def score(
@@ -180,15 +189,22 @@ def score(
         ),
     ] = None,
     before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
+    correct: Annotated[
+        str | None, typer.Option(help="Set a test's score by hand, from 0 to 1, such as jokes-2=1.", metavar="TEST=SCORE")
+    ] = None,
+    why: Annotated[str | None, typer.Option(help="With --correct: the reason, which the report shows.", metavar="TEXT")] = None,
+    by: Annotated[str | None, typer.Option(help="With --correct: who corrects it.", metavar="NAME", show_default="the user's name")] = None,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Grade a run again from its journal, and show what changed.
+    """Grade a run again from its journal, and show what changed; or correct a test's score by hand.
 
-    Earlier grades are kept in grades.jsonl. With --judge, a model grades what rules cannot; its earlier answers are reused.
+    Earlier grades are kept in grades.jsonl. With --judge, a model grades what rules cannot; its earlier answers are reused. A correction
+    counts from then on, and the report shows both scores.
     """
     import trio
 
+    from longspan.simulator.base.errors import InputError
     from longspan.simulator.journal.answer_store import AnswerStore
     from longspan.simulator.pages.report import Report
     from longspan.simulator.results.judging.background import judge_run
@@ -196,6 +212,15 @@ def score(
     from longspan.simulator.running.scoring import Scoring
     from longspan.simulator.terminal.scores import print_scores
 
+    if correct is not None:
+        if judge is not None or before_damage or json_:
+            raise InputError("--correct only goes with --why, --by and --trust; leave out the other options")
+        test, value = _correction(correct)
+        if why is None:
+            raise InputError("--correct: give the reason with --why; the report shows it")
+        return _correct(run, test, value, why, by or user(), trust)
+    if why is not None or by is not None:
+        raise InputError("--why and --by are for a correction: add --correct TEST=SCORE")
     folder = open_run(run, trust)
     with folder.lock():
         scoring = Scoring(folder, Report, before_damage=before_damage)
@@ -213,18 +238,22 @@ def score(
     return 0
 
 
-def correct(
-    run: RunArgument,
-    test: Annotated[str, typer.Argument(help="The test, such as jokes-2.", metavar="TEST", autocompletion=completion.tests)],
-    value: Annotated[float, typer.Option("--score", help="The correct score, from 0 to 1.", min=0, max=1, metavar="S")],
-    why: Annotated[str, typer.Option(help="The reason, which the report shows.", metavar="TEXT")],
-    by: Annotated[str | None, typer.Option(help="Who corrects it.", metavar="NAME", show_default="the user's name")] = None,
-    trust: TrustOption = False,
-) -> int:
-    """Correct a test's score by hand.
+def _correction(text: str) -> tuple[str, float]:
+    """Return the test and the score of TEST=SCORE. Raises InputError."""
+    from longspan.simulator.base.errors import InputError
 
-    The correction counts from then on. The report shows both scores.
-    """
+    test, equals, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not (test and equals and 0 <= value <= 1):
+        raise InputError(f"--correct: must be TEST=SCORE with a score from 0 to 1, such as jokes-2=1, got {text!r:.80}")
+    return test, value
+
+
+def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool) -> int:
+    """Correct a test's score by hand. The correction counts from then on."""
     from pydantic import ValidationError
 
     from longspan.simulator.base.errors import InputError, first_problem
@@ -241,13 +270,13 @@ def correct(
         raise InputError("--why: the reason must not be empty")
     with folder.lock():
         try:
-            correction = Correction(test=test, score=value, why=why, by=by or user())
+            correction = Correction(test=test, score=value, why=why, by=by)
         except ValidationError as error:
             raise InputError(f"correction: {first_problem(error)}") from None
         folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder, Report).tests if each.id == test)
-    say(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
+    say(f"{test}: {value} by {by} counts; the machine gave {result.machine_score}")
     return 0
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import astuple, replace
 from datetime import datetime
 from functools import partial
@@ -261,7 +261,9 @@ class LiveAgent:
         worst = self._ledger.worst(self.agent, message, self._purse.payer, self.depth + len(message.text))
         async with self._paying(worst, "reply", self._turns) as account:
             with self._spans.turn(self._turns, message) as span:
-                reply = _checked(await self._call(self.agent.reply(message)))
+                with self._calling():
+                    answer = await self.agent.reply(message)
+                reply = _checked(answer)
                 used = used_by(reply)
                 costs = account.settle(used, stated_by(reply))
                 span.replied(reply, costs)
@@ -357,11 +359,15 @@ class LiveAgent:
         return told, costs or None
 
     async def _call(self, call: Awaitable[T]) -> T:
+        with self._calling():
+            return await call
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
         self._busy = True
         try:
-            value = await call
+            yield
             self._busy = False  # not in a `finally`: after an error or a cancellation, the agent's state is unknown
-            return value
         except LongspanError:
             raise
         except BaseException as error:

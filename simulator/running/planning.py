@@ -323,7 +323,7 @@ def _check_experiments(plan: Plan, agent: Agent) -> None:
     kinds = {experiment.kind for experiment in plan.manifest.experiments.values() if experiment.shares}
     if observes(agent) or not kinds or (kinds == {"twin"} and has_snapshots(agent)):
         return
-    need, option = ("observe, nor save and load", "--twins") if kinds == {"twin"} else ("observe", "--lesion")
+    need, option = ("observe, nor save and load", "--experiment twins") if kinds == {"twin"} else ("observe", "--experiment lesion")
     raise InputError(
         f"agent {plan.agent} has no {need}, so that the turns before a test's branch could only be sent to it again, for it to answer: "
         f"give it {need.replace('nor', 'or')}, or leave out {option}"

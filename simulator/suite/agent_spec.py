@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, Final, final
 from urllib.parse import quote, unquote
 
@@ -51,8 +53,9 @@ class AgentSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
 
-    @classmethod
-    def parse(cls, text: str) -> AgentSpec:
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def parse(text: str) -> AgentSpec:
         """Parse a spec. Raises InputError for invalid text; `make_agent` checks that the kind exists."""
         text = text.strip()
         match = _SPEC.fullmatch(text)
@@ -67,7 +70,7 @@ class AgentSpec:
             if name in options:
                 raise InputError(f"agent {text!r:.80}: option {name} is given twice")
             options[name] = unquote(value)
-        return cls(match["kind"], unquote(match["target"] or ""), options, text)
+        return AgentSpec(match["kind"], unquote(match["target"] or ""), MappingProxyType(options), text)
 
     def unless_given(self, **options: str) -> AgentSpec:
         """Return this spec with these `options` as defaults, as far as its kind has them. Its text stays the same.

@@ -67,7 +67,7 @@ def _controls(conversations: Mapping[str, Sequence[Test]], settings: RunSettings
     far = [test for test in woven if test.script.counts and not test.scenario.ladder]
     if not far:
         raise InputError(
-            "--control: every test of the run already has a conversation to itself, or asks without distance, too; leave it out"
+            "--experiment control: every test of the run already has a conversation to itself, or asks without distance, too; leave it out"
         )
     return [Experiment(kind="control", conversation="main", test=test.id) for test in far]
 
@@ -77,16 +77,16 @@ def _twins_and_lesions(conversations: Mapping[str, Sequence[Test]], settings: Ru
     if not twins and lesion is None:
         return []
     if lesion is not None and lesion >= span:
-        raise InputError(f"--lesion {lesion:,}: must be less than the span, which is {span:,} tokens: else nothing is taken away")
+        raise InputError(f"--experiment lesion={lesion}: must be less than the span, which is {span:,} tokens: else nothing is taken away")
     fitting = [(id, test) for id, tests in conversations.items() for test in tests if _can_do_without(test)]
-    option = "--twins" if twins else "--lesion"
+    option = "--experiment twins" if twins else "--experiment lesion"
     if not fitting:
         raise InputError(
             f"{option}: no test of the run can take part: that takes lines known beforehand, and a question after a needle that is neither "
             "a question nor part of a recorded history"
         )
     if twins > len(fitting):
-        raise InputError(f"--twins {twins:,}: only {len(fitting):,} tests of the run can have one; ask for as many, or play more (--tests)")
+        raise InputError(f"--experiment twins={twins}: only {len(fitting):,} tests can have one; ask for as many, or play more (--tests)")
     drawn = Random(f"{settings.seed}/twins").sample(fitting, twins or len(fitting))
     chosen = sorted(drawn, key=lambda pair: pair[1].order)
     planned = [Experiment(kind="twin", conversation=id, test=test.id) for id, test in chosen if twins]

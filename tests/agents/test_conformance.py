@@ -14,7 +14,6 @@ from tests.agents import faulty_memories
 
 from longspan.agents.memory.bm25 import Bm25
 from longspan.agents.memory.conformance import Conformance
-from longspan.agents.memory.held import Held
 from longspan.agents.memory.lent import LentModels
 from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder
 from longspan.agents.memory.memory import MemoryItem, Used
@@ -99,13 +98,13 @@ class Priced:
         return (await HashEmbedder().embed(texts))._replace(tokens=len(texts))
 
 
-class Careless(Held):
+class Careless(Bm25):
     """Keeps turns whether or not they could be embedded, in an index that nobody misses, and never says what that took."""
 
     def __init__(self, careless: bool) -> None:
         super().__init__()
         self.lender: LentModels = LentModels(None, Priced())
-        self.memory, self.careless = Bm25(), careless
+        self.careless = careless
 
     def used(self) -> Used:
         return Used() if self.careless else self.lender.take()
