@@ -1,4 +1,4 @@
-"""`longspan reproduce elitr-bench`: the paper's tables from released files, from files like them, and from runs."""
+"""`longspan elitr-bench reproduce`: the paper's tables from released files, from files like them, and from runs."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_the_command_prints_cells_and_tables(elitr: Path) -> None:
         sys.executable,
         "-c",
         "from longspan.simulator.cli import main; main()",
-        "reproduce",
         "elitr-bench",
+        "reproduce",
         str(elitr / "generated-responses"),
     ]
     done = subprocess.run([*start, "--json"], capture_output=True, text=True, check=True)

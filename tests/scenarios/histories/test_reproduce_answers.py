@@ -1,4 +1,4 @@
-"""`longspan reproduce locomo` and `longmemeval`: released answers with verdicts, and small files of the same forms."""
+"""`longspan locomo reproduce` and `longspan longmemeval reproduce`: released answers with verdicts, and small files of the same forms."""
 
 from __future__ import annotations
 
@@ -211,11 +211,11 @@ def test_intervals_are_wilsons_and_wider_where_conversations_differ() -> None:
 def test_the_command_prints_cells_and_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path / "mine.json", judged("+", "-"))
     with pytest.raises(SystemExit):
-        main(["reproduce", "locomo", str(path), "--json"])
+        main(["locomo", "reproduce", str(path), "--json"])
     cells = json.loads(capsys.readouterr().out)
     assert {"paper": "locomo", "table": "accuracy", "row": "mine", "column": "overall", "ours": 0.5, "published": None, "n": 2} in cells
     with pytest.raises(SystemExit):
-        main(["reproduce", "locomo", str(path)])
+        main(["locomo", "reproduce", str(path)])
     shown = capsys.readouterr().out
     assert "4 (single-hop)" in shown
     assert "name the audit, errors.json, too" in shown
