@@ -22,7 +22,7 @@ import pytest
 import typer.main
 import yaml
 
-from longspan.simulator.cli import app, main
+from longspan.simulator.cli import main, whole_app
 from longspan.simulator.journal.run_folder import RunFolder
 from tests.attack import sample, tried
 from tests.loopback import Service
@@ -406,7 +406,7 @@ def test_names_of_files_and_folders(here: Path, played: Path) -> None:
 
 def test_marked_arguments(here: Path) -> None:
     """Every option and every argument of every command."""
-    top: Any = typer.main.get_command(app)
+    top: Any = typer.main.get_command(whole_app())
     commands = {(name,): command for name, command in top.commands.items() if not hasattr(command, "commands")}
     commands |= {(name, inner): c for name, g in top.commands.items() if hasattr(g, "commands") for inner, c in g.commands.items()}
     cases = []

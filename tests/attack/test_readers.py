@@ -320,11 +320,12 @@ def test_options_read_only_plain_digits(
 def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
     from typer.main import get_command
 
-    from longspan.simulator.cli import app
+    from longspan.simulator.cli import whole_app
 
     found = [
         parameter
-        for command in get_command(app).commands.values()
+        for group in get_command(whole_app()).commands.values()
+        for command in getattr(group, "commands", {"": group}).values()
         for parameter in command.params
         if re.search(r"\bint\b", str(parameter.type_descriptor.annotation))
     ]

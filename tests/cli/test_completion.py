@@ -37,6 +37,14 @@ def completed(line: str, where: Path, shell: str = "bash") -> list[str]:
         ("show runs/o", ["runs/one", "runs/other"]),
         ("correct runs/one colours-", ["colours-1", "colours-2"]),
         ("show elsewhere/", ["elsewhere/one"]),
+        ("cre", ["cream"]),
+        ("cream ar", ["arena"]),
+        ("cream arena --js", ["--json"]),
+        ("summhay annotate runs/on", ["runs/one"]),
+        ("import good", ["goodai-log"]),
+        ("calibrate --rubric elitr-t", ["elitr-ten"]),
+        ("schema cream-", ["cream-arena", "cream-reproduce"]),
+        ("annotate ", []),  # a command that has moved
     ],
 )
 def test_a_shell_is_told_what_may_follow(typed: str, offered: list[str], tmp_path: Path) -> None:

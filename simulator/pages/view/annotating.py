@@ -91,8 +91,8 @@ class AnnotationPages:
         """Return the run. Raises MissingError and InputError like `RunList.run`, and InputError if its tests cannot be judged here."""
         run = self._runs.run(request.path_params["name"])
         if not can_be_judged(run.manifest):
-            code = "; only longspan's own scenarios and installed ones are asked for sheets here" if named_in(run.manifest, ["scenarios"]) else ""
-            raise InputError(f"{run.path.name}: none of its tests has a sheet to annotate{code}")
+            why = "; its manifest names code, which is not run here" if named_in(run.manifest, ["scenarios"]) else ""
+            raise InputError(f"{run.path.name}: none of its tests has a sheet to annotate{why}")
         return run
 
 

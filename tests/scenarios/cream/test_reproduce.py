@@ -81,7 +81,10 @@ def test_it_prints_cells_and_takes_no_files(capsys: pytest.CaptureFixture[str]) 
         main(["cream", "reproduce", "--json"])
     cells = json.loads(capsys.readouterr().out)
     assert {cell["column"] for cell in cells if cell["table"] == "elo"} == {str(setting) for setting in PAIRS}
-    for arguments, why in ((["cream", "reproduce", "."], "takes no files"), (["goodai-ltm", "reproduce"], "name the files that came with the paper")):
+    for arguments, why in (
+        (["cream", "reproduce", "."], "takes no files"),
+        (["goodai-ltm", "reproduce"], "name the files that came with the paper"),
+    ):
         with pytest.raises(SystemExit) as left:
             main(arguments)
         assert left.value.code == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.schemas import check_output
 
 from longspan.scenarios.goodai.reproduce import reproduce
 from longspan.scenarios.goodai.table1 import printed
@@ -185,7 +186,9 @@ def test_from_the_command_line(tmp_path: Path) -> None:
 
     told = longspan("goodai-ltm", "reproduce", str(tmp_path / "a.jsonl"), "--json")
     assert told.returncode == 0
-    assert {tuple(each) for each in json.loads(told.stdout)} == {("paper", "table", "row", "column", "ours", "published", "n")}
+    assert {tuple(each) for each in check_output("goodai-ltm-reproduce", told.stdout)} == {
+        ("paper", "table", "row", "column", "ours", "published", "n")
+    }
     assert "Agreement" in longspan("goodai-ltm", "reproduce", str(tmp_path / "a.jsonl")).stdout
     for wrong, said in (
         (("nobody", "reproduce", str(tmp_path)), "No such command 'nobody'"),

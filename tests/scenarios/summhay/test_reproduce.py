@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schemas import check_output
 
 from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.reproduce import reproduce
@@ -141,7 +142,7 @@ def test_at_the_command_line(summhay: Path, capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit) as leaving:
         main(["summhay", "reproduce", str(summhay / "eval_benchmark_data.first100.json.gz"), "--json"])
     assert leaving.value.code == 0
-    cells = json.loads(capsys.readouterr().out)
+    cells = check_output("summhay-reproduce", capsys.readouterr().out)
     assert {(cell["paper"], cell["table"]) for cell in cells} == {("summhay", "judges"), ("summhay", "bias")}
 
 

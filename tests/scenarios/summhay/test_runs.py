@@ -224,7 +224,7 @@ def test_what_cannot_be_said_of_a_run_is_refused(tmp_path: Path, changed: dict[s
 def test_a_run_of_other_tests_cannot_be_annotated_and_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
     suite = load_suite("ltm").changed([], [], ["colours"], 1)
     (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=1, agent="silent"), tmp_path)])
-    with pytest.raises(InputError, match="none of its tests has a sheet to annotate$"):
+    with pytest.raises(InputError, match=r"none of its tests has a sheet to annotate$"):
         sheets(RunFolder(outcome.folder))
     run = played(tmp_path, "subtopics=1")
     run.add_annotation({"by": "Ada"})
