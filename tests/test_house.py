@@ -68,6 +68,56 @@ def test_the_engine_imports_neither_scenarios_nor_agents() -> None:
     assert [(path, name) for path, name in imports("simulator") if name.startswith(("longspan.scenarios", "longspan.agents"))] == []
 
 
+ORDINARY_WORDS = {"histories", "history", "memory", "reach", "shared"}
+"""Names of suites and their folders that are also words. The engine uses the words, such as the agent's memory."""
+
+DEFAULT_SUITE = {
+    "api/checking": {"ltm"},
+    "api/playing": {"ltm"},
+    "cli/options": {"ltm"},
+    "suite/grid": {"ltm"},
+    "results/analysis/comparable": {"name only runs of the same tests, such as RUNS/ltm-32k-*"},
+    "running/planning": {
+        ": it cannot be resumed or played with another agent; `longspan run ltm --definitions DIR --agent SPEC` plays its tests"
+    },
+}
+"""The engine's only strings that name a suite: ltm is played if none is named, and examples of commands play it."""
+
+
+def names_of_benchmarks() -> set[str]:
+    """Return the names of the suites, of their folders, and of the papers, writers, importers and commands that they register."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    registered = {name for group in ("papers", "writers", "imports", "definitions") for name in points[f"longspan.{group}"]}
+    registered |= {name.partition(".")[0] for name in points["longspan.commands"]} | {"chapterbreak"}  # a scenario named after a paper
+    folders = {path.parent.name for path in (ROOT / "scenarios").glob("*/__init__.py")}
+    return (registered | folders | {path.stem for path in (ROOT / "simulator" / "suites").glob("*.yaml")}) - ORDINARY_WORDS
+
+
+def descriptions(path: Path) -> set[ast.AST]:
+    """Return the strings of a file that are statements of their own: docstrings, and those below constants."""
+    return {node.value for node in nodes(path) if isinstance(node, ast.Expr)}
+
+
+def test_the_engine_names_no_benchmark() -> None:
+    """No string of its code names one, whole or as a word: not in messages, not in help. Docstrings and comments may cite papers. That the
+    engine imports nothing from their folders is tested above."""
+    names = re.compile(rf"(?<![a-z])({'|'.join(map(re.escape, sorted(names_of_benchmarks())))})(?![a-z])", re.IGNORECASE)
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "simulator").rglob("*.py"):
+        for node in set(nodes(path)) - descriptions(path):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.search(node.value):
+                found.setdefault(path.relative_to(ROOT / "simulator").with_suffix("").as_posix(), set()).add(node.value)
+    assert found == DEFAULT_SUITE
+
+
+def test_the_engine_has_few_rooms_on_few_floors() -> None:
+    rooms = {path.parent.name for path in (ROOT / "simulator").glob("*/__init__.py")}
+    floors = [rooms.intersection(floor) for floor in import_graph.FLOORS]
+    assert rooms == set().union(*floors)
+    assert len(rooms) <= 16
+    assert sum(map(bool, floors)) <= 10
+
+
 BESIDE_THE_ENGINE = {"scenarios": {"base", "contract", "filler", "reading"}, "agents": {"base", "contract", "subject"}}
 """The rooms that the classes of scenarios and of agents may import from."""
 
@@ -140,7 +190,7 @@ EXECUTORS = {
     "inspected": "cli/runs running/planning running/runner running/sweeps/ray/driver running/sweeps/ray/node running/preflight/estimate",
     "CachedModel": "scenarios/cream/evaluate cli/runs running/data_writers results/judging/calibrate running/player",
     "check_model": "scenarios/cream/evaluate running/data_writers results/judging/calibrate running/planning running/runner",
-    "scenario_class": "cli/listing suite/trust running/imports contract/plugins suite/suite pages/view/annotating",
+    "scenario_class": "cli/listing suite/trust scenarios/goodai/logs contract/plugins suite/suite pages/view/annotating",
     "make_scenario": "results/gradebook/gradebook running/imports running/planning contract/plugins suite/suite",
     "scenarios_in": "suite/definitions suite/suite",
     "read_definitions": "cli/importing suite/definitions suite/grid running/planning",
@@ -258,6 +308,7 @@ def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> N
         "results/analysis/export",
         "cli/compare",
         "cli/plot",
+        "cli/reproduce",
         "base/files/reading",
         "pages/report/outcome",
         "subject/snapshots",

@@ -1,4 +1,4 @@
-"""longspan arena: rank systems by judging pairs of their summaries."""
+"""longspan cream arena: rank systems by judging pairs of their summaries."""
 
 from __future__ import annotations
 

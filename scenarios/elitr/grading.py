@@ -14,7 +14,7 @@ from longspan.simulator.reading.matching import some
 
 __all__ = ["MINUTES", "graded"]
 
-MINUTES: Final = "minutes have no score of their own: `longspan arena` compares those of several agents"
+MINUTES: Final = "minutes have no score of their own: `longspan cream arena` compares those of several agents"
 
 
 def graded(facts: Mapping[str, Any], record: Record) -> Grade:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple, final
+from typing import Final, Literal, NamedTuple, final
 
 from longspan.scenarios.goodai.definitions import NAME
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJournal, Role
 from longspan.scenarios.goodai.master_log import LogEvent, Type, read_log
 from longspan.simulator.base.errors import InputError, ScenarioError
+from longspan.simulator.contract.plugins import scenario_class
 from longspan.simulator.contract.script import Script
 from longspan.simulator.running.imports import Imported, ImportOptions, opening
 from longspan.simulator.suite.definitions import Definition
+from longspan.simulator.suite.suite import Suite, load_suite
 
 __all__ = ["read"]
 
@@ -36,7 +39,7 @@ def read(file: Path, wanted: ImportOptions) -> Imported:
         raise InputError(f"{file}: a log has no span; give --definitions DIR with the folder that it was played from, or --span S")
     defined = {Place(test.scenario, test.id): test for test in wanted.definitions.tests} if wanted.definitions else {}
     places = {entry.test: _place(file, entry) for entry in entries if entry.type is Type.BEGINS}
-    suite = wanted.suite(place.scenario for place in places.values())
+    suite = _suite((place.scenario for place in places.values()), wanted.rules)
     tests = {}
     for name, said in _spoken(entries).items():
         place = places[name]
@@ -59,6 +62,13 @@ def read(file: Path, wanted: ImportOptions) -> Imported:
         left_out=[f"{place.scenario}-{place.id} is left out: it is not in the log" for place in absent],
         notes=journal.notes,
     )
+
+
+def _suite(scenarios: Iterable[str], rules: Literal["longspan", "paper"]) -> Suite:
+    """Return the suite that grades tests of `scenarios`, with as many tests of each as the most frequent one has."""
+    counts = Counter(sorted(scenarios))
+    adjustable = [name for name in counts if rules == "paper" and "rules" in scenario_class(name).model_fields]
+    return load_suite("ltm").changed([f"{name}.rules=paper" for name in adjustable], [], list(counts), max(counts.values()))
 
 
 def _agent(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""`longspan reproduce locomo`: accuracies of released answers, against the published and the corrected gold answers."""
+"""`longspan locomo reproduce`: accuracies of released answers, against the published and the corrected gold answers."""
 
 from __future__ import annotations
 

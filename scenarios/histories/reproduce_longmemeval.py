@@ -1,4 +1,4 @@
-"""`longspan reproduce longmemeval`: accuracies of released answers by kind of question, and how far judges agree."""
+"""`longspan longmemeval reproduce`: accuracies of released answers by kind of question, and how far judges agree."""
 
 from __future__ import annotations
 

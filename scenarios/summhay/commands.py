@@ -1,4 +1,4 @@
-"""longspan annotate: judge a run's summaries by hand, insight by insight."""
+"""longspan summhay annotate: judge a run's summaries by hand, insight by insight."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Asking:
                 self._ask_one(test, claim, sheet, f"{number} of {len(claims)}")
         except _QuitError:
             say()
-            say("quit; `longspan annotate` continues here")
+            say("quit; `longspan summhay annotate` continues here")
 
     def _ask_one(self, test: str, claim: str, sheet: Sheet, where: str) -> None:
         from longspan.simulator.results.judging.annotation import Annotation

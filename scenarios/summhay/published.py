@@ -1,6 +1,6 @@
 """Reads and writes topic files: haystacks as the paper's authors published them, in JSON, plain or gzip.
 
-They may include the summaries and evaluations of the authors' models. `longspan write summhay` writes the same format.
+They may include the summaries and evaluations of the authors' models. `longspan summhay write` writes the same format.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from longspan.simulator.base.address_space import room
 from longspan.simulator.base.closing import end_all, report_failure, take_failures
 from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.base.hard_exit import end_process, report_crashes
+from longspan.simulator.base.installed import installed
 from longspan.simulator.base.pydantic_errors import problem_of
 from longspan.simulator.base.suggestions import meant
 from longspan.simulator.base.terminal import complain, give_up_output, prepare, printing_aside, rewritable, say, typed
@@ -37,6 +38,7 @@ from longspan.simulator.cli import (
     publishing,
     run,
     runs,
+    schema,
     show,
     sweep,
     view,
@@ -44,7 +46,7 @@ from longspan.simulator.cli import (
 from longspan.simulator.cli.completion import words_to_complete
 from longspan.simulator.cli.suite_commands import benchmarks, commands_of, describe_commands, name_moved
 
-__all__ = ["main", "run_command"]
+__all__ = ["main", "run_command", "whole_app"]
 
 
 HELP_ALL: Final = "--help-all"
@@ -56,7 +58,10 @@ COMMON: Final = frozenset(
 
 
 class _PlainHelp:
-    """Help that leaves out the ranges of numbers and the types of arguments and flags, and at first the options that few people use."""
+    """Help that leaves out the ranges of numbers and the types of arguments and flags, and at first the options that few people use.
+
+    An entry-point group in braces, such as {longspan.rubrics}, stands for the names that are installed.
+    """
 
     shows_all = False
 
@@ -72,6 +77,8 @@ class _PlainHelp:
         for param in params:
             if param.param_type_name == "argument" or param.is_flag:
                 param.display_type_rich = lambda ctx: ""
+            if "{longspan." in (param.help or ""):
+                param.help = re.sub(r"\{(longspan\.\w+)\}", lambda group: ", ".join(installed(group[1])), param.help)
             if isinstance(param.show_default, str):  # in words, so not in brackets of its own
                 param._get_default_string = lambda *, words=param.show_default, **_: words
         super().format_help(ctx, formatter)  # type: ignore[misc]
@@ -172,7 +179,7 @@ for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
         app.command(_name, cls=_Command, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
 listed = typer.Typer(help="List scenarios, agents, memories, suites, runs, citations, or the schema of JSON output.", no_args_is_help=True)
-for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs, listing.citations, listing.schema):
+for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs, listing.citations, schema.schema):
     listed.command(cls=_Command)(_command)
 app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 
@@ -302,7 +309,7 @@ def _invalid(error: typer.TyperException) -> str:
 
 def _option_meant(suite: str, extra: str) -> str:
     """Say which option the words after the suite probably mean."""
-    from longspan.simulator.base.installed import AGENTS, installed
+    from longspan.simulator.base.installed import AGENTS
     from longspan.simulator.base.sizes import is_size
 
     if is_size(extra):
@@ -310,6 +317,15 @@ def _option_meant(suite: str, extra: str) -> str:
     if re.split("[/:?]", extra)[0] in installed(AGENTS):
         return f"; did you mean {typed('--agent', extra)}?"
     return f"; did you mean {typed('--data', f'{suite}={extra}')}?"
+
+
+def whole_app() -> typer.Typer:
+    """Return the app with the commands of every benchmark, all of them loaded."""
+    whole = copy(app)
+    whole.registered_groups = list(app.registered_groups)
+    for benchmark in benchmarks():
+        _add_benchmark(whole, benchmark, load=True)
+    return whole
 
 
 def _only(given: Sequence[str]) -> typer.Typer:
@@ -326,7 +342,7 @@ def _only(given: Sequence[str]) -> typer.Typer:
     elif first in (known := benchmarks()):
         only.registered_groups = []
         _add_benchmark(only, first, load=True)
-    elif (where := MOVED.get(first) or name_moved(first)) is not None:
+    elif not words_to_complete() and (where := MOVED.get(first) or name_moved(given)) is not None:
         raise InputError(where)
     else:
         only.registered_commands = app.registered_commands

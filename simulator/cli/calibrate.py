@@ -28,7 +28,12 @@ def calibrate(
     ],
     labels: Annotated[list[Path], typer.Option(help="Human labels: CSV with a header, or JSON lines. Repeatable.", metavar="FILE")],
     rubric: Annotated[
-        str, typer.Option(help="The judge's question, such as statement, elitr-ten or locomo (docs/guides/calibration.md).", metavar="NAME")
+        str,
+        typer.Option(
+            help="The judge's question: {longspan.rubrics} (docs/guides/calibration.md).",
+            metavar="NAME",
+            autocompletion=completion.rubrics,
+        ),
     ] = "statement",
     out: Annotated[Path, typer.Option(help="The folder of runs, for calibrations/, which reports mention.", metavar="DIR")] = Path("runs"),
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for the judge this time.", min=0, metavar="USD")] = None,

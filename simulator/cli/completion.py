@@ -15,7 +15,7 @@ import typer
 from longspan.simulator.base.installed import AGENTS, SCENARIOS, installed
 from longspan.simulator.base.installed import suites as known_suites
 
-__all__ = ["agents", "runs", "scenarios", "spans", "suites", "tests", "words_to_complete"]
+__all__ = ["agents", "imports", "offer", "rubrics", "runs", "scenarios", "spans", "suites", "tests", "words_to_complete"]
 
 SPANS: Final = ("2k", "4k", "8k", "16k", "32k", "64k", "120k", "200k", "500k")
 
@@ -32,27 +32,33 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_.,/+=@%-]+")
 def suites(incomplete: str) -> list[str]:
     """Return suites, including the ones that may follow a +."""
     before, plus, last = incomplete.rpartition("+")
-    return _offered(
-        (f"{before}{plus}{name}" for name in known_suites() if not plus or name not in before.split("+")), f"{before}{plus}{last}"
-    )
+    return offer((f"{before}{plus}{name}" for name in known_suites() if not plus or name not in before.split("+")), f"{before}{plus}{last}")
 
 
 def spans(incomplete: str) -> list[str]:
-    return _offered(SPANS, incomplete)
+    return offer(SPANS, incomplete)
 
 
 def agents(incomplete: str) -> list[str]:
-    return _offered(installed(AGENTS), incomplete)
+    return offer(installed(AGENTS), incomplete)
 
 
 def scenarios(incomplete: str) -> list[str]:
-    return _offered(installed(SCENARIOS), incomplete)
+    return offer(installed(SCENARIOS), incomplete)
+
+
+def rubrics(incomplete: str) -> list[str]:
+    return offer(installed("longspan.rubrics"), incomplete)
+
+
+def imports(incomplete: str) -> list[str]:
+    return offer(installed("longspan.imports"), incomplete)
 
 
 def runs(incomplete: str) -> list[str]:
     """Return runs and folders of runs: the ones in the folder that is being typed, or else in `runs`."""
     folder = f"{os.path.dirname(incomplete) if '/' in incomplete else 'runs'}/".replace("//", "/")  # noqa: PTH120
-    return _offered((f"{folder}{name}" for name in _runs_in(Path(folder))), incomplete)
+    return offer((f"{folder}{name}" for name in _runs_in(Path(folder))), incomplete)
 
 
 def _runs_in(folder: Path) -> Iterator[str]:
@@ -75,7 +81,7 @@ def tests(ctx: typer.Context, incomplete: str) -> list[str]:
     with suppress(OSError, LongspanError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         manifest = json.loads(read_file(Path(ctx.params["run"]) / "manifest.json", MAX_BYTES))
         found = [str(test["id"]) for tests in manifest["conversations"].values() for test in tests]
-    return _offered(found, incomplete)
+    return offer(found, incomplete)
 
 
 def words_to_complete() -> list[str]:
@@ -84,5 +90,6 @@ def words_to_complete() -> list[str]:
     return line.split()[1:] if "_LONGSPAN_COMPLETE" in os.environ else []
 
 
-def _offered(names: Iterable[str], incomplete: str) -> list[str]:
+def offer(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin as typed and that every shell takes literally."""
     return list(islice((name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)), MOST))

@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 import typer
 
 from longspan.simulator.base.terminal import say
+from longspan.simulator.cli import completion
 
 __all__ = ["import_"]
 
 
 def import_(
-    kind: Annotated[str, typer.Argument(help="The kind of file: goodai-log.", metavar="KIND")],
+    kind: Annotated[str, typer.Argument(help="The kind of file: {longspan.imports}.", metavar="KIND", autocompletion=completion.imports)],
     file: Annotated[Path, typer.Argument(help="The file, plain or gzipped.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="The run's folder, which must not exist.", metavar="RUN")],
     definitions: Annotated[Path | None, typer.Option(help="The published tests that were played, for grading.", metavar="DIR")] = None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from longspan.simulator.suite.manifest import Manifest
     from longspan.simulator.terminal.run_lines import RunLine
 
-__all__ = ["agents", "citations", "memories", "runs", "scenarios", "schema", "suites"]
+__all__ = ["agents", "citations", "memories", "runs", "scenarios", "suites"]
 
 KindArgument = Annotated[
     str | None, typer.Argument(help="A kind, such as openai, to see its options.", metavar="KIND", autocompletion=completion.agents)
@@ -35,12 +35,6 @@ KindArgument = Annotated[
 
 MAX_DEFAULT: Final = 20
 """The longest default that a table of options shows, in characters."""
-
-
-SCHEMAS: Final = Path(__file__).parents[1] / "data" / "output.schema.json"
-"""The schemas, in one document that is itself the schema of result.json."""
-
-MAX_BYTES: Final = 1 << 24
 
 
 def scenarios(json_: JsonOption = False) -> None:
@@ -259,27 +253,6 @@ def citations(
     played = [load_suite(name) for name in suites or installed.suites()]
     found = references({scenario for suite in played for scenario in suite.scenarios}, played)
     say("\n\n".join([*found, longspan_itself(version("longspan"))]), lines=True)
-
-
-def schema(
-    name: Annotated[
-        str | None, typer.Argument(help="A command with --json, such as run or list-runs.", metavar="COMMAND", show_default="result.json")
-    ] = None,
-) -> None:
-    """Print the JSON Schema of what a command prints with --json, or of result.json."""
-    from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.files.folders import read_file
-    from longspan.simulator.base.files.reading import parse_json
-    from longspan.simulator.base.suggestions import meant
-    from longspan.simulator.base.terminal import say_json
-
-    document = parse_json(read_file(SCHEMAS, MAX_BYTES), str(SCHEMAS))
-    if name is not None:
-        commands = [each for each in document["$defs"] if each[0].islower()]
-        if name not in commands:
-            raise InputError(f"schema {name!r:.60}: no command prints JSON by that name{meant(name, commands)}")
-        document |= {"$id": f"{document['$id']}:{name}", "$ref": f"#/$defs/{name}"}
-    say_json(document)
 
 
 def _print(what: str, rows: Sequence[Mapping[str, Any]], json_: bool) -> None:

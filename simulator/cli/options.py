@@ -158,7 +158,7 @@ class GridOptions:
     ] = False
     label: Annotated[str | None, typer.Option(help="Tells these runs from others of the same agent.", metavar="TEXT")] = None
     keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
-    data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
+    data: Annotated[list[str] | None, typer.Option(help="Your own data, such as history=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="Set a parameter of all scenarios or of one (SCENARIO.NAME=VALUE).", metavar="NAME=VALUE"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 from longspan.simulator.base.installed import installed
 from longspan.simulator.cli.reproduce import bind_reproduce
 from longspan.simulator.cli.write import bind_write
 
-__all__ = ["benchmarks", "commands_of", "describe_commands", "name_commands", "name_moved"]
+__all__ = ["benchmarks", "commands_of", "describe_commands", "locate_command", "name_commands", "name_moved"]
 
 COMMANDS: Final = "longspan.commands"
 """The entry-point group of commands. It maps `BENCHMARK.COMMAND` to a function that Typer can call."""
@@ -49,7 +52,25 @@ def commands_of(benchmark: str) -> dict[str, Callable[..., Any]]:
     return commands
 
 
-def name_moved(command: str) -> str | None:
-    """Return where a command is now that was once a command of longspan itself, or None if there is no such command."""
-    found = [f"`longspan {benchmark} {command}`" for benchmark in benchmarks() if command in name_commands(benchmark)]
-    return f"{command} is a command of a benchmark: {' or '.join(found)}" if found else None
+def locate_command(benchmark: str, command: str) -> Path | None:
+    """Return the file of the module that a benchmark's own command is in. None for a command that all benchmarks may have."""
+    points = installed(COMMANDS).get(f"{benchmark}.{command}", [])
+    with suppress(ImportError, ValueError):
+        if points and (found := find_spec(points[0].module)) is not None and found.origin is not None:
+            return Path(found.origin)
+    return None
+
+
+def name_moved(given: Sequence[str]) -> str | None:
+    """Return where a command is now that was once a command of longspan itself, or None if no benchmark has such a command.
+
+    If the name of a benchmark follows the command, as it once did, only that benchmark's command is named.
+    """
+    command, *others = given or [""]
+    homes = [benchmark for benchmark in benchmarks() if command in name_commands(benchmark)]
+    if not homes:
+        return None
+    (home, *more) = [name for name in homes if name in others[:1]] or homes
+    if more:
+        return f"{command} is a command of benchmarks: `longspan BENCHMARK {command}`, where BENCHMARK is {' or '.join(homes)}"
+    return f"{command} is a command of a benchmark: `longspan {home} {command}`"

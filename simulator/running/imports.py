@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -14,7 +13,7 @@ from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.base.files.folders import remove
 from longspan.simulator.base.files.reading import digest, resolved
 from longspan.simulator.base.tokens import EncodingName
-from longspan.simulator.contract.plugins import load, make_scenario, scenario_class
+from longspan.simulator.contract.plugins import load, make_scenario
 from longspan.simulator.contract.script import Script
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import Journal
@@ -24,7 +23,7 @@ from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.scoring import Pages, score
 from longspan.simulator.suite.definitions import Definitions
 from longspan.simulator.suite.manifest import ImportSource, Manifest, PlannedTest, commit, versions
-from longspan.simulator.suite.suite import Suite, load_suite, make_test
+from longspan.simulator.suite.suite import Suite, make_test
 
 __all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "import_run", "opening"]
 
@@ -45,12 +44,6 @@ class ImportOptions:
     span: int | None = None
     agent: str | None = None
     rules: Literal["longspan", "paper"] = "longspan"
-
-    def suite(self, scenarios: Iterable[str]) -> Suite:
-        """Return the suite for grading tests of `scenarios`, with an entry for each test."""
-        counts = Counter(sorted(scenarios))
-        adjustable = [name for name in counts if self.rules == "paper" and "rules" in scenario_class(name).model_fields]
-        return load_suite("ltm").changed([f"{name}.rules=paper" for name in adjustable], [], list(counts), max(counts.values()))
 
 
 @final

@@ -22,7 +22,7 @@ import pytest
 import typer.main
 import yaml
 
-from longspan.simulator.cli import app, main
+from longspan.simulator.cli import main, whole_app
 from longspan.simulator.journal.run_folder import RunFolder
 from tests.attack import sample, tried
 from tests.loopback import Service
@@ -184,8 +184,8 @@ def of_a_run(run: object) -> dict[str, tuple[object, ...]]:
         "resume": ("resume", run, "--trust", "--yes"),
         "correct": ("correct", run, "hostile-1", "--score", "1", "--why", MARK, "--by", MARK, "--trust"),
         "correct nothing": ("correct", run, MARK, "--score", "1", "--why", "x", "--trust"),
-        "annotate": ("annotate", run, "--trust", "--by", MARK),
-        "annotate --agreement": ("annotate", run, "--agreement", "--trust", "--json"),
+        "annotate": ("summhay", "annotate", run, "--trust", "--by", MARK),
+        "annotate --agreement": ("summhay", "annotate", run, "--agreement", "--trust", "--json"),
         "publish": ("publish", run, "--out", f"published{MARK}.json", "--trust"),
         "compare": ("compare", "runs"),
         "compare csv": ("compare", "runs", "--format", "csv"),
@@ -254,10 +254,10 @@ def test_sweeps_with_agents_that_fail(here: Path) -> None:
 def test_a_person_judges_hostile_summaries(here: Path) -> None:
     small = [part for name in ("documents=20", "words=100", "subtopics=1") for part in ("--set", name)]
     ran("run", "summhay", *small, "--tests", "1", "--agent", "python:hostile:Bullets", "--out", "runs", terminal=False)
-    said = both("annotations", "annotate", only_run(), "--by", MARK, typed=f"{MARK}\nf\n{MARK}\n1\nq\n")
+    said = both("annotations", "summhay", "annotate", only_run(), "--by", MARK, typed=f"{MARK}\nf\n{MARK}\n1\nq\n")
     assert "OWNED" in said
-    both("annotations", "annotate", only_run(), "--agreement")
-    both("annotations", "annotate", only_run(), "--agreement", "--json")
+    both("annotations", "summhay", "annotate", only_run(), "--agreement")
+    both("annotations", "summhay", "annotate", only_run(), "--agreement", "--json")
 
 
 def test_a_program_that_dies_with_a_message(here: Path) -> None:
@@ -406,7 +406,7 @@ def test_names_of_files_and_folders(here: Path, played: Path) -> None:
 
 def test_marked_arguments(here: Path) -> None:
     """Every option and every argument of every command."""
-    top: Any = typer.main.get_command(app)
+    top: Any = typer.main.get_command(whole_app())
     commands = {(name,): command for name, command in top.commands.items() if not hasattr(command, "commands")}
     commands |= {(name, inner): c for name, g in top.commands.items() if hasattr(g, "commands") for inner, c in g.commands.items()}
     cases = []
@@ -433,7 +433,7 @@ TEXTS: Final[dict[str, Callable[[Path, str], tuple[object, ...]]]] = {
     "sweep.yaml": lambda path, judge: ("sweep", path, "--trust", "--out", "swept"),
     "labels.csv": lambda path, judge: ("calibrate", "--judge", judge, "--labels", path),
     "labels.jsonl": lambda path, judge: ("calibrate", "--judge", judge, "--labels", path),
-    "summaries.jsonl": lambda path, judge: ("arena", path, "--judge", judge, "--out", "arena"),
+    "summaries.jsonl": lambda path, judge: ("cream", "arena", path, "--judge", judge, "--out", "arena"),
     "published.json": lambda path, judge: ("verify", path, "runs/run"),
     "log.jsonl": lambda path, judge: ("import", "goodai-log", path, "--out", "imported"),
     "filler.json": lambda path, judge: ("run", "--scenario", "colours", "--agent", "silent", "--filler", path),

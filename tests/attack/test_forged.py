@@ -115,7 +115,7 @@ FINISHED: dict[str, list[str]] = {
     "replay --agent": ["replay", "{run}", "--agent", "silent", "--out", "again"],
     "score": ["score", "{run}"],
     "correct": ["correct", "{run}", "colours-1", "--score", "1", "--why", "so", "--by", "Ada"],
-    "annotate": ["annotate", "{run}", "--agreement"],
+    "annotate": ["summhay", "annotate", "{run}", "--agreement"],
     "publish": ["publish", "{run}", "--out", "published.json"],
     "verify": ["verify", "known.json", "{run}"],
     "list": ["list", "runs", "runs"],
@@ -124,7 +124,7 @@ FINISHED: dict[str, list[str]] = {
     "export": ["export", "runs", "--format", "csv", "--out", "exported"],
     "prune": ["prune", "runs", "--replicates", "--pack", "--yes"],
     "rerun": ["rerun", "{run}"],
-    "arena": ["arena", "runs", "--judge", "openai/gpt-4o"],
+    "arena": ["cream", "arena", "runs", "--judge", "openai/gpt-4o"],
 }
 UNFINISHED: dict[str, list[str]] = {
     "resume": ["resume", "{run}", "--yes"],

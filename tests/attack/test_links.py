@@ -115,7 +115,7 @@ def sweep(world: World) -> list[str | Path]:
 
 
 def arena(world: World) -> list[str | Path]:
-    return ["arena", world.folder / "summaries.jsonl", "--judge", world.server.model(), "--out", world.folder / "arena"]
+    return ["cream", "arena", world.folder / "summaries.jsonl", "--judge", world.server.model(), "--out", world.folder / "arena"]
 
 
 def calibrate(world: World) -> list[str | Path]:
@@ -125,7 +125,7 @@ def calibrate(world: World) -> list[str | Path]:
 
 def write(world: World) -> list[str | Path]:
     settings = [part for given in WRITTEN for part in ("--set", given)]
-    return ["write", "summhay", "--writer", world.server.model(), "--out", world.folder / "data", *settings]
+    return ["summhay", "write", "--writer", world.server.model(), "--out", world.folder / "data", *settings]
 
 
 def visit(world: World) -> None:
@@ -176,14 +176,14 @@ COMMANDS: Final[dict[str, Callable[[World], Any]]] = {
     "replay --agent": lambda world: command("replay", world.run, "--agent", "silent", "--json"),
     "score": lambda world: command("score", world.run),
     "correct": lambda world: command("correct", world.run, "colours-1", "--score", "1", "--why", "so", "--by", "Ada"),
-    "annotate": lambda world: command("annotate", world.run, "--agreement"),
+    "annotate": lambda world: command("summhay", "annotate", world.run, "--agreement"),
     "publish": lambda world: command("publish", world.run, "--out", world.folder / "again.json"),
     "verify": lambda world: command("verify", world.folder / "published.json", world.run),
     "compare": lambda world: command("compare", world.runs),
     "plot": lambda world: command("plot", world.run, "--figure", "bars", "--out", world.folder / "bars.svg"),
     "export": lambda world: command("export", world.runs, "--format", "jsonl", "--out", world.folder / "tables"),
     "list runs": lambda world: command("list", "runs", world.runs),
-    "arena": lambda world: command("arena", world.runs, "--judge", world.server.model(), "--out", world.folder / "arena"),
+    "arena": lambda world: command("cream", "arena", world.runs, "--judge", world.server.model(), "--out", world.folder / "arena"),
     "prune": lambda world: command("prune", world.run, "--pack", "--yes"),
     "prune --replicates": lambda world: command("prune", world.runs, "--replicates", "--yes"),
     "rerun": lambda world: command("rerun", world.run, "--json"),

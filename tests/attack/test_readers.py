@@ -96,13 +96,13 @@ READERS: Final[dict[str, list[str]]] = {
     "questions": ["run", "elitr", "--data", "elitr=.", "--data", "questions=PATH"],
     "topics": ["run", "summhay", "--data", "summhay=PATH"],
     "labels": ["calibrate", "--judge", "openai/gpt-4o", "--labels", "PATH"],
-    "summaries": ["arena", "PATH", "--judge", "openai/gpt-4o"],
+    "summaries": ["cream", "arena", "PATH", "--judge", "openai/gpt-4o"],
     "published": ["verify", "PATH", "run"],
     "log": ["import", "goodai-log", "PATH", "--out", "imported"],
-    "goodai": ["reproduce", "goodai-ltm", "PATH"],
-    "recorded counts": ["reproduce", "counting-stars", "PATH"],
-    "responses": ["reproduce", "elitr-bench", "PATH"],
-    "samples": ["reproduce", "summhay", "PATH"],
+    "goodai": ["goodai-ltm", "reproduce", "PATH"],
+    "recorded counts": ["counting-stars", "reproduce", "PATH"],
+    "responses": ["elitr-bench", "reproduce", "PATH"],
+    "samples": ["summhay", "reproduce", "PATH"],
     "model": ["run", "--scenario", "colours", "--agent", "gguf:PATH"],
     "filler of a run": ["replay", "run"],
 }
@@ -320,11 +320,12 @@ def test_options_read_only_plain_digits(
 def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
     from typer.main import get_command
 
-    from longspan.simulator.cli import app
+    from longspan.simulator.cli import whole_app
 
     found = [
         parameter
-        for command in get_command(app).commands.values()
+        for group in get_command(whole_app()).commands.values()
+        for command in getattr(group, "commands", {"": group}).values()
         for parameter in command.params
         if re.search(r"\bint\b", str(parameter.type_descriptor.annotation))
     ]

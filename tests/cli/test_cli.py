@@ -21,7 +21,7 @@ from tests.sealing import change_json, read_lines, write_lines
 
 from longspan.simulator.base.fields import option_names
 from longspan.simulator.base.installed import AGENTS, installed
-from longspan.simulator.cli import app, main, run_command
+from longspan.simulator.cli import main, run_command, whole_app
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.contract.plugins import load
 from longspan.simulator.results.analysis.baseline import Fall
@@ -555,16 +555,50 @@ def test_the_help_begins_with_four_commands_to_start_with(capsys: pytest.Capture
     assert first[0] == "Start here"
     assert re.findall(r"^│ ([a-z]+) ", first[1], re.MULTILINE) == ["run", "check", "show", "compare"]
     assert max(map(len, said.splitlines())) <= 80
-    panels = [name for _, rows in (first, *others) for name in re.findall(r"^│ ([a-z]+) ", rows, re.MULTILINE)]
-    assert sorted(panels) == sorted(commands()), "each command is in one panel"
+    panels = [name for _, rows in (first, *others) for name in re.findall(r"^│ ([a-z-]+) ", rows, re.MULTILINE)]
+    assert sorted(panels) == sorted({name.partition(" ")[0] for name in commands()}), "each command is in one panel"
     assert [option for option in ("--version", "--install-completion", "--show-completion", "--help") if option not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["arena", "runs", "--judge", "openai/gpt-4o"], "longspan cream arena"),
+        (["annotate", "runs/one"], "longspan summhay annotate"),
+        (["write", "summhay", "--writer", "openai/gpt-4o"], "longspan summhay write"),
+        (["reproduce", "cream", "--json"], "longspan cream reproduce"),
+        (["reproduce", "--help"], "longspan BENCHMARK reproduce"),
+    ],
+    ids=" ".join,
+)
+def test_the_old_name_of_a_benchmarks_command_says_the_new_one(old: list[str], new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(old) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.fullmatch(rf"longspan: {old[0]} is a command of (a benchmark|benchmarks): `{new}`.*\n", told.err), told.err
+
+
+def test_a_benchmark_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["summhay", "--help"]) == 0
+    assert re.findall(r"^│ ([a-z]+) ", capsys.readouterr().out, re.MULTILINE) == ["annotate", "reproduce", "write"]
+    assert run_command(["summhay", "anotate"]) == 2
+    assert "No such command 'anotate'" in capsys.readouterr().err
+
+
+def test_the_help_lists_what_is_installed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for command, listed in (("import", "goodai-log"), ("calibrate", "statement")):
+        assert run_command([command, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert listed in said
+        assert "{longspan" not in said
 
 
 def test_the_help_says_what_each_option_does() -> None:
     silent = [
         f"{name} {option.opts[0]}" for name, command in commands().items() for option in command.params if not getattr(option, "help", "")
     ]
-    assert len(commands()) > 20
+    assert len(commands()) > 30
     assert silent == []
 
 
@@ -588,8 +622,13 @@ def test_options_of_an_agent_fit_on_a_narrow_terminal(capsys: pytest.CaptureFixt
 
 
 def commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    """Return every command by its words, those of benchmarks and of `list` too."""
+    top: Any = typer.main.get_command(whole_app())
+    return {
+        f"{name} {inner}".strip(): command
+        for name, group in top.commands.items()
+        for inner, command in getattr(group, "commands", {"": group}).items()
+    }
 
 
 PRINTING = """

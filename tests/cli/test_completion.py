@@ -37,12 +37,23 @@ def completed(line: str, where: Path, shell: str = "bash") -> list[str]:
         ("show runs/o", ["runs/one", "runs/other"]),
         ("correct runs/one colours-", ["colours-1", "colours-2"]),
         ("show elsewhere/", ["elsewhere/one"]),
+        ("cre", ["cream"]),
+        ("cream ar", ["arena"]),
+        ("cream arena --js", ["--json"]),
+        ("summhay annotate runs/on", ["runs/one"]),
+        ("import good", ["goodai-log"]),
+        ("calibrate --rubric elitr-t", ["elitr-ten"]),
+        ("schema cream-", ["cream-arena", "cream-reproduce"]),
     ],
 )
 def test_a_shell_is_told_what_may_follow(typed: str, offered: list[str], tmp_path: Path) -> None:
     for folder, name in (("runs", "one"), ("runs", "other"), ("elsewhere", "one")):
         made_run(tmp_path / folder, "silent", lambda scenario, number: 1.0, name=name, scenarios=("colours", "jokes"), tests=2)
     assert completed(f"longspan {typed}", tmp_path) == offered
+
+
+def test_a_command_that_has_moved_completes_like_an_unknown_one_without_a_message(tmp_path: Path) -> None:
+    assert completed("longspan annotate ", tmp_path) == completed("longspan nothing ", tmp_path)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -25,7 +25,7 @@ from tests.conftest import skip
 from tests.environments import Environment, build
 
 import longspan as longspan_itself
-from longspan.simulator.cli import app
+from longspan.simulator.cli import whole_app
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.contract.scenario import Skill
 from longspan.simulator.contract.script import Line, Segment
@@ -106,8 +106,13 @@ def results(folder: Path, *path: Path, arguments: Iterable[str]) -> list[dict[st
 
 # Commands.
 
-ROOT_COMMAND: Any = typer.main.get_command(app)
-COMMANDS: dict[str, Any] = dict(ROOT_COMMAND.commands)
+ROOT_COMMAND: Any = typer.main.get_command(whole_app())
+COMMANDS: dict[str, Any] = {
+    f"{name} {inner}".strip(): command
+    for name, group in ROOT_COMMAND.commands.items()
+    for inner, command in getattr(group, "commands", {"": group}).items()
+}
+"""The commands by their words, those of benchmarks and of `list` too."""
 
 OF_OTHERS = set(
     "--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split()
@@ -175,7 +180,7 @@ def test_every_key_of_a_contrast_is_described() -> None:
         ("compare", "comparing.md", "Comparing"),
         ("plot", "comparing.md", "Figures"),
         ("export", "comparing.md", "Export"),
-        ("arena", "arena.md", "Options"),
+        ("cream arena", "arena.md", "Options"),
     ],
 )
 def test_a_table_of_options_has_every_option_and_no_other(command: str, page: str, heading: str) -> None:

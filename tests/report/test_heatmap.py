@@ -73,12 +73,16 @@ def test_the_command_draws_what_was_published_with_a_paper(tmp_path: Path, capsy
     drawn, again = tmp_path / "one.svg", tmp_path / "two.svg"
     for path in (drawn, again):
         with pytest.raises(SystemExit, match="0"):
-            main(["plot", str(raw), "--paper", "counting-stars", "--figure", "heatmap", "--out", str(path)])
+            main(["counting-stars", "reproduce", str(raw), "--heatmap", str(path)])
     assert drawn.read_bytes() == again.read_bytes()
+    assert capsys.readouterr().out.endswith(f"{again}\n")
     for wrong, said in (
-        (["--out", str(tmp_path / "all")], "only --figure heatmap is drawn"),
-        (["--figure", "heatmap", "--out", str(tmp_path / "no.svg"), "--paper", "cream"], "have no shaded table"),
+        (["counting-stars", "reproduce", str(raw), "--heatmap", str(tmp_path / "all")], "the name must end in .svg, .png, .pdf"),
+        (["cream", "reproduce", "--heatmap", str(tmp_path / "no.svg")], "have no shaded table"),
     ):
         with pytest.raises(SystemExit, match="2"):
-            main(["plot", str(raw), "--paper", "counting-stars", *wrong])
-        assert said in capsys.readouterr().err
+            main(wrong)
+        shown = capsys.readouterr()
+        assert said in shown.err
+        assert "│" not in shown.out, "nothing is printed before it fails"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.svg", "raw.txt", "two.svg"]

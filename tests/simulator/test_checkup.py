@@ -172,7 +172,7 @@ def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[s
         (
             SmallWindow,
             "note",
-            "of 20,000, as in documents and in chapterbreak, would end the conversation: ",
+            "of 20,000, as in tests with documents, would end the conversation: ",
         ),
         (NoWindow, "bad", "a window of 900 tokens: set a larger n_ctx="),
     ],

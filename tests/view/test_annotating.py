@@ -137,7 +137,7 @@ def test_a_run_that_names_code_cannot_be_judged_and_nothing_is_written_through_a
         change_json(run / "manifest.json", evil)
         status, text = post(server, GOOD)
         assert status == 422
-        assert "none of its tests can be judged here" in text
+        assert "none of its tests has a sheet to annotate; its manifest names code, which is not run here" in text
     assert not target.exists()
 
 

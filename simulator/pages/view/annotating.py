@@ -91,7 +91,8 @@ class AnnotationPages:
         """Return the run. Raises MissingError and InputError like `RunList.run`, and InputError if its tests cannot be judged here."""
         run = self._runs.run(request.path_params["name"])
         if not can_be_judged(run.manifest):
-            raise InputError(f"{run.path.name}: none of its tests can be judged here, only those of the suite summhay")
+            why = "; its manifest names code, which is not run here" if named_in(run.manifest, ["scenarios"]) else ""
+            raise InputError(f"{run.path.name}: none of its tests has a sheet to annotate{why}")
         return run
 
 

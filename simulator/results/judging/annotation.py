@@ -69,7 +69,7 @@ def sheets(run: RunFolder) -> dict[str, Sheet]:
     """
     scenarios = {name: scenario for name, scenario in scenarios_of(run.manifest).items() if isinstance(scenario, Sheets)}
     if not scenarios:
-        raise InputError(f"{run.path}: none of its tests can be annotated; only those of the suite summhay can")
+        raise InputError(f"{run.path}: none of its tests has a sheet to annotate")
     found = {}
     for transcript in run.transcripts().values():
         for id, played in transcript.tests.items():

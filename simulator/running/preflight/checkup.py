@@ -40,7 +40,7 @@ MAX_SNAPSHOT: Final = 64 * 2**20
 LARGE_MESSAGE_TOKENS: Final = 20_000
 """The number of tokens in the large message. Documents of the suites counting-stars, elitr and summhay may be as long."""
 
-LTM_MESSAGE_TOKENS: Final = 1_600
+USUAL_MESSAGE_TOKENS: Final = 1_600
 """The number of tokens in a message that is tried if the large one fails. The suite ltm sends no longer one, except for chapterbreak."""
 
 T = TypeVar("T")
@@ -204,8 +204,8 @@ async def _large(subject: _Subject, _: AgentSpec) -> Finding:
     except LongspanError as error:
         problem = str(error)
     await subject.agent.reset()
-    smaller = await _answers(subject, LTM_MESSAGE_TOKENS)
-    what = f"{smaller.what}; one of {LARGE_MESSAGE_TOKENS:,}, as in documents and in chapterbreak, would end the conversation: {problem}"
+    smaller = await _answers(subject, USUAL_MESSAGE_TOKENS)
+    what = f"{smaller.what}; one of {LARGE_MESSAGE_TOKENS:,}, as in tests with documents, would end the conversation: {problem}"
     return Finding("large message", "note", what)
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.schemas import check_output
 
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.cli import main
 from longspan.simulator.results.papers import paper
 
 LINE = {"answer": '{"owl": [3, 9]}', "reference_counting_results": [3, 5, 9], "sky_size": 4000, "model_name": "somebody's"}
@@ -40,12 +42,15 @@ def test_the_published_file_comes_out_as_published(counting_stars: Path) -> None
         assert float(lost.rows[1][-1]) < 0.01 < float(lost.rows[0][-1])
 
 
-def test_files_of_any_model_are_graded(tmp_path: Path) -> None:
+def test_files_of_any_model_are_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blank = LINE | {"answer": None, "sky_size": 8000}
     file = written(tmp_path, "EN_some_3_2.jsonl", LINE, "", blank)
     (member, slot) = paper("counting-stars")([file], "longspan").cells
     assert (member.row, member.ours, member.published, member.n) == ("EN_some_3_2.jsonl", round(2 / 6, 6), None, 6)
     assert slot.ours == round(1 / 6, 6)
+    with pytest.raises(SystemExit):
+        main(["counting-stars", "reproduce", str(file), "--rules", "longspan", "--json"])
+    assert [cell["ours"] for cell in check_output("counting-stars-reproduce", capsys.readouterr().out)] == [member.ours, slot.ours]
 
 
 def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def held(server: Server, folder: Path, found: Gathered, rules: Rules = COMPLETEN
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[Any, str, str]:
     with pytest.raises(SystemExit) as left:
-        main(["arena", *map(str, arguments)])
+        main(["cream", "arena", *map(str, arguments)])
     said = capsys.readouterr()
     return left.value.code, said.out, said.err
 
@@ -318,7 +318,7 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
     (source, *_) = found.sources
     assert "Point: Anna leads the project.\n\n" in (found.document(source, agents[0]) or "")
     code, out, _ = ran(capsys, tmp_path / "runs", "--judge", server.model(), "--out", tmp_path / "arena", "--json", "--orders", "9")
-    result = check_output("arena", out)
+    result = check_output("cream-arena", out)
     assert code == 0
     assert [each["system"] for each in result["standings"]] == agents
     assert {tuple(match["scores"]) for match in result["matches"]} == {(0.25, 1.0)}

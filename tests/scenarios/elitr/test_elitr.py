@@ -225,7 +225,7 @@ def test_minutes_are_asked_for_and_have_no_score_of_their_own(tmp_path: Path) ->
         result = played(tmp_path, "oracle", "task=minutes", "tokens=3000", f"delivery={delivery}", tests=2)
         assert result.score is None
         assert {test.status for test in result.tests} == {"unscored"}
-        assert all("longspan arena" in test.reason for test in result.tests)
+        assert all("longspan cream arena" in test.reason for test in result.tests)
         run = RunFolder(tmp_path / ("elitr-made-up-16k-oracle-seed2023" if delivery == "interleave" else "elitr-made-up-oracle-seed2023"))
         for transcript in run.transcripts().values():
             for each in transcript.tests.values():

@@ -1,4 +1,4 @@
-"""`longspan reproduce locomo` and `longmemeval`: released answers with verdicts, and small files of the same forms."""
+"""`longspan locomo reproduce` and `longspan longmemeval reproduce`: released answers with verdicts, and small files of the same forms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.scenarios.histories.conftest import published
+from tests.schemas import check_output
 
 from longspan.scenarios.histories.accuracies import share
 from longspan.scenarios.histories.released_answers import Answer
@@ -179,7 +180,7 @@ def test_two_judges_of_the_same_answers_agree_so_far(tmp_path: Path) -> None:
     assert found == {"strict, lenient": (0.75, 0.5), "other: judgment_1, judgment_2": (0.75, 0.5)}
 
 
-def test_the_authors_evaluation_of_longmemeval_is_read(tmp_path: Path) -> None:
+def test_the_authors_evaluation_of_longmemeval_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [
         {"question_id": id, "hypothesis": "so", "autoeval_label": {"model": "gpt-4o", "label": right}}
         for id, right in (("a", True), ("b", False), ("c_abs", True))
@@ -187,6 +188,11 @@ def test_the_authors_evaluation_of_longmemeval_is_read(tmp_path: Path) -> None:
     log = written(tmp_path / "mine.log", "\n".join(map(json.dumps, lines)))
     asked = written(tmp_path / "oracle.json", [{"question_id": id, "question_type": "multi-session"} for id in ("a", "b", "c_abs")])
     cells = by_place(paper("longmemeval")([log, asked], "paper"))
+    with pytest.raises(SystemExit):
+        main(["longmemeval", "reproduce", str(log), str(asked), "--json"])
+    assert {(cell["table"], cell["row"], cell["column"]) for cell in check_output("longmemeval-reproduce", capsys.readouterr().out)} == set(
+        cells
+    )
     kinds = {column: cell.ours for (table, _, column), cell in cells.items() if table == "accuracy"}
     assert kinds == {"overall": pytest.approx(2 / 3, abs=1e-6), "abstention": 1, "multi-session": 0.5}
 
@@ -211,11 +217,11 @@ def test_intervals_are_wilsons_and_wider_where_conversations_differ() -> None:
 def test_the_command_prints_cells_and_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path / "mine.json", judged("+", "-"))
     with pytest.raises(SystemExit):
-        main(["reproduce", "locomo", str(path), "--json"])
-    cells = json.loads(capsys.readouterr().out)
+        main(["locomo", "reproduce", str(path), "--json"])
+    cells = check_output("locomo-reproduce", capsys.readouterr().out)
     assert {"paper": "locomo", "table": "accuracy", "row": "mine", "column": "overall", "ours": 0.5, "published": None, "n": 2} in cells
     with pytest.raises(SystemExit):
-        main(["reproduce", "locomo", str(path)])
+        main(["locomo", "reproduce", str(path)])
     shown = capsys.readouterr().out
     assert "4 (single-hop)" in shown
     assert "name the audit, errors.json, too" in shown

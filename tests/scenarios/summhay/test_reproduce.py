@@ -1,4 +1,4 @@
-"""`longspan reproduce summhay`: the paper's figures from the data that came with it, against figures worked out here another way."""
+"""`longspan summhay reproduce`: the paper's figures from the data that came with it, against figures worked out here another way."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schemas import check_output
 
 from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.reproduce import reproduce
@@ -139,9 +140,9 @@ def test_models_and_retrievers_score_what_is_stored_in_the_topics(summhay: Path)
 
 def test_at_the_command_line(summhay: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
-        main(["reproduce", "summhay", str(summhay / "eval_benchmark_data.first100.json.gz"), "--json"])
+        main(["summhay", "reproduce", str(summhay / "eval_benchmark_data.first100.json.gz"), "--json"])
     assert leaving.value.code == 0
-    cells = json.loads(capsys.readouterr().out)
+    cells = check_output("summhay-reproduce", capsys.readouterr().out)
     assert {(cell["paper"], cell["table"]) for cell in cells} == {("summhay", "judges"), ("summhay", "bias")}
 
 

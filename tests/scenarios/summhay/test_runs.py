@@ -224,7 +224,7 @@ def test_what_cannot_be_said_of_a_run_is_refused(tmp_path: Path, changed: dict[s
 def test_a_run_of_other_tests_cannot_be_annotated_and_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
     suite = load_suite("ltm").changed([], [], ["colours"], 1)
     (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=1, agent="silent"), tmp_path)])
-    with pytest.raises(InputError, match="none of its tests can be annotated"):
+    with pytest.raises(InputError, match=r"none of its tests has a sheet to annotate$"):
         sheets(RunFolder(outcome.folder))
     run = played(tmp_path, "subtopics=1")
     run.add_annotation({"by": "Ada"})
@@ -264,11 +264,11 @@ def test_a_person_at_the_terminal_goes_on_where_they_left(
     tmp_path: Path, typed: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = played(tmp_path)
-    given = ["annotate", str(run.path), "--by", "Ada"]
+    given = ["summhay", "annotate", str(run.path), "--by", "Ada"]
     typed("f 1 p 99 x 2 s n q")
     assert command(*given) == 0
     shown = capsys.readouterr().out
-    assert "quit; `longspan annotate` continues here" in shown
+    assert "quit; `longspan summhay annotate` continues here" in shown
     assert "Ada and the grader" in shown
     assert [each.coverage for each in annotations_by(run)["Ada"].values()] == ["full", "partial", "none"]
     typed("n")
@@ -280,8 +280,8 @@ def test_a_person_at_the_terminal_goes_on_where_they_left(
     assert command(*given, "--again", "--test", "summhay-1-2") == 0
     assert "summhay-1-1" not in capsys.readouterr().out
     assert len(annotations_by(run)["Ada"]) == 5
-    assert command("annotate", str(run.path), "--json") == 0
-    assert check_output("annotate", capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
+    assert command("summhay", "annotate", str(run.path), "--json") == 0
+    assert check_output("summhay-annotate", capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
     assert command(*given, "--test", "summhay-7-7") == 2
     assert "has no test 'summhay-7-7'" in capsys.readouterr().err
 
@@ -292,7 +292,7 @@ def test_what_an_agent_says_cannot_steer_the_terminal(
     (tmp_path / "rogue.py").write_text('class Rogue:\n    def reply(self, message):\n        return "- \\x1b[2J\\x07 gone [1]"\n', "utf-8")
     run = _rogue(tmp_path)
     typed("n")
-    assert command("annotate", str(run.path), "--trust") == 0
+    assert command("summhay", "annotate", str(run.path), "--trust") == 0
     shown = capsys.readouterr().out
     assert "\x1b[2J" not in shown
     assert "gone [1]" in shown

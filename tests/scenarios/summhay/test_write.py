@@ -1,4 +1,4 @@
-"""`longspan write summhay`: a model writes a haystack, and what fails its checks is written again or left out, and told."""
+"""`longspan summhay write`: a model writes a haystack, and what fails its checks is written again or left out, and told."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_writer_that_cannot_is_told_off_in_a_line(server: Server, tmp_path: Pa
 
 def test_at_the_command_line(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server.reply = Author()
-    given = ["write", "summhay", "--writer", server.model(), "--out", str(tmp_path / "bread"), "--set", f"topic={TOPIC}"]
+    given = ["summhay", "write", "--writer", server.model(), "--out", str(tmp_path / "bread"), "--set", f"topic={TOPIC}"]
     small = [part for name in ("subtopics=2", "insights=3", "documents=6", "words=110", "name=rye") for part in ("--set", name)]
     with pytest.raises(SystemExit) as leaving:
         main([*given, *small])
