@@ -68,7 +68,7 @@ def commands() -> dict[str, Any]:
     options = printed("AgentOptions", agent=str, options=list[outputs.ListedOption], more=str | None)
     listed_runs = list[outputs.ListedRun | outputs.UnreadableRun]
     return {
-        **dict.fromkeys(("run", "sweep", "resume", "rerun", "import"), runs),
+        **dict.fromkeys(("run", "sweep", "resume", "import"), runs),
         "replay": list[regraded] | runs,
         "score": list[regraded],
         "show": played | shown,

@@ -77,7 +77,7 @@ def work_on(run: RunFolder) -> None:
     for test, sheet in sheets(run).items():
         for claim in sheet.claims:
             annotate(run, sheets(run), Annotation(test=test, claim=claim, coverage="none", bullet=None, by="Ada"))
-    assert commanded("correct", run.path, "summhay-1-1", "--score", "0.25", "--why", "so", "--by", "Ada")[0] == 0
+    assert commanded("score", run.path, "--correct", "summhay-1-1=0.25", "--why", "so", "--by", "Ada")[0] == 0
 
 
 def played(out: Path, name: str, settings: RunSettings) -> None:

@@ -175,10 +175,10 @@ COMMANDS: Final[dict[str, Callable[[World], Any]]] = {
     "replay": lambda world: command("replay", world.run),
     "replay --agent": lambda world: command("replay", world.run, "--agent", "silent", "--json"),
     "score": lambda world: command("score", world.run),
-    "correct": lambda world: command("correct", world.run, "colours-1", "--score", "1", "--why", "so", "--by", "Ada"),
+    "correct": lambda world: command("score", world.run, "--correct", "colours-1=1", "--why", "so", "--by", "Ada"),
     "annotate": lambda world: command("summhay", "annotate", world.run, "--agreement"),
     "publish": lambda world: command("publish", world.run, "--out", world.folder / "again.json"),
-    "verify": lambda world: command("verify", world.folder / "published.json", world.run),
+    "verify": lambda world: command("publish", world.run, "--verify", world.folder / "published.json"),
     "compare": lambda world: command("compare", world.runs),
     "plot": lambda world: command("plot", world.run, "--figure", "bars", "--out", world.folder / "bars.svg"),
     "export": lambda world: command("export", world.runs, "--format", "jsonl", "--out", world.folder / "tables"),
@@ -186,7 +186,7 @@ COMMANDS: Final[dict[str, Callable[[World], Any]]] = {
     "arena": lambda world: command("cream", "arena", world.runs, "--judge", world.server.model(), "--out", world.folder / "arena"),
     "prune": lambda world: command("prune", world.run, "--pack", "--yes"),
     "prune --replicates": lambda world: command("prune", world.runs, "--replicates", "--yes"),
-    "rerun": lambda world: command("rerun", world.run, "--json"),
+    "rerun": lambda world: command("replay", world.run, "--only-failed", "--json"),
     "view": visit,
 }
 """Every command that takes a run or a folder of runs."""

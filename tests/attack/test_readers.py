@@ -97,7 +97,7 @@ READERS: Final[dict[str, list[str]]] = {
     "topics": ["run", "summhay", "--data", "summhay=PATH"],
     "labels": ["calibrate", "--judge", "openai/gpt-4o", "--labels", "PATH"],
     "summaries": ["cream", "arena", "PATH", "--judge", "openai/gpt-4o"],
-    "published": ["verify", "PATH", "run"],
+    "published": ["publish", "run", "--verify", "PATH"],
     "log": ["import", "goodai-log", "PATH", "--out", "imported"],
     "goodai": ["goodai-ltm", "reproduce", "PATH"],
     "recorded counts": ["counting-stars", "reproduce", "PATH"],

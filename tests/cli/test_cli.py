@@ -141,11 +141,11 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),
         (["publish", "nowhere"], "manifest.json: cannot be read"),
-        (["verify", "nowhere", "nowhere"], "nowhere: cannot be read"),
-        (["correct", "nowhere", "jokes-1", "--score", "1", "--why", "so"], "manifest.json: cannot be read"),
-        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': must be at most 1"),
+        (["publish", "nowhere", "--verify", "nowhere"], "nowhere: cannot be read"),
+        (["score", "nowhere", "--correct", "jokes-1=1", "--why", "so"], "manifest.json: cannot be read"),
+        (["score", "nowhere", "--correct", "jokes-1=2", "--why", "so"], "score from 0 to 1, such as jokes-2=1"),
         (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
-        (["chat", "--agent", "oracle"], "name another agent"),
+        (["ask", "--agent", "oracle"], "name another agent"),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(
@@ -387,7 +387,7 @@ def test_replay_with_another_agent_plays_the_same_tests(tmp_path: Path) -> None:
 def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> None:
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
     run = tmp_path / "runs/ltm-2k-silent-seed0"
-    done = longspan("correct", str(run), "colours-2", "--score", "1", "--why", "It nodded.", "--by", "Ada", where=tmp_path)
+    done = longspan("score", str(run), "--correct", "colours-2=1", "--why", "It nodded.", "--by", "Ada", where=tmp_path)
     assert done.returncode == 0
     result = json.loads((run / "result.json").read_text())
     corrected = next(test for test in result["tests"] if test["id"] == "colours-2")
@@ -396,7 +396,7 @@ def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> N
     report = (run / "report.html").read_text()
     assert "It nodded." in report
     assert "Ada" in report
-    unknown = longspan("correct", str(run), "colours-9", "--score", "1", "--why", "so", where=tmp_path)
+    unknown = longspan("score", str(run), "--correct", "colours-9=1", "--why", "so", where=tmp_path)
     assert unknown.returncode == 2
     assert "has no test 'colours-9'; did you mean colours-3 or colours-2 or colours-1?" in unknown.stderr
 
@@ -426,13 +426,13 @@ def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) 
     assert manifest["nonce"] not in text
     assert "favourite" not in text
     assert '"seed"' not in text
-    good = longspan("verify", "scores.json", run, where=tmp_path)
+    good = longspan("publish", run, "--verify", "scores.json", where=tmp_path)
     assert good.returncode == 0, good.stdout
-    bad = longspan("verify", "scores.json", other, where=tmp_path)
+    bad = longspan("publish", other, "--verify", "scores.json", where=tmp_path)
     assert bad.returncode == 1
     assert "NO  commitment" in bad.stdout
     change_json(tmp_path / "scores.json", lambda content: content.update(score=1.0))
-    forged = longspan("verify", "scores.json", run, where=tmp_path)
+    forged = longspan("publish", run, "--verify", "scores.json", where=tmp_path)
     assert forged.returncode == 1
     assert "NO  scores" in forged.stdout
     taken = longspan("publish", run, "--out", "scores.json", where=tmp_path)
@@ -441,7 +441,7 @@ def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) 
 
 
 def test_chat_answers_until_an_empty_line(tmp_path: Path) -> None:
-    done = longspan("chat", "--agent", "silent", where=tmp_path, stdin="Hello.\n+2h\nStill there?\n\n")
+    done = longspan("ask", "--agent", "silent", where=tmp_path, stdin="Hello.\n+2h\nStill there?\n\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("OK.") == 2
     assert "[Mon 11:00] you:" in done.stdout
@@ -540,7 +540,7 @@ def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> N
     command = "import sys; from longspan.simulator.cli import main; main(sys.argv[1:])"
     arguments = ["run", "--scenario", "colours", "--agent", "silent?ä=ü"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    for given, code in ((["list", "suites"], 0), (arguments, 2), (["chat", "--agent", "python:crème:Brûlée"], 2)):
+    for given, code in ((["list", "suites"], 0), (arguments, 2), (["ask", "--agent", "python:crème:Brûlée"], 2)):
         done = subprocess.run([sys.executable, "-c", command, *given], cwd=tmp_path, env=environment, capture_output=True, check=False)
         assert done.returncode == code, done.stderr
         assert (done.stdout + done.stderr).isascii()

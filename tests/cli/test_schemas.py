@@ -75,12 +75,12 @@ RUN = "runs/ltm-2k-notebook-window-200-seed0"
 
 CASES = [
     ("run", *PLAY),
-    ("run", *PLAY, "--twins", "1", "--control", "--score-farewells"),
+    ("run", *PLAY, "--experiment", "twins=1", "--experiment", "control", "--score-farewells"),
     ("sweep", "s.yaml"),
     ("resume", RUN),
     ("replay", RUN),
     ("replay", RUN, "--agent", "silent"),
-    ("rerun", RUN),
+    ("replay", RUN, "--only-failed"),
     ("score", RUN),
     ("show", RUN),
     ("show", RUN, "colours-1"),
@@ -90,7 +90,7 @@ CASES = [
     ("compare", "made/new", "--baseline", "made/old"),
     ("compare", "runs/s", "--contrasts", "s.yaml"),
     ("check", "--agent", "oracle"),
-    ("estimate", *PLAY[:-1], "oracle", "--control"),
+    ("estimate", *PLAY[:-1], "oracle", "--experiment", "control"),
     ("estimate", *PLAY[:-1], "openai/gpt-4o-mini"),
     ("cream", "reproduce"),
     ("list", "scenarios"),
@@ -130,18 +130,18 @@ def test_every_command_that_prints_json_has_a_schema_and_a_test() -> None:
 
 
 def test_the_schema_of_a_command_or_a_file_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["schema", "list-runs"]) == 0
+    assert run_command(["list", "schema", "list-runs"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert re.fullmatch(r"urn:longspan:[0-9.]+:output:list-runs", printed["$id"])
     made = jsonschema.Draft202012Validator(printed)
     made.check_schema(printed)
     assert made.is_valid({"folder": "runs", "runs": [], "deeper": []})
     assert not made.is_valid({"folder": "runs", "runs": []})
-    assert run_command(["schema"]) == 0
+    assert run_command(["list", "schema"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(FILE.read_text("utf-8"))
-    assert run_command(["schema", "cream-arena"]) == 0
+    assert run_command(["list", "schema", "cream-arena"]) == 0
     arena = json.loads(capsys.readouterr().out)
     assert re.fullmatch(r"urn:longspan:[0-9.]+:output:cream:arena", arena["$id"])
     jsonschema.Draft202012Validator.check_schema(arena)
-    assert run_command(["schema", "list-run"]) == 2
+    assert run_command(["list", "schema", "list-run"]) == 2
     assert capsys.readouterr().err == "longspan: schema 'list-run': no command prints JSON by that name; did you mean list-runs?\n"

@@ -273,7 +273,7 @@ def test_failed_tests_are_played_again_as_a_new_run(
     (graded,), _ = load([run])
     failed = sorted(test.id for test in graded.result.tests if test.score != 1)
     assert 0 < len(failed) < 4
-    assert called("rerun", str(run), "--json") == 0
+    assert called("replay", str(run, "--only-failed"), "--json") == 0
     (again,), _ = load([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
     assert sorted(test.id for test in again.result.tests) == failed
     assert (again.manifest.parent, again.manifest.label) == (run.name, "one")
@@ -281,7 +281,7 @@ def test_failed_tests_are_played_again_as_a_new_run(
     assert called("resume", str(again.folder.path)) == 0
     assert called("run", *play[:4], "--tests", "1", "--agent", "oracle", "--json") == 0
     capsys.readouterr()
-    assert called("rerun", "runs/ltm-2k-oracle-seed0") == 2
+    assert called("replay", "runs/ltm-2k-oracle-seed0", "--only-failed") == 2
     assert "no test lost points" in capsys.readouterr().err
 
 
@@ -377,7 +377,7 @@ def test_packed_journals_are_read_by_everything(
         ("export", "runs", "--format", "csv", "--out", "tables"),
         ("export", "runs", "--format", "dataset", "--out", "data"),
         ("publish", "runs/ltm-2k-notebook-seed0", "--out", "published.json"),
-        ("verify", "published.json", "runs/ltm-2k-notebook-seed0"),
+        ("publish", "runs/ltm-2k-notebook-seed0", "--verify", "published.json"),
         ("plot", "runs/ltm-2k-notebook-seed0", "--figure", "card", "--out", "card.svg"),
     ):
         assert called(*command) == 0, command

@@ -334,14 +334,14 @@ def test_a_spec_is_told_without_paths_and_addresses(spec: str, told: str | None)
 
 
 def test_references_are_those_of_what_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("cite", "locomo")
+    run("list", "citations", "locomo")
     said = capsys.readouterr().out
     assert re.findall(r"@[a-z]+\{(\w+),", said) == ["maharana2024evaluating", "longspan"]
     own = tmp_path / "mine.yaml"
     own.write_text("name: mine\nreference: '@misc{mine2026, title = {Mine}}'\nscenarios: {colours: {}}\n", "utf-8")
-    run("cite", own)
+    run("list", "citations", own)
     assert re.findall(r"@[a-z]+\{(\w+),", capsys.readouterr().out) == ["mine2026", "castillobolado2024beyond", "longspan"]
-    run("cite")
+    run("list", "citations")
     entries = re.findall(r"@[a-z]+\{(\w+),(.*?)\n\}", capsys.readouterr().out, re.DOTALL)
     assert len({key for key, _ in entries}) == len(entries) >= 9
     assert [key for key, fields in entries if not {"title", "author", "year"} <= set(re.findall(r"^  (\w+) +=", fields, re.M))] == []

@@ -163,7 +163,9 @@ def test_where_no_test_has_a_distance_that_can_be_left_out_a_control_is_refused(
     diary = load_suite("ltm").model_copy(update={"name": "diary", "scenarios": {"python:tests.diary:Diary": {"entries": 12}}})
     reach = load_suite("reach")
     for asked in (settings(isolated=True, control=True), *(RunSettings(suite=suite, span=2_000, control=True) for suite in (diary, reach))):
-        with pytest.raises(InputError, match=r"--control: every test of the run already has a conversation to itself, or asks without"):
+        with pytest.raises(
+            InputError, match=r"--experiment control: every test of the run already has a conversation to itself, or asks without"
+        ):
             plan(asked, tmp_path)
 
 
@@ -174,7 +176,7 @@ def test_a_run_killed_in_a_control_or_beside_it_is_resumed_to_the_same_figures(k
     code = f"""
 from longspan.simulator.cli import main
 from tests.halfway import killed_at
-asked = "--scenario colours --scenario jokes --tests 2 --agent python:tests.durability.agents:Keeper --control".split()
+asked = "--scenario colours --scenario jokes --tests 2 --agent python:tests.durability.agents:Keeper --experiment control".split()
 with killed_at({kill_at}):
     main(["run", *asked, "--out", {str(out)!r}])
 """
@@ -205,7 +207,7 @@ def test_runs_of_several_seeds_are_compared_by_their_controls_together(tmp_path:
 
 
 def test_where_no_test_has_a_score_there_is_no_empty_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "run --scenario colours --control --agent memory/bm25?answerer=none --out".split()
+    words = "run --scenario colours --experiment control --agent memory/bm25?answerer=none --out".split()
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert "with and without distance" not in out
     assert "control 3 tests, none of which has a score both in the run and without distance" in out
@@ -427,7 +429,7 @@ def test_a_loss_that_too_few_tests_show_is_not_claimed_and_more_are_advised(tmp_
     )
     assert found.advice == "Play more tests"
     assert " --tests 12 " in found.command
-    assert " --control " in found.command
+    assert " --experiment control " in found.command
 
 
 def test_an_agent_that_does_one_scenario_that_nobody_guesses_is_better_than_guessing_there(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ COMMANDS: dict[str, Callable[[RunFolder], list[object]]] = {
     "compare": lambda run: ["compare", run.path],
     "export": lambda run: ["export", run.path, "--format", "csv", "--out", run.path.parent / "exported"],
     "publish": lambda run: ["publish", run.path, "--out", run.path.parent / "published.json"],
-    "correct": lambda run: ["correct", run.path, "colours-1", "--score", "1", "--why", "so"],
+    "correct": lambda run: ["score", run.path, "--correct", "colours-1=1", "--why", "so"],
 }
 
 
@@ -269,7 +269,7 @@ def test_an_edited_file_is_damaged(file: str, said: str, run: RunFolder, capsys:
 
 
 def test_a_correction_that_is_lost_is_told(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert commanded(capsys, "correct", run.path, "colours-1", "--score", "0.5", "--why", "so")[0] == 0
+    assert commanded(capsys, "score", run.path, "--correct", "colours-1=0.5", "--why", "so")[0] == 0
     assert RunFolder(run.path).corrections() == {"colours-1": Correction(test="colours-1", score=0.5, why="so", by=user(run))}
     assert "no grade has changed" in commanded(capsys, "score", run.path)[1]
     path = run.path / "corrections.jsonl"

@@ -356,13 +356,13 @@ def essential(run: RunFolder, conversation: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"twins": 7}, r"--twins 7: only 6 tests of the run can have one"),
-        ({"lesion": 2_000}, r"--lesion 2,000: must be less than the span, which is 2,000 tokens"),
+        ({"twins": 7}, r"--experiment twins=7: only 6 tests can have one"),
+        ({"lesion": 2_000}, r"--experiment lesion=2000: must be less than the span, which is 2,000 tokens"),
         (
             {"agent": "python:tests.durability.agents:Deaf", "twins": 1},
-            r"has no observe, nor save and load, .* give it observe, or save and load, or leave out --twins",
+            r"has no observe, nor save and load, .* give it observe, or save and load, or leave out --experiment twins",
         ),
-        ({"agent": "python:tests.durability.agents:Deaf", "lesion": 500}, r"has no observe, .* leave out --lesion"),
+        ({"agent": "python:tests.durability.agents:Deaf", "lesion": 500}, r"has no observe, .* leave out --experiment lesion"),
     ],
 )
 def test_what_cannot_be_played_is_refused_at_the_door(more: dict[str, Any], why: str, tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_test_that_fails_before_its_needle_has_no_effect(tmp_path: Path) -> No
 
 def test_recorded_histories_have_no_twins(tmp_path: Path) -> None:
     suite = Suite(name="diary", tests=1, scenarios={"python:tests.diary:Diary": {"entries": 12}})
-    with pytest.raises(InputError, match=r"--twins: no test of the run can take part: .* recorded history"):
+    with pytest.raises(InputError, match=r"--experiment twins: no test of the run can take part: .* recorded history"):
         plan(RunSettings(suite=suite, span=2_000, twins=1), tmp_path)
 
 

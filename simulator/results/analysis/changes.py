@@ -58,7 +58,7 @@ FLAGS: Final = {
     "seed": "--seed",
     "placement": "--placement",
     "isolated": "--isolated",
-    "control": "--control",
+    "control": "--experiment control",
     "tokenizer": "--tokenizer",
     "filler": "--filler",
     "filler_size": "--filler-size",
@@ -130,7 +130,7 @@ def command_of(manifest: Manifest, **changes: Any) -> str:
         value = given.get(name, defaults[name])
         if name == "agent" or value == defaults[name]:
             continue
-        words += [option] if value is True else [option, value.isoformat() if isinstance(value, datetime) else value]
+        words += option.split() if value is True else [option, value.isoformat() if isinstance(value, datetime) else value]
     for scenario, parameters in suite.scenarios.items():
         known = usual.scenarios.get(scenario, {})
         for name, value in parameters.items():

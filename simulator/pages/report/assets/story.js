@@ -109,7 +109,7 @@ const Story = (() => {
       Turns.make("span", { class: "soft" }, "Copy command:"),
       copying("show", () => `longspan show ${folder()} ${quoted(lane.test ?? lane.id)}`),
       ...(asked === undefined ? [] : [copying("ask", () => `longspan ask ${folder()} ${asked}${at}`)]),
-      ...(lane.grade === "full" ? [] : [copying("rerun", () => `longspan rerun ${folder()}`)]),
+      ...(lane.grade === "full" ? [] : [copying("replay", () => `longspan replay ${folder()} --only-failed`)]),
     ];
   }
 
