@@ -44,6 +44,7 @@ GUIDES: Final = (
     "guides/experiments.md",
     "guides/controls.md",
     "guides/comparing.md",
+    "reference/exports.md",
     "guides/report.md",
     "guides/debugging.md",
     "reference/arena.md",
