@@ -53,6 +53,8 @@ GUIDES: Final = (
     "guides/calibration.md",
     "reference/summhay.md",
     "guides/histories.md",
+    "reference/history-formats.md",
+    "reference/history-grading.md",
     "reference/memory-suite.md",
     "guides/tracing.md",
 )
