@@ -35,6 +35,7 @@ GUIDES: Final = (
     "guides/memory.md",
     "guides/memory-systems.md",
     "reference/journal.md",
+    "reference/json.md",
     "start/running.md",
     "start/conversation.md",
     "guides/many-runs.md",
