@@ -1,6 +1,6 @@
 """Reads people's own logs: sessions, or messages as chat programs write them, and questions, as JSON or JSON lines.
 
-docs/guides/histories.md describes the formats.
+docs/reference/history-formats.md describes the formats.
 """
 
 from __future__ import annotations

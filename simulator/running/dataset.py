@@ -31,7 +31,7 @@ __all__ = ["EXPECTED", "MESSAGES", "export_datasets"]
 
 MESSAGES: Final = ("conversation", "turn", "sent_at", "dealt", "kind", "needle", "needs", "text", "tokens", "reply")
 EXPECTED: Final = ("conversation", "trunk", "test", "scenario", "skills", "chance", "parameters", "facts", "turns", "questions")
-"""The fields of messages and of tests; docs/guides/comparing.md describes each."""
+"""The fields of messages and of tests; docs/reference/exports.md describes each."""
 
 Row = dict[str, Any]
 
@@ -39,7 +39,7 @@ Row = dict[str, Any]
 def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
     """Write the datasets of runs to the new folder `out`, each in a folder of its own. Return the runs that have no dataset, and why.
 
-    docs/guides/comparing.md describes the files. The folder is created atomically. Raises InputError if it exists or cannot be written, or
+    docs/reference/exports.md describes the files. The folder is created atomically. Raises InputError if it exists or cannot be written, or
     if no run has a dataset.
     """
     unusable: list[Unusable] = []

@@ -179,7 +179,7 @@ def test_every_key_of_a_contrast_is_described() -> None:
         ("ask", "debugging.md", "Asking a turn again"),
         ("compare", "comparing.md", "Comparing"),
         ("plot", "comparing.md", "Figures"),
-        ("export", "comparing.md", "Export"),
+        ("export", "exports.md", "Export"),
         ("cream arena", "arena.md", "Options"),
     ],
 )
@@ -409,17 +409,17 @@ def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str
 
 
 @pytest.mark.parametrize(
-    ("columns", "heading"),
+    ("columns", "page", "heading"),
     [
-        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, "context", MEAN, MOST, *COUNTS), "Columns of the CSV"),
-        ((*MESSAGES, *EXPECTED), "To play elsewhere"),
-        (TESTS, "The table of tests"),
-        (TURNS, "The table of turns"),
-        (FIGURES, "Figures"),
+        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, "context", MEAN, MOST, *COUNTS), "exports.md", "Columns of the CSV"),
+        ((*MESSAGES, *EXPECTED), "exports.md", "To play elsewhere"),
+        (TESTS, "exports.md", "The table of tests"),
+        (TURNS, "exports.md", "The table of turns"),
+        (FIGURES, "comparing.md", "Figures"),
     ],
 )
-def test_every_column_and_figure_is_described(columns: Iterable[str], heading: str) -> None:
-    assert documented(section("comparing.md", heading)) == list(columns)
+def test_every_column_and_figure_is_described(columns: Iterable[str], page: str, heading: str) -> None:
+    assert documented(section(page, heading)) == list(columns)
 
 
 def names_of(model: type[Any]) -> list[str]:

@@ -49,7 +49,7 @@ def falls(seeds: int, drop: float, random: np.random.Generator) -> list[Differen
 
 @pytest.mark.parametrize(("seeds", "power"), [(5, 0.33), (10, 0.79), (20, 0.97)])
 def test_false_alarms_are_as_rare_as_is_said_and_a_fall_by_a_fifth_is_found_as_often(seeds: int, power: float) -> None:
-    """The powers equal the figures in docs/guides/comparing.md."""
+    """The powers equal the figures in docs/reference/statistics.md."""
     random = np.random.default_rng(seeds)
     alarms = fmean(fall_p(falls(seeds, 0.0, random)) < 0.05 for _ in range(400))
     assert 0.015 < alarms < 0.075

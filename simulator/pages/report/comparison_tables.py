@@ -40,7 +40,7 @@ COMMON_COLUMNS: Final = (
     *("evidence", "evidence_low", "evidence_high", "of_span", "of_span_low", "of_span_high", "span_used", "distance"),
     *("difference", "conversations", "questions", "p", "p_holm", "p_of_tests", "verdict", "more_conversations"),
 )
-"""The columns of the CSV that belong to no single figure; docs/guides/comparing.md describes them."""
+"""The columns of the CSV that belong to no single figure; docs/reference/exports.md describes them."""
 
 
 EVIDENCE_NOTE: Final = (

@@ -59,7 +59,7 @@ TESTS: Final[dict[str, type]] = {
     "refused": int,
     "reason": str,
 }
-"""The columns of the table of tests; docs/guides/comparing.md describes each."""
+"""The columns of the table of tests; docs/reference/exports.md describes each."""
 
 TURNS: Final[dict[str, type]] = {
     "run": str,
@@ -89,7 +89,7 @@ TURNS: Final[dict[str, type]] = {
     "cost_usd": float,
     "trace": str,
 }
-"""The columns of the table of turns; docs/guides/comparing.md describes each."""
+"""The columns of the table of turns; docs/reference/exports.md describes each."""
 
 
 @final

@@ -19,7 +19,7 @@ from longspan.scenarios.histories.released_answers import Answer
 from longspan.scenarios.histories.sources import sources
 from longspan.simulator.contract.graded_record import Exchange, Record
 
-DOCS = Path(__file__).parents[3] / "docs" / "guides" / "histories.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "history-grading.md"
 FILES = ("full-context-gpt-4o-mini-cot", "full-context-gpt-4.1-mini-memos", "vague-v1", "a40-no_memory", "a40-file_based")
 DEV = ("a40-dev144_structured", "a40-dev144_file_based")
 

@@ -19,7 +19,7 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
 from longspan.simulator.results.papers import Cell, Reproduction, paper
 
-DOCS = Path(__file__).parents[3] / "docs" / "guides" / "histories.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "history-grading.md"
 
 Cells = Mapping[tuple[str, str, str], Cell]
 
