@@ -1,4 +1,4 @@
-"""Try memory systems, each in an environment of its own, and write their table in docs/guides/memory.md.
+"""Try memory systems, each in an environment of its own, and write their table in docs/guides/memory-systems.md.
 
     python -m scripts.memory_systems locomo10.json FOLDER [NAME ...]
 
@@ -35,7 +35,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, begun
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "guides" / "memory.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "guides" / "memory-systems.md"
 BEGIN, END = "<!-- table: scripts/memory_systems.py -->", "<!-- end of table -->"
 ANSWERED, END_ANSWERED = "<!-- answers: scripts/memory_systems.py -->", "<!-- end of answers -->"
 
