@@ -1,4 +1,4 @@
-"""Try memory systems, each in an environment of its own, and write their table in docs/guides/memory.md.
+"""Try memory systems, each in an environment of its own, and write their table in docs/guides/memory-systems.md.
 
     python -m scripts.memory_systems locomo10.json FOLDER [NAME ...]
 
@@ -35,7 +35,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, begun
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "guides" / "memory.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "guides" / "memory-systems.md"
 BEGIN, END = "<!-- table: scripts/memory_systems.py -->", "<!-- end of table -->"
 ANSWERED, END_ANSWERED = "<!-- answers: scripts/memory_systems.py -->", "<!-- end of answers -->"
 
@@ -272,7 +272,7 @@ def _table(rows: Iterable[Row]) -> Iterator[str]:
         if result is not None:
             of = result.metrics
             keys = ("evidence_stored", "evidence_recall@5", "evidence_recall@10", "evidence_recall@20")
-            figures = [f"{of[key]:.3f}" if key in of else "not told" for key in keys]
+            figures = [f"{of[key]:.3f}" if key in of else "unreported" for key in keys]
             figures += [f"{of.get('add_seconds_per_1k', 0.0):.3f}", f"{of.get('search_seconds', 0.0):.3f}"]
             figures.append(f"{sum(each.input_tokens + each.output_tokens for each in result.costs.values()):,}")
         yield f"| {' | '.join([f'`{name}`', known.get('version') or '', bad, *figures, day])} |"

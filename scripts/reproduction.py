@@ -1,6 +1,6 @@
 """Write the pages about the papers' figures again, from the published data: reproduction.md and comparability.md in docs/reference/.
 
-python scripts/reproduction.py DATA docs
+python scripts/reproduction.py DATA docs/reference
 
 DATA is the folder with the published data of each paper: goodai-ltm, counting-stars, elitr and summhay. The words of the
 pages are the templates in scripts/pages; every figure that is computed is filled in.

@@ -63,7 +63,7 @@ def data() -> Path:
 
 @pytest.mark.parametrize("page", reproduction.PAGES)
 def test_the_pages_are_what_the_command_writes(data: Path, page: str) -> None:
-    assert (PAGE.parent / page).read_text("utf-8") == reproduction.pages(data)[page], "python scripts/reproduction.py DATA docs"
+    assert (PAGE.parent / page).read_text("utf-8") == reproduction.pages(data)[page], "python scripts/reproduction.py DATA docs/reference"
 
 
 def test_the_guides_figures_of_counting_stars_are_those_of_the_command(data: Path) -> None:
