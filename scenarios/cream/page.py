@@ -13,7 +13,9 @@ from longspan.simulator.pages.report.page import environment, policy
 
 __all__ = ["POLICY", "as_html", "write"]
 
-STYLES: Final = ("base.css", "arena.css")
+TEMPLATES: Final = Path(__file__).parent / "templates"
+
+STYLES: Final = ("base.css", TEMPLATES / "arena.css")
 
 POLICY: Final = policy((), STYLES)
 """The Content-Security-Policy of the arena's pages."""
@@ -43,7 +45,7 @@ def as_html(result: Result) -> str:
     standings, *others = tables(result)
     shown = [*result.comparisons[:MAX_SHOWN], *result.checks[:MAX_SHOWN]]
     return (
-        environment()
+        environment(TEMPLATES)
         .get_template("arena.html.j2")
         .render(
             result=result,

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from scripts import docs_outputs
 from scripts.docs_outputs import DOCS, ROOT, blocks, files, page_named
 from tests.conftest import skip
-from tests.environments import Environment, build
+from tests.environments import Environment, build, register
 
 import longspan as longspan_itself
 from longspan.simulator.cli import whole_app
@@ -49,19 +49,6 @@ from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.suite import Suite
-
-
-def entry_points(project: dict[str, Any], site: Path) -> None:
-    """Make a project's entry points known to a Python that has `site` on its path, as an installation would."""
-    folder = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    folder.mkdir(parents=True)
-    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n", "utf-8")
-    lines = [
-        line
-        for group, points in project["entry-points"].items()
-        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in points.items()))
-    ]
-    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +223,7 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "lending-kit"
     found = files()
     project = tomllib.loads(found["pyproject.toml"].content)["project"]
-    entry_points(project, folder)
+    register(project, folder)
     (folder / "lending_kit").mkdir()
     (folder / "lending_kit" / "__init__.py").touch()
     for path, block in found.items():

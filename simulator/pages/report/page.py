@@ -31,13 +31,13 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 @cache
-def asset(name: str) -> Markup:
-    """Return one of longspan's own scripts or styles, to be inserted into a page."""
+def asset(name: str | Path) -> Markup:
+    """Return one of longspan's own scripts or styles, to be inserted into a page: a name in `ASSETS`, or the path of a benchmark's."""
     return Markup((ASSETS / name).read_text("utf-8"))  # noqa: S704
 
 
 @cache
-def policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+def policy(scripts: tuple[str | Path, ...], styles: tuple[str | Path, ...]) -> str:
     """Return the Content-Security-Policy of a page with these assets: no network, no other script or style."""
     return "; ".join(
         [
@@ -50,7 +50,7 @@ def policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
     )
 
 
-def _hashes(names: Sequence[str]) -> str:
+def _hashes(names: Sequence[str | Path]) -> str:
     digests = (b64encode(sha256(asset(name).encode()).digest()).decode() for name in names)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
