@@ -13,7 +13,7 @@ __all__ = ["cite"]
 
 def cite(
     suites: Annotated[
-        list[str] | None, typer.Argument(help="Suites, or YAML files of some.", metavar="[SUITE]...", show_default="all")
+        list[str] | None, typer.Argument(help="Names or YAML files of suites.", metavar="[SUITE]...", show_default="all")
     ] = None,
 ) -> None:
     """Print BibTeX for the sources of suites, and for longspan."""

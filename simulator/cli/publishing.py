@@ -1,4 +1,4 @@
-"""longspan publish and verify: publish scores without the tests, and prove later that they belong to them."""
+"""longspan publish and verify: publish scores without the tests, and prove later which tests were played."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def publish(
 ) -> int:
     """Publish a run's scores with a commitment to its tests.
 
-    The file has no seed, texts or nonce. With the run, `longspan verify` can prove later that these tests were played.
+    The file has no seed, messages or nonce. Given the run as well, `longspan verify` can later prove that these tests were played.
     """
     from longspan.simulator.results.gradebook.commitment import publish as write
 

@@ -1,4 +1,4 @@
-"""longspan resume, replay, score and correct: commands on an existing run."""
+"""longspan resume, replay, rerun, score and correct: commands on an existing run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TrustOption = Annotated[bool, typer.Option("--trust", help="Allow the code and a
 def resume(
     run: RunArgument,
     agent: AgentOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before turns are repeated.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Repeat turns without asking.")] = False,
     trust: TrustOption = False,
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
@@ -43,8 +43,8 @@ def resume(
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
 
-    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. A run that was
-    played here resumes without --trust.
+    The agent is restored from its last snapshot and reads the turns after it. Their cost is printed first. A run that was played
+    on this machine resumes without --trust.
     """
     from math import inf
 
@@ -68,7 +68,7 @@ def resume(
             f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
         )
     plan = replan(manifest, manifest.agent, folder.path.parent)
-    with folder.lock():  # first, because another process may be playing it
+    with folder.lock():  # lock before reading, because another process may be playing the run
         folder.check()
         before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
@@ -95,8 +95,8 @@ def replay(
 ) -> int:
     """Replay a run from its journal, or play its tests with another agent.
 
-    Without --agent no model is asked: it checks that events and grades are the same. With --agent it plays the same tests, seed
-    and settings with another agent, as a new run.
+    Without --agent, no model is called: checks that events and grades are the same. With --agent, plays the same tests, seed and
+    settings with another agent, as a new run.
     """
     import trio
 
@@ -139,10 +139,10 @@ def rerun(
     otel: OtelOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print the result, as a JSON list.")] = False,
 ) -> int:
-    """Play a run's failed tests again, as a new run: those that lost points or have no score.
+    """Play a run's failed tests again, as a new run. Failed tests lost points or have no score.
 
-    Questions about a history come with the history. The conversation is shorter than the whole, so that the scores are no
-    measure of the agent; they show whether a test fails again.
+    A question about a history is played together with the history. The conversation is shorter than the original, so the scores do not
+    measure the agent; they only show whether a test fails again.
     """
     import trio
 
@@ -160,7 +160,7 @@ def rerun(
     (graded,), _ = load([run])
     chosen = [test.id for test in graded.result.tests if test.score is None or test.score < 1]
     if not chosen:
-        raise InputError(f"{run}: no test lost points, so that there is nothing to play")
+        raise InputError(f"{run}: no test lost points, so there is nothing to play")
     limit = limit_of(max_cost, max_tokens)
     plan = plan_some(folder.manifest, chosen, out or folder.path.parent, folder.path.resolve().name)
     with telling(otel):
@@ -223,7 +223,7 @@ def correct(
 ) -> int:
     """Correct a test's score by hand.
 
-    The correction counts from then on. The report shows both scores.
+    All later results use the correction. The report shows both scores.
     """
     from pydantic import ValidationError
 
@@ -247,12 +247,15 @@ def correct(
         folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder, Report).tests if each.id == test)
-    say(f"{test}: {value} by {by or user()} counts; the machine gave {result.machine_score}")
+    say(f"{test}: set to {value} by {by or user()} (automatic: {result.machine_score})")
     return 0
 
 
 def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
-    """Open a run's folder. Everything that its manifest names is allowed if the user trusts the run, or named the same thing as `agent`."""
+    """Open a run's folder, and check that everything its manifest names is trusted.
+
+    `trust` allows all of it. `agent` is a spec that the user typed, so the same spec in the manifest is allowed too.
+    """
     from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.suite.trust import admit
 
@@ -262,7 +265,7 @@ def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tests whose score, by the grader or corrected, differs from the last one in grades.jsonl, with both scores."""
+    """Return the tests whose score, automatic or corrected, differs from their last grade in grades.jsonl, with both scores."""
     previous = {str(entry.get("id")): entry for entry in grades}
     changed: dict[str, tuple[float | None, float | None]] = {}
     for test in result.tests:

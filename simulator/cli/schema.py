@@ -1,4 +1,4 @@
-"""longspan schema: print the schema of what commands print as JSON."""
+"""longspan schema: print the schema of the JSON that commands print."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 __all__ = ["schema"]
 
 FILE: Final = Path(__file__).parents[1] / "data" / "output.schema.json"
-"""The schemas, in one document that is itself the schema of result.json."""
+"""The schemas in one document, which is also the schema of result.json."""
 
 MAX_BYTES: Final = 1 << 24
 
@@ -20,7 +20,7 @@ def schema(
         str | None, typer.Argument(help="A command with --json, such as run or list-runs.", metavar="COMMAND", show_default="result.json")
     ] = None,
 ) -> None:
-    """Print the JSON Schema of what a command prints with --json, or of result.json."""
+    """Print the JSON Schema of a command's --json output, or of result.json."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.folders import read_file
     from longspan.simulator.base.files.reading import parse_json
@@ -31,6 +31,6 @@ def schema(
     if name is not None:
         commands = [each for each in document["$defs"] if each[0].islower()]
         if name not in commands:
-            raise InputError(f"schema {name!r:.60}: no command prints JSON by that name{meant(name, commands)}")
+            raise InputError(f"schema {name!r:.60}: no such command prints JSON{meant(name, commands)}")
         document |= {"$id": f"{document['$id']}:{name}", "$ref": f"#/$defs/{name}"}
     say_json(document)

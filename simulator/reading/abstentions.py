@@ -4,7 +4,7 @@ The reader splits a reply into clauses. A clause declines if a negation comes wi
 couldn't find it"), a verb of telling ("you never said", "it was not mentioned") or a noun for a record ("no trace of it", "nothing in my
 notes"). A few words and idioms decline without a negation ("unknown", "I'm drawing a blank").
 
-The rules are regular expressions over plain words (see `plain`), so grading needs no model and a score never depends on one.
+The rules are regular expressions over plain words (see `plain`).
 """
 
 from __future__ import annotations

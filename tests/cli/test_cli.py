@@ -489,12 +489,12 @@ def test_the_papers_rules_place_needles_as_the_paper_does(options: dict[str, Any
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (MemoryError(), "out of memory; play fewer runs or conversations concurrently, or pass smaller files"),
         (
             ImportError("libm.so.6: failed to map segment from shared object"),
-            "the memory is full; play fewer",
+            "out of memory; play fewer",
         ),
-        (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+        (RecursionError("maximum recursion depth exceeded"), "an input file is nested too deeply; look for thousands of consecutive brackets"),
         (OSError(ENAMETOOLONG, "File name too long", "x"), "x: cannot be read or written: File name too long"),
         (OSError(ENOSPC, "No space left on device"), "standard output: cannot be read or written: No space left on device"),
     ],

@@ -133,4 +133,4 @@ def test_the_schema_of_a_command_or_a_file_is_printed(capsys: pytest.CaptureFixt
     assert run_command(["schema"]) == 0
     assert json.loads(capsys.readouterr().out) == DOCUMENT
     assert run_command(["schema", "list-run"]) == 2
-    assert capsys.readouterr().err == "longspan: schema 'list-run': no command prints JSON by that name; did you mean list-runs?\n"
+    assert capsys.readouterr().err == "longspan: schema 'list-run': no such command prints JSON; did you mean list-runs?\n"

@@ -26,7 +26,7 @@ _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) b
 MANY: Final = 3
 """The most other people or things whose values a reply may list and still answer a question about one of them."""
 BRIEF: Final = 40
-"""The most clauses of a reply that is searched for misspelled values. In a long reply, a chance match is too likely."""
+"""The most clauses of a reply that is searched for misspelled values."""
 FEW: Final = 3
 """The most words of a short clause. In it, a misspelled word needs SHORT letters; in a longer clause, LONG letters."""
 SHORT: Final = 5
