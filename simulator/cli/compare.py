@@ -47,9 +47,7 @@ def compare(
     margin: Annotated[
         float, typer.Option(help="The fall below the baseline to tolerate, as a share of full marks.", min=0, max=1, metavar="SHARE")
     ] = 0.0,
-    fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit with 1 if RUN is worse, with 3 if undecided.")
-    ] = False,
+    fail_if_worse: Annotated[bool, typer.Option("--fail-if-worse", help="Exit with 1 if RUN is worse, with 3 if undecided.")] = False,
     contrasts: Annotated[
         Path | None, typer.Option(help="A sweep's file: test the contrasts that it states; --out is a folder.", metavar="FILE")
     ] = None,
@@ -140,7 +138,9 @@ def _print_all(comparisons: Mapping[str, Comparison], format: Format) -> None:
 
     if format in ("csv", "html") and len(comparisons) > 1:
         groups = f"{'; '.join(comparisons):.200}"
-        raise InputError(f"the runs play different tests ({groups}): write a file for each group with --out FILE, or name the runs of one group")
+        raise InputError(
+            f"the runs play different tests ({groups}): write a file for each group with --out FILE, or name the runs of one group"
+        )
     for number, (name, comparison) in enumerate(comparisons.items()):
         if number:
             say()

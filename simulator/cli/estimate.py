@@ -88,9 +88,7 @@ def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
             least, most = (duration(60 * minutes) for minutes in entry.minutes)
             say(f"  {least} to {most} on this machine, extrapolated from one prompt and one answer; depends on the length of answers")
         if entry.nights:
-            say(
-                f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; the agent's work at night is not estimated"
-            )
+            say(f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; the agent's work at night is not estimated")
         _say_parts(entry.parts)
         for name, extra in entry.extras.items():
             say(f"and {extra.conversations:,} {name}: {extra.turns:,} turns, {extra.asked:,} of them asked, {extra.tokens:,} tokens")

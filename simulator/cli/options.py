@@ -24,9 +24,7 @@ P = ParamSpec("P")
 
 SpecOption = Annotated[str, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)]
 
-RunsArgument = Annotated[
-    list[Path], typer.Argument(help="Run folders, or folders of runs.", metavar="RUN", autocompletion=completion.runs)
-]
+RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.", metavar="RUN", autocompletion=completion.runs)]
 
 OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/guides/tracing.md).")]
 
@@ -140,11 +138,11 @@ class GridOptions:
     ] = None
     branch: Annotated[
         Literal["on", "off", "retell"],
-        typer.Option(help="Ask each question about a history from a snapshot at its end (on), one after another (off), or after playing it anew (retell)."),
+        typer.Option(
+            help="Ask each question about a history from a snapshot at its end (on), one after another (off), or after playing it anew (retell)."
+        ),
     ] = "on"
-    twins: Annotated[
-        int, typer.Option(help="Play N tests a second time without their needles.", parser=whole(0, 10_000), metavar="N")
-    ] = 0
+    twins: Annotated[int, typer.Option(help="Play N tests a second time without their needles.", parser=whole(0, 10_000), metavar="N")] = 0
     lesion: Annotated[
         int | None,
         typer.Option(help="Ask tests' last questions again with only the last N tokens, such as 8k.", parser=size, metavar="N"),
@@ -158,7 +156,9 @@ class GridOptions:
     score_farewells: Annotated[
         bool, typer.Option("--score-farewells", help="Ask again after each farewell; show the answers that the agent still gives.")
     ] = False
-    label: Annotated[str | None, typer.Option(help="A label that distinguishes these runs from others of the same agent.", metavar="TEXT")] = None
+    label: Annotated[
+        str | None, typer.Option(help="A label that distinguishes these runs from others of the same agent.", metavar="TEXT")
+    ] = None
     keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Store the prompts sent to models, turn by turn.")] = False
     data: Annotated[list[str] | None, typer.Option(help="Your own data, such as chapterbreak=FILE.", metavar="NAME=PATH")] = None
     set_: Annotated[

@@ -15,7 +15,8 @@ __all__ = ["prune"]
 def prune(
     folder: Annotated[Path, typer.Argument(help="A run's folder, or a folder of runs.", metavar="DIR")] = Path("runs"),
     replicates: Annotated[
-        bool, typer.Option("--replicates", help="Also delete runs superseded by a newer one with the same tests, agent, label and settings.")
+        bool,
+        typer.Option("--replicates", help="Also delete runs superseded by a newer one with the same tests, agent, label and settings."),
     ] = False,
     pack: Annotated[bool, typer.Option("--pack", help="Also compress the journals of finished runs. All commands can read them.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete and compress the files listed.")] = False,

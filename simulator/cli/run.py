@@ -142,8 +142,8 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
 def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
     """Decide the gate on reach, and print each decision.
 
-    Returns 1 if an agent at a span recalls significantly less than `share` at some distance up to `limit` tokens. Otherwise returns UNDECIDED
-    if this is open for an agent, else 0.
+    Returns 1 if an agent at a span recalls significantly less than `share` at some distance up to `limit` tokens. Otherwise returns
+    UNDECIDED if this is open for an agent, else 0.
     """
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.results.measures.reach import decide_reach

@@ -494,7 +494,10 @@ def test_the_papers_rules_place_needles_as_the_paper_does(options: dict[str, Any
             ImportError("libm.so.6: failed to map segment from shared object"),
             "out of memory; play fewer",
         ),
-        (RecursionError("maximum recursion depth exceeded"), "an input file is nested too deeply; look for thousands of consecutive brackets"),
+        (
+            RecursionError("maximum recursion depth exceeded"),
+            "an input file is nested too deeply; look for thousands of consecutive brackets",
+        ),
         (OSError(ENAMETOOLONG, "File name too long", "x"), "x: cannot be read or written: File name too long"),
         (OSError(ENOSPC, "No space left on device"), "standard output: cannot be read or written: No space left on device"),
     ],
