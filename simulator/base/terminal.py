@@ -103,7 +103,7 @@ def prints_to_terminal() -> bool:
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Reserve standard output for `say_json`. All other output goes to standard error, including output of an agent's code and processes."""
+    """Reserve standard output for `say_json`. All other output goes to standard error, also from an agent's code and processes."""
     with ExitStack() as stack:
         results = sys.stdout
         with suppress(OSError):  # a program may be started without standard output

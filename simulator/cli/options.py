@@ -139,7 +139,7 @@ class GridOptions:
     branch: Annotated[
         Literal["on", "off", "retell"],
         typer.Option(
-            help="Ask each question about a history from a snapshot at its end (on), one after another (off), or after playing it anew (retell)."
+            help="Ask each question about a history from a snapshot at its end (on), one after another (off), or after a replay (retell)."
         ),
     ] = "on"
     twins: Annotated[int, typer.Option(help="Play N tests a second time without their needles.", parser=whole(0, 10_000), metavar="N")] = 0

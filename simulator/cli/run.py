@@ -23,7 +23,7 @@ FailUnderOption = Annotated[
     float | None,
     typer.Option(
         "--fail-under",
-        help="Exit with 1 if an agent scores below this share of full marks, such as 0.8, or if a memory without an answerer finds less evidence.",
+        help="Exit with 1 if an agent scores below this share of full marks, such as 0.8, or a memory without an answerer finds less.",
         min=0,
         max=1,
         metavar="SHARE",
@@ -34,8 +34,8 @@ FailUnderReachOption = Annotated[
     int | None,
     typer.Option(
         "--fail-under-reach",
-        help="Exit with 1 if an agent recalls significantly less than half of the plain facts at some distance up to this many tokens, such "
-        "as 8k, and with 3 if the runs cannot decide.",
+        help="Exit with 1 if an agent recalls significantly less than half of the plain facts at some distance up to this many tokens, "
+        "such as 8k, and with 3 if the runs cannot decide.",
         parser=size,
         metavar="S",
     ),

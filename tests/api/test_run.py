@@ -126,7 +126,7 @@ def test_what_is_shared_is_reset_before_each_conversation_called_in_one_thread_a
     ("agent", "error"),
     [
         (counting(), "agent reply would carry its memory through 2 conversations: pass a class or a factory"),
-        (Counter(), "agent Counter would remember one conversation in the next of 2"),
+        (Counter(), "agent Counter would carry its memory through 2 conversations"),
         (7, "agent int: a int cannot be an agent; give a spec such as 'openai/gpt-4o', an object with a method reply"),
         (dict, "agent: no agent is given"),
         (str, "agent str: the class has no method reply"),

@@ -46,7 +46,7 @@ def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: 
     (total,) = (line for line in lines if line.startswith("in total"))
     assert total.split()[2:] == (["50%", "[23%,", "77%]", "10%"] if columns > 3 else ["50%", "[23%,", "77%]"])
     assert "cost    $0.2500: agent read 1,000 tokens, wrote 100" in lines
-    at = lines.index("failed  3 of 9 tests, 3 in part")
+    at = lines.index("failed  3 of 9 tests, 3 partial")
     shown = [line.split()[:2] for line in lines[at + 1 : at + 5]]
     wrong = [[f"{scenario}-3", "0%"] for scenario in SCENARIOS]
     assert shown == [*wrong, ["colours-2", "50%"]], "the worst first, and each way to fail once"
