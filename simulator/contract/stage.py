@@ -157,7 +157,7 @@ class Stage:
         if wanted is not None and any(not isinstance(n, int) or not 0 <= n < self._needles for n in wanted):
             raise ScenarioError(f"a question can need needles 0 to {self._needles - 1}, got {list(wanted)}")
         if at is not None and not (is_date(at) and self._script.alone):
-            raise ScenarioError(f"a question's date must be a datetime without a time zone, in a script that is alone, got {at!r:.80}")
+            raise ScenarioError(f"a question is asked at a datetime without a time zone, in a script that is alone, got {at!r:.80}")
         return await self._say(Say(_text(text), _text(ideal, silent=True), asks=True, needle=needle, needs=wanted, at=at))
 
     async def tell(self, text: str, reply: str, *, at: datetime | None = None, needle: bool = True) -> None:
@@ -167,7 +167,7 @@ class Stage:
         The next segment must declare the turn and its date.
         """
         if at is not None and not is_date(at):
-            raise ScenarioError(f"a past turn needs a datetime without a time zone, got {at!r:.80}")
+            raise ScenarioError(f"a turn is told at a datetime without a time zone, got {at!r:.80}")
         await _post(Tell(_text(text), _text(reply, silent=True), at, needle))
         self._needles += needle
 

@@ -123,7 +123,7 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     turns = [int(line.split()[1].strip(",")) for line in said]
     assert turns == sorted(turns)
     assert "did you mean colours-1?" in longspan("show", run, "colour-1")
-    assert "runs holds runs and is none: name one of them, such as runs/ltm-2k-notebook-seed1" in longspan("show", "runs")
+    assert "runs is a folder of runs, not a run; name one of them, such as runs/ltm-2k-notebook-seed1" in longspan("show", "runs")
     told = json.loads(longspan("show", run, "colours-1", "--json"))
     assert told.keys() == {"folder", "test", "turns"}
     assert (told["folder"], told["test"]["id"], [turn["turn"] for turn in told["turns"]]) == (run, "colours-1", turns)

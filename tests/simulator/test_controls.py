@@ -163,7 +163,7 @@ def test_where_no_test_has_a_distance_that_can_be_left_out_a_control_is_refused(
     diary = load_suite("ltm").model_copy(update={"name": "diary", "scenarios": {"python:tests.diary:Diary": {"entries": 12}}})
     reach = load_suite("reach")
     for asked in (settings(isolated=True, control=True), *(RunSettings(suite=suite, span=2_000, control=True) for suite in (diary, reach))):
-        with pytest.raises(InputError, match=r"--control: every test of the run already has a conversation to itself, or asks without"):
+        with pytest.raises(InputError, match=r"--control: every test of the run already has its own conversation, or also asks without"):
             plan(asked, tmp_path)
 
 

@@ -292,7 +292,7 @@ async def _no_reply(stage: Stage) -> None:
         (_asks_first, "its outline declares 2 more turns to tell here, got 'Well?'"),
         (_tells_more, "its outline declares no more turns to tell here, got 'Hello.'"),
         (_long, "its outline declares 60 more tokens here, got 82 of 'Hello.'"),
-        (_zoned, "a past turn needs a datetime without a time zone"),
+        (_zoned, "a turn is told at a datetime without a time zone"),
         (_no_reply, "got None"),
     ],
 )
