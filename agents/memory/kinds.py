@@ -57,7 +57,7 @@ class MemoryOptions(AgentOptions):
     context: Tokens | None = None
     """The most tokens of the answerer's prompt and answer together. Default: the model's window."""
     on_refusal: OnRefusal = "reply"
-    """What a refusal of the answerer is: its `reply`, or an `error` that ends the conversation."""
+    """The result of a refusal by the answerer: a normal `reply`, or an `error` that ends the conversation."""
     unchecked: bool = False
     """Play a memory that fails the checks before a new run, or was never checked. The result says so."""
 

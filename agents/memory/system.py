@@ -102,8 +102,8 @@ class SystemMemory(Memory):
         check_arguments(adapter, {"models": None, **own}, self.name)
         if settings.interpreter is None and self.module and find_spec(self.module) is None:
             raise InputError(
-                f"{spec} needs the package {self.package}: pip install {self.package}, here or in an environment of its own, which "
-                f"interpreter=ENVIRONMENT/bin/python names"
+                f"{spec} needs the package {self.package}: pip install {self.package}, here or in another environment, selected "
+                f"with interpreter=ENVIRONMENT/bin/python"
             )
         core = make_core(spec, settings.model, settings.model_options, option_names(SystemOptions)) if settings.model else None
         if settings.model and core is None:
@@ -245,7 +245,7 @@ class SemanticKernel(SystemMemory):
 
 @final
 class AutoGen(SystemMemory):
-    """AutoGen's ListMemory: everything, whatever is asked."""
+    """AutoGen's ListMemory: returns everything for every query."""
 
     name, module, package, embeds = "autogen", "autogen_core", "autogen-core", False
     whole = tells_turns = True

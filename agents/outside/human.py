@@ -121,7 +121,7 @@ def _terminal() -> Iterator[int]:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        raise InputError("human needs a terminal, and there is none") from None
+        raise InputError("human needs a terminal; this process has none") from None
     try:
         yield terminal
     finally:

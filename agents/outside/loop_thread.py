@@ -1,4 +1,4 @@
-"""A thread with an asyncio loop of its own. A user's object lives there from its constructor to its end."""
+"""A thread with its own asyncio loop. A user's object lives there from its constructor to its end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LoopThread:
         self._service = service = _Service(name)
         _services.add(service)
         threading.Thread(target=service.run, name="longspan: an agent", daemon=True).start()
-        weakref.finalize(self, service.stop).atexit = False  # where nobody calls `close`; at exit, `_end_all` also waits
+        weakref.finalize(self, service.stop).atexit = False  # in case `close` is never called; at exit, `_end_all` also waits
 
     def call_now(self, function: Callable[[], Any]) -> Any:
         """Call a function, and block until it has returned."""
@@ -71,7 +71,7 @@ class LoopThread:
     async def close(self) -> None:
         """Cancel all tasks that are left, and close the loop.
 
-        Raises AgentError if that fails, if it takes more than CLOSE_SECONDS, and at once if a call never returned.
+        Raises AgentError if that fails or takes more than CLOSE_SECONDS, and immediately if a call never returned.
         """
         self._service.stop()
         if not self._service.is_stuck:
@@ -83,7 +83,7 @@ class LoopThread:
 
 @final
 class _Service:
-    """A loop and the jobs for it. It knows nothing of its LoopThread, so that it ends where nobody uses that any more."""
+    """A loop and the jobs for it. It has no reference to its LoopThread, so that it ends when that is garbage-collected."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -181,7 +181,7 @@ class _Job:
         self._context = copy_context()
 
     def run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the function in the loop's thread, and start awaiting its result. Errors of whatever class are an outcome."""
+        """Call the function in the loop's thread, and start awaiting its result. Errors of any class are an outcome."""
         result: outcome.Outcome[Any] = outcome.Error(asyncio.CancelledError())
         function, self._function = self._function, _nothing  # it may hold the agent, which holds the thread
         if not self.cancelled:
@@ -230,7 +230,7 @@ async def wait(done: Future[Any]) -> None:
     event, token = trio.Event(), trio.lowlevel.current_trio_token()
 
     def wake(_: Future[Any]) -> None:
-        with suppress(trio.RunFinishedError):  # the run ended meanwhile: nobody waits any more
+        with suppress(trio.RunFinishedError):  # the run has ended, so no task waits for the result
             token.run_sync_soon(event.set)
 
     done.add_done_callback(wake)

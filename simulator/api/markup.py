@@ -1,4 +1,4 @@
-"""HTML for notebooks. All text in it is untrusted, and escaped."""
+"""HTML for notebooks. All text in it is untrusted, so it is escaped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def text(value: str) -> str:
 
 
 def preformatted(value: str) -> str:
-    """Return text of several lines as HTML."""
+    """Return text with several lines as HTML."""
     return f"<pre style='white-space: pre-wrap'>{text(value)}</pre>"
 
 
@@ -28,6 +28,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "")
 
 
 def framed(page: str, height: int) -> str:
-    """Return HTML that embeds a whole page. The page can do nothing but run its own scripts. `height` is in pixels."""
+    """Return HTML that embeds a whole page in a sandbox, where it can only run its own scripts. `height` is in pixels."""
     style = f"width: 100%; height: {height}px; border: 1px solid #8c959f"
     return f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" style="{style}"></iframe>'

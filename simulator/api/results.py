@@ -49,18 +49,18 @@ SCORES: Final[dict[str, type]] = {
     "unscored": int,
     "cost_usd": float,
 }
-"""The columns of the table of scores; docs/guides/python.md describes each."""
+"""The columns of the table of scores. docs/guides/python.md describes each."""
 
 
 def load(*paths: str | Path) -> Results:
-    """Return the results of runs that have been played. Each path is a run's folder or a folder of runs. Raises InputError."""
+    """Return the results of played runs. Each path is a run's folder or a folder of runs. Raises InputError."""
     runs, unusable = load_runs([Path(path) for path in paths])
     return Results(runs, unusable)
 
 
 @final
 class Page:
-    """A self-contained HTML page. Notebooks show it, and `save` writes it to a file."""
+    """A self-contained HTML page. Notebooks display it, and `save` writes it to a file."""
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -81,7 +81,7 @@ class Page:
 
 @final
 class Results:
-    """The results of runs. Tables are read at once, conversations only on request."""
+    """The results of runs. Tables are read immediately, conversations when first needed."""
 
     def __init__(self, runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> None:
         check_comparable(runs)
@@ -96,24 +96,28 @@ class Results:
 
     @property
     def reach(self) -> list[ReachResult]:
-        """How far back plain facts are recalled, one for each agent and span, over all runs that asked for them at many distances; of a
-        memory, its last stage."""
+        """How far back plain facts are recalled, for each agent and span, over all runs that ask for facts at many distances.
+
+        For a memory, this is the result of its last stage.
+        """
         return pool_reach(self._runs)
 
     def decide_reach(self, limit: int, at_least: float = 0.5) -> GateDecision:
-        """Decide whether the runs, which are one agent's, show that it recalls at least a share of plain facts at every distance up to a
-        limit in tokens."""
+        """Decide whether the runs show that their agent recalls at least a share of plain facts at every distance up to `limit` tokens.
+
+        All runs must be of one agent.
+        """
         return decide_reach([run.result.tests for run in self._runs], limit, at_least)
 
     @property
     def left_out(self) -> list[str]:
-        """Why runs or scenarios are left out of the results, a sentence for each."""
+        """The reasons why runs or scenarios are left out of the results, one sentence each."""
         fitting = dict.fromkeys(line for run in self._runs for line in run.manifest.left_out)
         return [*self._left_out, *fitting]
 
     @property
     def score(self) -> float | None:
-        """The mean score of one agent's runs at one span, in points out of `maximum`; None if a test has no score.
+        """The mean score of one agent's runs at one span, in points out of `maximum`, or None if a test has no score.
 
         Raises InputError for several agents or spans.
         """
@@ -121,12 +125,12 @@ class Results:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest possible score, if tests without a score count as 0 or as 1."""
+        """The lowest and the highest possible score: tests without a score count as 0, or as 1."""
         return self._cell[1].bounds
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the score; None if a scenario has only one test."""
+        """The 95% interval of the score, or None if a scenario has only one test."""
         found = self._cell[1].interval
         return None if found is None else (found.low, found.high)
 
@@ -142,23 +146,23 @@ class Results:
 
     @property
     def share(self) -> float:
-        """The score as a share of full marks, in [0, 1]; tests without a score count as 0."""
+        """The score as a share of full marks, in [0, 1]. Tests without a score count as 0."""
         return self._cell[1].share[0]
 
     @property
     def recall(self) -> float | None:
-        """The recall of a memory that was only searched, as a mean over the runs of one agent at one span; None for all other runs."""
+        """The recall of a memory without an answerer, averaged over the runs of one agent at one span. None for other runs."""
         (agent, column), _ = self._cell
         return recall_of([run.result for run in self._runs if (run.agent, run.column) == (agent, column)])
 
     @property
     def chance(self) -> float:
-        """The score from guessing without any memory."""
+        """The expected score of guessing without a memory."""
         return self._cell[1].chance
 
     @property
     def meaning(self) -> Meaning | None:
-        """What the score shows, of the runs of one agent at one span; None for runs that measure how far back it remembers.
+        """The meaning of the score of one agent's runs at one span, or None for runs that measure how far back the agent remembers.
 
         Raises InputError for several agents or spans.
         """
@@ -190,8 +194,10 @@ class Results:
         return [self._shown(run, test.id) for run, test in sorted(tests, key=lambda each: each[1].lowest)]
 
     def show(self, test: str, *, seed: int | None = None, agent: str | None = None) -> ShownTest:
-        """Return a test as it was played, such as "jokes-2". `seed` and `agent` select its run, if several runs have it. Raises
-        InputError."""
+        """Return a test as it was played, such as "jokes-2". `seed` and `agent` select its run if several runs have it.
+
+        Raises InputError if no run has the test, or more than one.
+        """
         having = [run for run in self._runs if any(each.id == test for each in run.result.tests)]
         if not having:
             ids = sorted({each.id for run in self._runs for each in run.result.tests})
@@ -199,7 +205,7 @@ class Results:
         found = [run for run in having if seed in (None, run.manifest.seed) and agent in (None, run.manifest.agent, run.agent)]
         if len(found) != 1:
             seeds = sorted({run.manifest.seed for run in having})
-            several = "name one by seed=..." if len(seeds) == len(having) else "load the folder of one of them (longspan.load)"
+            several = "select one with seed=..." if len(seeds) == len(having) else "load the folder of one of them (longspan.load)"
             what = f"{len(found)} runs have test {test}" if found else f"no run with seed {seed} has test {test}"
             raise InputError(f"{what}; there are seeds {', '.join(map(str, seeds))}: {several}")
         return self._shown(found[0], test)
@@ -212,10 +218,10 @@ class Results:
         return Page("".join(report_of(run.folder, run.result)))
 
     def compare(self, other: Results, *, margin: float = 0.0) -> Fall:
-        """Return whether these results are worse than `other`, by a one-sided test of whole conversations paired by seed.
+        """Test whether these results are worse than `other`. The test is one-sided and pairs whole conversations by seed.
 
-        `margin`: the fall to tolerate, as a share of full marks. In the result, `sentence` describes the finding, and `verdict` is "worse",
-        "not worse", or "undecided" if there are fewer than five pairs.
+        `margin` is the fall to tolerate, as a share of full marks. In the result, `sentence` describes the finding. `verdict` is "worse",
+        "not worse", or, for fewer than five pairs, "undecided".
         """
         return fall(self._runs, other._runs, margin)
 
@@ -233,7 +239,7 @@ class Results:
     def _cell(self) -> tuple[tuple[str, Column], Cell]:
         if len(self._cells) > 1:
             among = "; ".join(f"{agent}{column.at}" for agent, column in self._cells)
-            raise InputError(f"there is no one score: these are results of {among}; see `scores`"[:300])
+            raise InputError(f"a single score needs one agent at one span, and these are {among}; see `scores`"[:300])
         return next(iter(self._cells.items()))
 
     def _shown(self, run: Graded, test: str) -> ShownTest:

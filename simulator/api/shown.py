@@ -26,7 +26,7 @@ WIDTH: Final = 110
 
 @final
 class SaidTurn(NamedTuple):
-    """One turn of a test: the user's message, the agent's reply (None without one), and the ideal reply, if known."""
+    """One turn of a test: the user's message, the agent's reply or None, and the ideal reply if known."""
 
     turn: int
     text: str
@@ -36,7 +36,7 @@ class SaidTurn(NamedTuple):
 
 @final
 class ShownTest:
-    """A test in a run: its result, and its needles and questions with the replies. `str()` gives the whole test as text."""
+    """A test in a run: its result, and its needles and questions with the replies. `str()` returns the whole test as text."""
 
     def __init__(self, run: Graded, result: TestResult, reading: Callable[[], Reading]) -> None:
         self._run = run
@@ -49,12 +49,12 @@ class ShownTest:
 
     @property
     def run(self) -> str:
-        """The name of its run's folder."""
+        """The name of the run's folder."""
         return self._run.name
 
     @property
     def folder(self) -> Path:
-        """The folder of its run."""
+        """The run's folder."""
         return self._run.folder.path
 
     @property
@@ -71,7 +71,7 @@ class ShownTest:
 
     @property
     def status(self) -> str:
-        """ "scored", or why there is no score."""
+        """ "scored", or the reason why there is no score."""
         return self._result.status
 
     @property
@@ -81,17 +81,17 @@ class ShownTest:
 
     @property
     def reason(self) -> str:
-        """The reason for its grade."""
+        """The reason for the grade."""
         return self._result.reason
 
     @property
     def needles(self) -> list[SaidTurn]:
-        """The turns with the needles for its questions."""
+        """The turns with the needles for the test's questions."""
         return [self._said(turn) for turn in self._test.needles]
 
     @property
     def questions(self) -> list[SaidTurn]:
-        """Its questions, and other turns that prove the grade."""
+        """The test's questions, and other turns that prove the grade."""
         return [self._said(turn) for turn in self._test.questions]
 
     @property
@@ -101,7 +101,7 @@ class ShownTest:
 
     @property
     def seconds(self) -> float:
-        """How many seconds the agent took for its turns."""
+        """The seconds that the agent took for the test's turns."""
         conversation = self._test.conversation
         return seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
 

@@ -1,4 +1,4 @@
-"""Progress while a program waits for its runs: a live table on a terminal, bars in a notebook."""
+"""Shows progress while a program waits for its runs: a live table on a terminal, bars in a notebook."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from longspan.simulator.terminal.standings import Standing, Standings
 __all__ = ["Watcher", "watcher"]
 
 FIGURES: Final = ("score", "left", "cost")
-"""The figures shown beside a run's bar."""
+"""The figures shown next to a run's bar."""
 
 MOST: Final = 30
-"""The most runs whose bars are shown."""
+"""The most runs that get a bar."""
 
 
 class Watcher(Protocol):
-    """Shows the progress of runs. All methods except `refresh` are called where the runs are played, `refresh` where they are awaited."""
+    """Shows the progress of runs. The thread that waits for the runs calls `refresh`; the thread that plays them calls the rest."""
 
     def begin(self, plans: Sequence[Plan]) -> None:
-        """Begin to watch runs."""
+        """Start to watch runs."""
         ...
 
     def heard(self, event: RunEvent) -> None:
-        """Take the next event."""
+        """Process the next event."""
         ...
 
     def end(self) -> None:
@@ -38,12 +38,12 @@ class Watcher(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Show the present progress."""
+        """Show the current progress."""
         ...
 
 
 def watcher(wanted: bool | None) -> Watcher | None:
-    """Return a watcher that shows progress, if wanted, or None. By default, progress is shown in a notebook and on a terminal."""
+    """Return a watcher if `wanted`, else None. By default, a notebook and a terminal get one."""
     if wanted is False:
         return None
     if _in_notebook():
@@ -80,7 +80,7 @@ class _Terminal:
 
 @final
 class _Notebook:
-    """A bar for each run, in the cell's output. Unlike the live table on a terminal, it does not replace standard output."""
+    """A bar for each run, in the cell's output. Unlike the live table on a terminal, it leaves standard output alone."""
 
     def __init__(self) -> None:
         self._standings: Standings | None = None
@@ -97,7 +97,7 @@ class _Notebook:
         """Do nothing: the last `refresh` shows the end."""
 
     def refresh(self) -> None:
-        cell: Any = import_module("IPython.display")  # typed as Any, because IPython need not be installed
+        cell: Any = import_module("IPython.display")  # Any, because IPython may not be installed when types are checked
         page = cell.HTML(self._bars())
         if self._handle is None:
             self._handle = cell.display(page, display_id=True)

@@ -1,4 +1,4 @@
-"""Measures of agreement between raters, and a test for lower scores. Pure functions over scores."""
+"""Measures of agreement between raters, and a test for lower scores. All are pure functions of scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEVEL: Final = 0.95
 
 @final
 class Mean(NamedTuple):
-    """A mean with its 95% confidence interval (Student's t), which is None for a single value."""
+    """A mean with its 95% confidence interval (Student's t). The bounds are None for a single value."""
 
     value: float
     low: float | None
@@ -44,14 +44,14 @@ def pearson(left: Sequence[float], right: Sequence[float]) -> float | None:
 
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Return Spearman's correlation of pairs: Pearson's of their ranks, where ties share a rank. None as for `pearson`."""
+    """Return Spearman's correlation: Pearson's correlation of ranks, where ties share a rank. Returns None in the same cases."""
     from scipy.stats import rankdata
 
     return pearson(rankdata(left).tolist(), rankdata(right).tolist())
 
 
 def kappa(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Return Cohen's kappa of pairs with quadratic weights: 1 for full agreement, 0 for agreement at chance level.
+    """Return Cohen's kappa with quadratic weights: 1 for full agreement, 0 for agreement at chance level.
 
     Returns None without pairs, and if both sides are constant and equal.
     """
@@ -65,10 +65,10 @@ def kappa(left: Sequence[float], right: Sequence[float]) -> float | None:
 
 
 def icc_two_way(scores: Sequence[Sequence[float]]) -> float | None:
-    """Return ICC(2,k), the reliability of the mean of k random raters who all rate every item (Shrout and Fleiss, 1979).
+    """Return ICC(2,k): the reliability of the mean of k random raters who all rate every item (Shrout and Fleiss, 1979).
 
-    `scores` has a row for each item, with the scores of all raters in the same order. Returns None for fewer than two items or
-    raters, and if nothing varies. Raises ValueError if rows differ in length.
+    `scores` has a row per item, with the scores of all raters in the same order. Returns None for fewer than two items or raters, and if
+    nothing varies. Raises ValueError if rows differ in length.
     """
     if (squares := _two_way(scores)) is None:
         return None
@@ -78,10 +78,10 @@ def icc_two_way(scores: Sequence[Sequence[float]]) -> float | None:
 
 
 def icc_one_way(scores: Sequence[Sequence[float]]) -> float | None:
-    """Return ICC(1,k), the reliability of the mean of k raters who differ from item to item (Shrout and Fleiss, 1979).
+    """Return ICC(1,k): the reliability of the mean of k raters, where each item may have other raters (Shrout and Fleiss, 1979).
 
-    `scores` has a row for each item, with the scores of its raters. Returns None for fewer than two items or raters, and if
-    nothing varies. Raises ValueError if rows differ in length.
+    `scores` has a row per item, with the scores of its raters. Returns None for fewer than two items or raters, and if nothing varies.
+    Raises ValueError if rows differ in length.
     """
     if len({len(row) for row in scores}) > 1:
         raise ValueError("every item must have the same number of scores")
@@ -94,7 +94,7 @@ def icc_one_way(scores: Sequence[Sequence[float]]) -> float | None:
 
 
 def lower(some: Sequence[float], others: Sequence[float]) -> float | None:
-    """Return the p-value of a one-tailed Welch test (unequal variances) that the mean of `some` is lower than the mean of `others`.
+    """Return the p-value of a one-tailed Welch test (unequal variances) that the mean of `some` is below the mean of `others`.
 
     Returns None if one side has fewer than two values, or if neither varies.
     """

@@ -1,4 +1,4 @@
-"""Keep the keys in the environment, and secrets of this process, from being written, however text from outside spells them."""
+"""Redacts keys from the environment, and secrets of this process, in all text that is written, in any spelling."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from typing import Any, Final, NamedTuple, final
 __all__ = ["MAX_LENGTH", "forget_secret", "note_key", "note_secret", "redacted", "redacted_in"]
 
 NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
-"""Names of environment variables that hold keys."""
+"""The names of environment variables that contain keys."""
 
 MIN_LENGTH: Final = 8
-"""The minimum length of a key that is redacted. Anything shorter could match ordinary text."""
+"""The minimum length of a key to redact. A shorter value could match ordinary text."""
 
 MIN_PLAIN: Final = 16
-"""The minimum length of a key made of letters alone or of digits alone, as words and dates are."""
+"""The minimum length of a key that is only letters or only digits, like a word or a date."""
 
 MAX_LENGTH: Final = 4_096
-"""The maximum length of a key, as spelled, that is redacted wherever the text has been cut."""
+"""The longest spelling of a key that is redacted even where text was cut."""
 
 FOUND_BY: Final = 20
-"""How many of its first characters identify a longer key, so that a key that was cut off is found too."""
+"""The number of first characters that identify a longer key, so that a truncated key is found too."""
 
 DEPTH: Final = 6
-"""How many escapes may be nested, as in JSON inside JSON inside an address."""
+"""The deepest nesting of escapes, as for JSON inside JSON inside a URL."""
 
 _ESCAPE: Final = re.compile(
     r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[rn]|[^\w\r\n])"
     r"|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-z]{2,6});|\r?\n[ \t]*"
 )
-"""One character as escaped by JSON, C, shells, addresses or HTML, or a line end, since base64 is wrapped."""
+"""One character as escaped by JSON, C, shells, URLs or HTML, or a line end, because base64 is wrapped."""
 
 _noted: Final[set[str]] = set()
 
@@ -44,7 +44,7 @@ _made: Final[dict[str, str]] = {}
 
 
 class _Secret(NamedTuple):
-    """A spelling that must not be written, the part that identifies it, and the name of the environment variable."""
+    """A spelling to redact, the part that identifies it, and the name of its environment variable."""
 
     spelling: str
     found_by: str
@@ -58,32 +58,34 @@ class _Span(NamedTuple):
 
 
 def note_key(name: str) -> None:
-    """Note that an environment variable holds a key, whatever its name is."""
+    """Note that an environment variable contains a key, even if its name does not say so."""
     _noted.add(name)
 
 
 def note_secret(name: str, value: str) -> None:
-    """Redact a secret that this process made, as `[name]`, until it is forgotten. It need not be in an environment variable."""
+    """Redact a secret that this process made, as `[name]`, until `forget_secret`. It may be outside the environment."""
     _made[value] = name
 
 
 def forget_secret(value: str) -> None:
-    """Stop redacting a secret, because it no longer opens anything."""
+    """Stop redacting a secret that no longer gives access to anything."""
     _made.pop(value, None)
 
 
 def redacted(text: str) -> str:
     """Return `text` with every key replaced by the name of its environment variable.
 
-    A key is found as it is, with some or all of its characters escaped, in hexadecimal, and in base64, even inside longer encoded text.
-    Values shorter than MIN_LENGTH are left alone, as are words and numbers shorter than MIN_PLAIN.
+    Finds keys in plain text, with any of their characters escaped, in hexadecimal and in base64, even inside longer encoded text. Values
+    shorter than MIN_LENGTH are left alone, and so are words and numbers shorter than MIN_PLAIN.
     """
     return _redacted(text, _secrets())
 
 
 def redacted_in(value: Any) -> Any:
-    """Return a JSON value with all of its strings `redacted`, including the keys of objects. Any other value is converted to JSON first, if
-    possible. Raises RecursionError for a value that contains itself."""
+    """Return a JSON value with all of its strings `redacted`, object keys included. Other values are converted to JSON first, if possible.
+
+    Raises RecursionError for a value that contains itself.
+    """
     secrets = _secrets()
     return _redacted_in(value, secrets) if secrets else value
 
@@ -102,7 +104,7 @@ def _redacted_in(value: Any, secrets: Sequence[_Secret]) -> Any:
     try:
         return _redacted_in(to_jsonable_python(value), secrets)
     except (PydanticSerializationError, ValueError):
-        return value  # JSON cannot express it, so it will not be written either
+        return value  # it has no JSON form, so it will not be written either
 
 
 def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
@@ -116,8 +118,7 @@ def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
 
 
 def _merged(spans: list[_Span]) -> list[_Span]:
-    """Return the spans in order, with overlapping ones merged. A merged span has the name of the longest span among those that begin
-    first."""
+    """Return spans in order, with overlapping ones merged. A merged span has the name of its first span; of several, the longest."""
     merged: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:
@@ -128,7 +129,7 @@ def _merged(spans: list[_Span]) -> list[_Span]:
 
 
 def _found(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
-    """Return the positions of secrets in `text`, both plain and behind up to `depth` levels of escapes."""
+    """Return the positions of secrets in `text`, plain or behind up to `depth` levels of escapes."""
     spans = [span for secret in secrets for span in _occurrences(text, secret)]
     meant = _ESCAPE.sub(_meant, text) if depth else text
     if meant != text and (inside := _found(meant, secrets, depth - 1)):
@@ -149,7 +150,7 @@ def _occurrences(text: str, secret: _Secret) -> Iterator[_Span]:
 
 @final
 class _Places:
-    """Maps positions in unescaped text back to positions in the text as written."""
+    """Maps positions in unescaped text back to positions in the original text."""
 
     def __init__(self, text: str) -> None:
         self._meant: list[int] = []
@@ -162,7 +163,7 @@ class _Places:
             saved += match.end() - match.start() - length
 
     def of(self, place: int) -> range:
-        """Return where the character at this position of the unescaped text is written."""
+        """Return where the original text has the character at `place` of the unescaped text."""
         last = bisect_right(self._meant, place) - 1
         if last < 0:
             return range(place, place + 1)
@@ -172,7 +173,7 @@ class _Places:
 
 
 def _meant(escape: re.Match[str]) -> str:
-    """Return the character that an escape stands for, or an empty string for a line end."""
+    """Return the character that an escape stands for, or "" for a line end."""
     text = escape[0]
     if text[0] == "\\":
         if text[1] in "ux":
@@ -191,12 +192,12 @@ def _secrets() -> Sequence[_Secret]:
 
 @lru_cache(maxsize=1024)
 def _is_of_key(name: str) -> bool:
-    """Return whether a variable is named like a key. Cached, because redacting any text asks this of the whole environment."""
+    """Return whether a variable is named like a key. Cached, because each call of `redacted` checks the whole environment."""
     return NAMES.search(name) is not None
 
 
 def _is_key(value: str) -> bool:
-    """Return whether a value can be told apart from ordinary text."""
+    """Return whether a value is distinct enough from ordinary text to be redacted."""
     return len(value) >= (MIN_PLAIN if value.isalpha() or value.isdigit() else MIN_LENGTH)
 
 
@@ -208,11 +209,11 @@ def _spelled(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
 def _spellings(key: str) -> Iterator[str]:
     data = key.encode("utf-8", "surrogateescape")
     yield key
-    yield re.sub(r"\r?\n[ \t]*", "", key)  # for text whose line ends have been removed
+    yield re.sub(r"\r?\n[ \t]*", "", key)  # for text without its line ends
     yield data.hex()
     yield data.hex().upper()
     for before in range(3):
         code = b64encode(bytes(before) + data).decode()
-        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # only the characters that depend on nothing but the key
+        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # only the characters that depend on the key alone
         yield whole
         yield whole.translate({ord("+"): "-", ord("/"): "_"})

@@ -1,7 +1,7 @@
-"""Finds JSON in a reply and parses it as leniently as a person would, in time linear in the reply.
+"""Finds JSON in a reply and parses it as leniently as a person would, in time linear in the length of the reply.
 
-The json-repair library is not suitable for grading: it turns any bracketed prose ("[Note]") into a list, cuts strings at
-apostrophes, and takes minutes for some malformed replies of 100 kB.
+The json-repair library is not suitable for grading. It turns any bracketed prose ("[Note]") into a list, cuts strings at apostrophes, and
+takes minutes for some malformed replies of 100 kB.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, final
 __all__ = ["JsonSpan", "find_json"]
 
 _DEPTH = 40
-"""The deepest nesting that is parsed. No sensible answer is nested deeper, and it bounds the recursion."""
+"""The deepest nesting to parse. No sensible answer is nested deeper, and the limit bounds the recursion."""
 
 _TAIL = 200
-"""An unclosed string counts as cut off if at most this many characters remain in the text."""
+"""An unclosed string counts as truncated if at most this many characters of the text remain."""
 
 _PAIRS = {"[": "]", "{": "}", "(": ")"}
 _OPEN = re.compile(r"[\[{]")
@@ -27,19 +27,19 @@ _KEY = re.compile(r"[A-Za-z_][\w -]{0,40}+(?=\s*:)")
 _AFTER = r"\\?[,;\]}):]|\n|\Z|//|#|```"
 _END = rf"(?=[^\S\n]*+(?:{_AFTER}))"
 _QUOTE_END = rf"[^\S\n]*+(?:{_AFTER}|\\?[\"'“„‘`\[{{])"
-"""Matches after a closing quote mark. Any other quote mark is an apostrophe or a quotation inside the string."""
+"""Matches after a closing quotation mark. Any other mark is an apostrophe or a quotation inside the string."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d{1,18}|(?=\.\d))(?P<real>(?:\.\d{1,18})?(?:[eE][-+]?\d{1,2})?)" + _END, re.ASCII)
 _NAMED = re.compile(r"(?:([Tt]rue)|([Ff]alse)|null|None)" + _END)
 _BARE = re.compile(r"[\w$€£][^,\[\]{}()\"“”:\n]{0,59}+(?=[,\]})\n])")
-"""A value without quote marks: short, and followed by a comma, a bracket or the end of the line."""
+"""A value without quotation marks: short, and followed by a comma, a bracket or the end of the line."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def _quoted(opening: str, closing: str) -> re.Pattern[str]:
-    """Return a pattern for a quoted string on one line. A mark closes it only where a value may end."""
+    """Return a pattern for a quoted string on one line. A mark closes the string only where a value may end."""
     return re.compile(rf"{opening}((?:[^{closing}\\\n]|\\.|[{closing}](?!{_QUOTE_END}))*+)[{closing}]")
 
 
@@ -55,7 +55,7 @@ _STRINGS = {
 
 
 class JsonSpan(NamedTuple):
-    """A JSON value at `text[begin:end]`. `firm` is False if it consists only of words without quote marks."""
+    """A JSON value at `text[begin:end]`. `firm` is False if it has only words without quotation marks."""
 
     begin: int
     end: int
@@ -65,7 +65,7 @@ class JsonSpan(NamedTuple):
 
 @final
 class _NotJsonError(Exception):
-    """The text at `at` is not JSON. `whole` are the outermost lists and objects parsed before it."""
+    """The text at `at` is not JSON. `whole` lists the outermost lists and objects parsed before it."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -79,12 +79,12 @@ class _CutOffError(Exception):
 
 
 def find_json(text: str) -> list[JsonSpan]:
-    """Return the outermost JSON lists and objects in `text`, in order. Everything around them is ignored.
+    """Return the outermost JSON lists and objects in `text`, in order. Other text is ignored. Never raises.
 
-    Lenient about quote marks (single, typographic, none), apostrophes, commas, comments, unquoted keys, Python's literals,
-    tuples and sets, and brackets that are mismatched or, at the end of a truncated text, missing. An object without keys becomes
-    a list, and a list of only keys and values an object. A list of words without quote marks counts only if there is nothing
-    else and it has at least two entries; one is a stage direction. Never raises.
+    Tolerates any or no quotation marks, apostrophes, missing commas, comments, unquoted keys, Python literals, tuples and sets, and
+    mismatched brackets. At the end of a truncated text, brackets may be missing. An object without keys becomes a list, and a list of only
+    keys and values becomes an object. A list of words without quotation marks counts only if the reply has no other JSON and the list has
+    two or more entries: a single one is a stage direction ("[laughs]").
     """
     return _Reader(text).read()
 
@@ -93,7 +93,7 @@ def find_json(text: str) -> list[JsonSpan]:
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._unclosed: dict[str, int] = {}  # by quote mark, the end of a stretch known to have no closing one
+        self._unclosed: dict[str, int] = {}  # for each quotation mark, the end of a stretch known to have no closing one
 
     def read(self) -> list[JsonSpan]:
         firm: list[JsonSpan] = []
@@ -108,7 +108,7 @@ class _Reader:
                 span = self._container(at, "")
             except _NotJsonError as unreadable:
                 firm += unreadable.whole
-                at = max(unreadable.at, at + 1)  # never parse anything twice, which keeps the time linear
+                at = max(unreadable.at, at + 1)  # never parse anything twice: this keeps the time linear
                 continue
             except _CutOffError:
                 at += 1
@@ -121,7 +121,7 @@ class _Reader:
         return firm or bare
 
     def _container(self, begin: int, outer: str) -> JsonSpan:
-        """Parse the list or object that opens at `begin`, inside brackets that are closed by `outer`."""
+        """Parse the list or object that opens at `begin`. `outer` lists the closing brackets of the containers around it."""
         opening = self._text[begin]
         closing = _PAIRS[opening]
         at = begin + 1
@@ -158,7 +158,7 @@ class _Reader:
             at = span.end
 
     def _entry(self, at: int, outer: str, apart: bool, braces: bool) -> tuple[str | None, JsonSpan]:
-        """Parse a value, with its key if it has one. `apart`: whether a separator comes before it."""
+        """Parse a value, with its key if it has one. `apart`: whether a separator precedes it. `braces`: whether it is in an object."""
         unquoted = _KEY.match(self._text, at) if braces else None
         first = JsonSpan(at, unquoted.end(), unquoted.group().strip(), False) if unquoted else self._value(at, outer, apart)
         colon = _COLON.match(self._text, first.end)
@@ -200,7 +200,7 @@ class _Reader:
 
 
 def _built(opening: str, entries: list[tuple[str | None, Any]]) -> list[Any] | dict[str, Any]:
-    """Return an object if all entries have keys, or else a list."""
+    """Return an object if all entries have keys, else a list."""
     keyed = {key: value for key, value in entries if key is not None}
     if all(key is not None for key, _ in entries) and (entries or opening == "{"):
         return keyed
@@ -211,4 +211,4 @@ def _unescaped(string: str) -> str:
     if "\\" not in string:
         return string
     string = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPED.get(m[2], m[2]), string)
-    return string.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # the halves of a surrogate pair were escaped separately
+    return string.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # join surrogate pairs that were escaped as two halves

@@ -1,4 +1,4 @@
-"""Several seeds or spans in one string, as users write them: `0-9`, `1,4,7`, `2k,32k`."""
+"""Lists of seeds or spans in one string, as users write them: `0-9`, `1,4,7`, `2k,32k`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["listed", "seeds_in", "spans_in"]
 T = TypeVar("T")
 
 MAX_SEEDS: Final = 10_000
-"""The most seeds that a range may have."""
+"""The most seeds in a range."""
 
 _WHOLE: Final = r"0|-?[1-9][0-9]{0,18}"
 _RANGE: Final = re.compile(rf"({_WHOLE})-({_WHOLE})", re.ASCII)
@@ -36,10 +36,9 @@ def spans_in(text: str) -> list[int]:
 
 
 def listed(values: object, read: Callable[[str], list[T]]) -> Any:
-    """Return a value, or a list of values, as a list, and replace each string by the values that it lists. Anything else is left to
-    pydantic.
+    """Return a value, or a list of values, as a list, with each string replaced by the values that it lists.
 
-    Raises ValueError, which pydantic reports as an error of the field.
+    Other values are left for pydantic to validate. Raises ValueError, which pydantic reports as an error of the field.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         values = [values]

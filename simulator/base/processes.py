@@ -9,9 +9,9 @@ from typing import Final
 __all__ = ["PROCESSES", "share"]
 
 PROCESSES: Final = "LONGSPAN_PROCESSES"
-"""The environment variable that tells a worker how many processes share its limits."""
+"""The environment variable for the number of processes that share a worker's limits."""
 
 
 def share(limit: float | None) -> float:
-    """Return this process's share of a limit, at least 1. Without a limit (None), the share is inf."""
+    """Return this process's share of a limit, at least 1. Without a limit (None), return inf."""
     return inf if limit is None else max(1, limit // int(os.environ.get(PROCESSES, "1")))

@@ -1,4 +1,4 @@
-"""Jinja environments for longspan's templates. Undefined variables raise an error; compiled templates are cached per user."""
+"""Jinja environments for longspan's templates. Undefined variables raise an error. Compiled templates are cached per user."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ COMPILER: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
 
 
 def environment(*folders: Path, **options: Any) -> Environment:
-    """Return an environment that looks for templates in these folders, in this order. HTML is escaped only with `autoescape`.
+    """Return an environment that looks for templates in these folders, in order. HTML is escaped only with `autoescape`.
 
-    A template is read once: Jinja would look for a newer file each time that a template imports another.
+    A template is read once. Jinja's reloading would check for a newer file at each import of a template.
     """
     loader: BaseLoader = FileSystemLoader(folders)
     options = {"autoescape": False, **options}
@@ -33,7 +33,7 @@ def environment(*folders: Path, **options: Any) -> Environment:
 class _CompiledTemplates(BytecodeCache):
     """Compiled templates in the user's cache folder. Jinja checks that their source has not changed.
 
-    When Jinja compiles a template, it applies filters to constants, so a cached template keeps the result of an older filter.
+    Jinja applies filters to constants at compile time. So after a filter changes, a cached template still has the old result.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Text without its form, for comparisons, and numbers in words."""
+"""Normalises text for comparisons, and parses numbers in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pa
 
 
 class _Plain(dict[int, str]):
-    """The replacement of each character in `plain`, computed at first use.
+    """The replacement of each character in `plain`, computed on first use.
 
     Characters are normalised one by one, because normalising a whole string takes time quadratic in its longest run of accents.
     """
@@ -37,13 +37,13 @@ _APOSTROPHES = "'\u2018\u2019\u02bc`\u00b4"
 _PLAIN = _Plain()
 
 MAX_ACCENTS = 30
-"""The longest run of accents that is normalised: no language has longer ones (Unicode's stream-safe text format)."""
+"""The longest run of accents to normalise. No language has longer ones (Unicode's stream-safe text format)."""
 
 _FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
 
 
 def normalised(text: str) -> str:
-    """Return `text` in the normal form NFKC, cutting endless runs of accents, which would take quadratic time to sort."""
+    """Return `text` in the normal form NFKC. Cuts very long runs of accents, which would take quadratic time to sort."""
     return unicodedata.normalize("NFKC", _FOREIGN.sub(_with_few_accents, text))
 
 
@@ -58,7 +58,7 @@ def _with_few_accents(match: re.Match[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` without case, accents, quote marks, punctuation, invisible characters and repeated spaces, for comparisons."""
+    """Return `text` for comparison: without case, accents, quotation marks, punctuation, invisible characters and repeated spaces."""
     return " ".join(text.translate(_PLAIN).split())
 
 

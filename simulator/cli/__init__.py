@@ -1,4 +1,4 @@
-"""The command line. A command imports what it needs when it runs, so that the others start fast."""
+"""The command line. A command imports its modules when it runs, so that the other commands start fast."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Command(_PlainHelp, TyperCommand):
 
 class _Group(_PlainHelp, TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        if self.epilog:  # it tells the options, so that the help begins with the commands
+        if self.epilog:  # the epilog lists the options instead, so the help can begin with the commands
             for param in self.get_params(ctx):
                 param.hidden = True  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
@@ -102,7 +102,7 @@ class _Group(_PlainHelp, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:  # Typer turns a bare one into an exit code, without a word
+        except KeyboardInterrupt as error:  # Typer would turn a bare one into an exit code, without a message
             raise BaseExceptionGroup("interrupted", [error]) from None
 
 
@@ -154,7 +154,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "prune": prune.prune,
     },
 }
-"""The commands, by the panels of the help. A newcomer needs only the first panel."""
+"""The commands by panel of the help. The first panel has all that a newcomer needs."""
 
 MOVED: Final = {
     old: f"`longspan {old}` is now `longspan {new}`"
@@ -171,7 +171,7 @@ MOVED: Final = {
 
 
 def _unwrapped(text: str) -> str:
-    """Return a docstring with each paragraph on one line, so that the help is wrapped to the terminal's width."""
+    """Return a docstring with each paragraph on one line, so that the help wraps at the terminal's width."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
@@ -185,7 +185,7 @@ app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 
 
 def _add_benchmark(to: typer.Typer, benchmark: str, *, load: bool) -> None:
-    """Add a benchmark's commands to an app. Without `load`, only its name and help are added, because its modules take time to import."""
+    """Add a benchmark's commands to an app. Without `load`, add only its name and help: its modules are slow to import."""
     group = typer.Typer(help=describe_commands(benchmark), no_args_is_help=True)
     group.callback()(lambda: None)
     for name, command in commands_of(benchmark).items() if load else ():
@@ -193,36 +193,39 @@ def _add_benchmark(to: typer.Typer, benchmark: str, *, load: bool) -> None:
     to.add_typer(group, name=benchmark, cls=_Group, rich_help_panel="Benchmarks")
 
 
-FULL: Final = "the memory is full; play fewer runs or conversations at once, or give smaller files"
+FULL: Final = "out of memory; play fewer runs or conversations concurrently, or pass smaller files"
 
 UNMAPPED: Final = "failed to map segment"
-"""The dynamic loader's message if memory is too full for a library."""
+"""Part of the dynamic loader's message if memory is too full to load a library."""
 
 
 LOADED: Final = 250_000
-"""More objects than a short run makes. Most of them stay, so Python need not search them for garbage meanwhile."""
+"""More objects than a short run makes. Most of them live until the end, so searching them for garbage is wasted time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit: with code 0 if it succeeded, 1 if it failed or an agent could not be closed, 2 if its input is invalid, 130
-    if it was interrupted."""
-    if arguments is None:  # the process is ours; callers that pass arguments keep Python's own way of finding garbage
+    """Run a command and exit.
+
+    Exit codes: 0 for success, 1 if the command failed or an agent could not be closed, 2 for invalid input, 130 if interrupted.
+    """
+    if arguments is None:  # the process is ours; callers that pass arguments keep Python's garbage collector as it is
         _collect_after_loading()
-        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # NumPy's threads sleep when they have nothing to do, which is nearly always
+        # NumPy's threads spin for a while before they sleep. They are idle nearly all the time, so let them sleep early.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         if room() is not None:
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # it reserves tens of MiB for each of its threads
-        atexit.register(gc.freeze)  # memory is about to be given back as a whole, so Python need not search it for garbage
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS reserves tens of MiB for each thread
+        atexit.register(gc.freeze)  # the process is about to end, so Python need not search its memory for garbage
     with report_crashes() if arguments is None else nullcontext():
         code = run_command(arguments)
     if arguments is None and not _end_agents():
         code = code or 1
-        if threading.active_count() > 1:  # a call may never return, and the interpreter would wait for its thread
-            end_process(code)  # all that was printed has been flushed (base/terminal.py)
+        if threading.active_count() > 1:  # a call of the agent may never return, and the interpreter would wait for its thread
+            end_process(code)  # base/terminal.py flushes after each line, so no output is lost
     sys.exit(code)
 
 
 def _end_agents() -> bool:
-    """End what agents have left. Return whether everything could be closed."""
+    """Close what agents have left behind. Return whether everything could be closed."""
     try:
         end_all()
     except KeyboardInterrupt:
@@ -231,9 +234,9 @@ def _end_agents() -> bool:
 
 
 def _collect_after_loading() -> None:
-    """Postpone Python's search for garbage until LOADED objects have been made, and then leave them out of it.
+    """Postpone garbage collection until LOADED objects exist, then exempt these objects from it. Later collections run as usual.
 
-    Searching them would take a twentieth of the time of a short run and find next to nothing. Later searches are as usual.
+    Collecting them would take a twentieth of the time of a short run and free next to nothing.
     """
     usual = gc.get_threshold()
     if usual[0] == LOADED:
@@ -264,7 +267,7 @@ def _run_command(given: list[str]) -> int:
     except typer.Exit as exiting:
         return exiting.exit_code
     except typer.Abort:
-        return _fail("nothing was done: there was no answer; --yes skips the question", 1)
+        return _fail("nothing was done: the question was not answered; --yes skips it", 1)
     except typer.TyperException as error:
         return _fail(_invalid(error), 2)
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
@@ -276,24 +279,24 @@ def _run_command(given: list[str]) -> int:
                 return _fail(str(cause), 2)
             case LongspanError():
                 return _fail(str(cause), 1)
-            case OSError():  # most OSErrors name their file; only a closed pipe or a full disk behind the output has none
+            case OSError():  # most OSErrors name their file; those without one come from standard output: a closed pipe or a full disk
                 where = cause.filename or ("temporary files" if isinstance(cause, FileNotFoundError) else "standard output")
                 why = cause.strerror or str(cause)
                 give_up_output()
                 return 1 if isinstance(cause, BrokenPipeError) else _fail(f"{where}: cannot be read or written: {why}", 1)
             case MemoryError():
                 return _fail(FULL, 1)
-            case ImportError() if UNMAPPED in str(cause):  # there is no room for a library that is loaded late
+            case ImportError() if UNMAPPED in str(cause):  # no memory left for a library that is loaded late
                 return _fail(FULL, 1)
             case RecursionError():
-                return _fail("something is nested too deeply to be read; look for thousands of brackets in a row in the files given", 1)
+                return _fail("an input file is nested too deeply; look for thousands of consecutive brackets", 1)
         if _hides_interrupt(cause):
             return _interrupted()
         raise
 
 
 def _invalid(error: typer.TyperException) -> str:
-    """Say which option or argument is invalid, and why."""
+    """Return a message that names the invalid option or argument and says why it is invalid."""
     if error.__cause__ is not None:  # pydantic's error
         from pydantic import ValidationError
 
@@ -302,7 +305,7 @@ def _invalid(error: typer.TyperException) -> str:
     params = getattr(getattr(error, "ctx", None), "params", {})
     if "suite" in params and (extra := re.search(r"extra arguments? \((.+)\)$|extra argument\(s\) \((.+)\)$", error.message)):
         return f"{error.message}{_option_meant(str(params['suite']), str(extra[1] or extra[2]))}"
-    if near := getattr(error, "possibilities", None):  # the option does not exist
+    if near := getattr(error, "possibilities", None):  # an unknown option with a similar name
         return f"{error.message}{meant(str(getattr(error, 'option_name', '')), near)}"
     return error.format_message()
 
@@ -329,9 +332,9 @@ def whole_app() -> typer.Typer:
 
 
 def _only(given: Sequence[str]) -> typer.Typer:
-    """Return the app with only the given command, if it exists, because Typer works out the options of every command that an app has.
+    """Return the app with only the given command, if it exists: Typer works out the options of every command in an app.
 
-    Raises InputError for a command that has become a benchmark's.
+    Raises InputError for a command that has moved to a benchmark.
     """
     first = given[0] if given else ""
     only = copy(app)
@@ -352,7 +355,7 @@ def _only(given: Sequence[str]) -> typer.Typer:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error that matters in a group: an interrupt, else a LongspanError, else a system error, else the group itself."""
+    """Return the most important error in a group: an interrupt, a LongspanError or a system error, in this order, or the group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     kinds = (KeyboardInterrupt, LongspanError, (OSError, MemoryError, RecursionError, ImportError))
@@ -363,7 +366,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _hides_interrupt(error: BaseException) -> bool:
-    """Return whether pydantic has turned Ctrl-C into an error of its own, as it does while preparing a model in the first half second."""
+    """Return whether pydantic hides a Ctrl-C in its own error. It does so while it prepares a model, in the first half second."""
     from pydantic_core import SchemaError
 
     return isinstance(error, SchemaError) and "KeyboardInterrupt" in str(error)
@@ -371,12 +374,12 @@ def _hides_interrupt(error: BaseException) -> bool:
 
 def _interrupted() -> int:
     if rewritable():
-        complain()  # ends the line with the ^C that the terminal shows
+        complain()  # ends the line where the terminal shows ^C
     return _fail("interrupted", 130)
 
 
 def _fail(message: str, code: int) -> int:
-    """Print an error as one line. Without a message, the help has been shown already."""
+    """Print an error as one line. An empty message means that Typer has shown the help already."""
     if message.strip():
         complain(f"longspan: {' '.join(message.split())}")
     return code

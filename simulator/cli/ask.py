@@ -41,8 +41,8 @@ def ask(
     conversation: Annotated[
         str | None, typer.Option(help="The conversation, if the run has several: an isolated test's name.", metavar="ID")
     ] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Also print what models were sent for it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before turns are repeated.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Also print the prompts sent to models.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Repeat turns without asking.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
@@ -93,7 +93,7 @@ def ask(
 
 
 def _verdict(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> list[tuple[str, str]]:
-    """Say whether the replies agree, and how the new one is graded."""
+    """Return labelled lines: whether the replies agree, and the grade of the new one."""
     if past.turn.reply is None:
         return []
     words, score = _agree(past, again, grades)
@@ -105,7 +105,7 @@ def _verdict(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> li
 
 
 def _agree(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> tuple[bool, bool | None]:
-    """Return whether two replies have the same words, and whether they have the same score."""
+    """Return whether two replies have the same words, and whether they have the same score (None without grades)."""
     recorded = past.turn.reply.text if past.turn.reply is not None else ""
     return recorded.split() == again.reply.text.split(), grades[0].score == grades[1].score if grades is not None else None
 

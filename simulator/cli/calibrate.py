@@ -41,9 +41,9 @@ def calibrate(
 ) -> int:
     """Compare a judge with human labels.
 
-    Shows agreement, correlation, weighted kappa, and bias by length. A row of the labels has a label, the rubric's columns
-    (statement and text, or question, reference and response), and optionally an annotator. Rows about the same item are several
-    labels of it. Rubrics of published benchmarks take answers that were released with verdicts as well.
+    Shows agreement, correlation, weighted kappa, and bias by length. Each row of the labels has a label, the rubric's columns
+    (statement and text, or question, reference and response), and optionally an annotator. Several rows about the same item are
+    several labels. Rubrics of published benchmarks also accept answers that were published with verdicts.
     """
     import trio
 

@@ -28,7 +28,7 @@ def chat(agent: str) -> None:
     console = Console()
     spec = begun(AgentSpec.parse(agent))
     if spec.kind == "oracle":
-        raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
+        raise InputError("oracle takes its replies from a test, and a chat has no test; choose another agent")
     chat_agent = make_agent(spec)
     live = LiveAgent(chat_agent)
     clock = VirtualClock(DEFAULT_START, DEFAULT_PACE)

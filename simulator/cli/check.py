@@ -21,8 +21,8 @@ def check(
 ) -> int:
     """Check whether an agent is ready for a long run.
 
-    Tries replies, observe, reset, snapshots, a repeated turn id, messages as long as those of suites and virtual time, and shows what
-    resuming and filler will cost. Takes less than a minute.
+    Tests replies, observe, reset, snapshots, a repeated turn id, virtual time, and messages as long as those in suites. Shows what resuming
+    and filler will cost. Takes less than a minute.
     """
     import trio
 

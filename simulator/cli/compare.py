@@ -27,7 +27,7 @@ __all__ = ["compare", "print_contrasts"]
 Format = Literal["terminal", "markdown", "csv", "html"]
 
 CODES: Final[dict[str, int]] = {"not worse": 0, "worse": 1, "undecided": 3}
-"""The exit codes of --fail-if-worse."""
+"""The exit codes of --fail-if-worse by verdict."""
 
 SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html", ".txt": "terminal"}
 
@@ -39,17 +39,15 @@ def compare(
     baseline: Annotated[
         list[str] | None,
         typer.Option(
-            help="An agent that the others are compared with; or older runs, to ask whether RUN is worse.",
+            help="An agent to compare the others with, or older runs to test whether RUN is worse.",
             metavar="AGENT|RUN",
             autocompletion=completion.runs,
         ),
     ] = None,
     margin: Annotated[
-        float, typer.Option(help="The fall below the baseline that is tolerated, as a share of full marks.", min=0, max=1, metavar="SHARE")
+        float, typer.Option(help="The fall below the baseline to tolerate, as a share of full marks.", min=0, max=1, metavar="SHARE")
     ] = 0.0,
-    fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit with 1 if a fall is shown, with 3 if nothing can be shown.")
-    ] = False,
+    fail_if_worse: Annotated[bool, typer.Option("--fail-if-worse", help="Exit with 1 if RUN is worse, with 3 if undecided.")] = False,
     contrasts: Annotated[
         Path | None, typer.Option(help="A sweep's file: test the contrasts that it states; --out is a folder.", metavar="FILE")
     ] = None,
@@ -58,19 +56,19 @@ def compare(
     """Compare runs of the same tests.
 
     Runs that play different tests are compared in groups. Shows agents by span, in pairs, and by scenario, skill and evidence distance,
-    with confidence intervals and significance tests. Damaged and unfinished runs are named and left out. With --baseline AGENT, shows how
-    the others differ from that agent; with --baseline RUN, says only whether the runs are worse than older ones; with --contrasts, what the
-    contrasts come to.
+    with confidence intervals and significance tests. Damaged and unfinished runs are listed and left out. --baseline AGENT shows how other
+    agents differ from that one. --baseline RUN only reports whether the runs are worse than older ones. --contrasts prints the outcome of
+    each contrast.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.reading import writing
     from longspan.simulator.results.measures.comparing import load_comparisons
 
     if json_ and (out is not None or format is not None):
-        raise InputError("--json prints the figures: leave out --out and --format")
+        raise InputError("--json excludes --out and --format")
     if contrasts is not None:
         if baseline or fail_if_worse or margin or format is not None:
-            raise InputError("--contrasts: the file names the runs to test, so only --out may be given besides")
+            raise InputError("--contrasts: the file names the runs to test; of the other options, only --out is allowed")
         return _contrast(runs, contrasts, out, json_)
     before, agent = _baseline(baseline or [])
     if before:
@@ -78,7 +76,7 @@ def compare(
             raise InputError("--baseline: prints a sentence and a table; leave out --out and --format")
         return _compare_with(before, runs, margin, fail_if_worse, json_)
     if fail_if_worse or margin:
-        raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: worse than what? name older runs with --baseline RUN")
+        raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: requires older runs to compare with: --baseline RUN")
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}, unless --format names the format")
     comparisons = load_comparisons(runs, agent)
@@ -103,7 +101,10 @@ def compare(
 
 
 def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
-    """Return the runs that a baseline names, or else the agent. A folder comes first. Raises InputError if one of several is not there."""
+    """Return the runs that --baseline names, or else the agent. A name that is a folder is a run.
+
+    Raises InputError if several names are given and one of them is not a folder.
+    """
     from longspan.simulator.base.errors import InputError
 
     paths = [Path(each) for each in given]
@@ -116,7 +117,7 @@ def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
 
 
 def _group(name: str, comparison: Comparison) -> ComparedGroup:
-    """The figures of runs that play the same tests as JSON: in rows, as in CSV, and what people are told of them."""
+    """Return the comparison of runs that play the same tests, for JSON: the rows of the CSV, and the verdicts and notes."""
     from longspan.simulator.pages.report.comparison_tables import as_rows, notes
 
     agents, left_out = list(comparison.agents), [str(run.path) for run in comparison.unusable]
@@ -132,12 +133,14 @@ def _group(name: str, comparison: Comparison) -> ComparedGroup:
 
 
 def _print_all(comparisons: Mapping[str, Comparison], format: Format) -> None:
-    """Print the comparison of each group of runs. Raises InputError for several in a format that holds one."""
+    """Print the comparison of each group of runs. Raises InputError for several groups in a format that fits only one."""
     from longspan.simulator.base.errors import InputError
 
     if format in ("csv", "html") and len(comparisons) > 1:
         groups = f"{'; '.join(comparisons):.200}"
-        raise InputError(f"the runs play different tests ({groups}): --out FILE makes a file for each group, or name the runs of one")
+        raise InputError(
+            f"the runs play different tests ({groups}): write a file for each group with --out FILE, or name the runs of one group"
+        )
     for number, (name, comparison) in enumerate(comparisons.items()):
         if number:
             say()
@@ -182,7 +185,7 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 
 
 def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
-    """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
+    """Test the contrasts of a sweep's file on these runs, and print or write the outcome."""
     from longspan.simulator.base.errors import InputError, LongspanError
     from longspan.simulator.base.files.folders import inside
     from longspan.simulator.base.files.reading import writing_folder
@@ -196,10 +199,10 @@ def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> i
     _, stated = read_sweep(file, "--contrasts")
     where = f"--contrasts {file}"
     if stated is None:
-        raise InputError(f"{where}: it states no contrasts; list them under the key contrasts")
+        raise InputError(f"{where}: the file has no contrasts; list them under the key contrasts")
     runs, unusable = load_finished(paths)
     planned = [run.manifest for run in runs]
-    for each in unusable:  # an agent whose runs have all failed is not unknown
+    for each in unusable:  # an agent must stay known to the contrasts even if all of its runs have failed
         with suppress(LongspanError):
             planned.append(RunFolder(inside(each.path.parent, each.path.name)).manifest)
     settled = stated.settled(planned, where)
@@ -217,7 +220,7 @@ def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> i
 
 
 def print_contrasts(family: Family) -> None:
-    """Print what contrasts came to, in sentences."""
+    """Print the outcome of contrasts in sentences."""
     from longspan.simulator.pages.report.contrasts import sentence
     from longspan.simulator.terminal.console import Console
 
@@ -229,7 +232,7 @@ def print_contrasts(family: Family) -> None:
 
 
 def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
-    """Return a comparison as a file in `folder`."""
+    """Return a comparison as text in a file format. Links are relative to `folder`."""
     from longspan.simulator.pages.report.comparison_tables import as_csv, as_markdown
 
     match format:
@@ -261,7 +264,7 @@ def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
         console.print(told, style="dim")
     shown = tables(comparison)
     last = {table.note: number for number, table in enumerate(shown)}
-    for number, table in enumerate(shown):  # a note that several have stands below the last of them
+    for number, table in enumerate(shown):  # print a note that several tables share only below the last of them
         print_compact(console, table if last[table.note] == number else table.model_copy(update={"note": ""}), called)
     console.print()
     for note in notes(comparison):

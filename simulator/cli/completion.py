@@ -1,4 +1,4 @@
-"""Completion in the shell: suites, spans, agents, scenarios, runs and their tests. Only names are read, and nothing heavy is imported."""
+"""Shell completion of suites, spans, agents, scenarios, runs and tests. It only reads names, and imports nothing slow."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["agents", "imports", "offer", "rubrics", "runs", "scenarios", "spans"
 SPANS: Final = ("2k", "4k", "8k", "16k", "32k", "64k", "120k", "200k", "500k")
 
 MOST: Final = 1000
-"""The most names that are read from a folder, and the most that are offered."""
+"""The most names to read from a folder, and the most to offer."""
 
 MAX_BYTES: Final = 4 << 20
-"""The largest manifest whose tests are offered, in bytes."""
+"""The largest manifest to read for the names of its tests, in bytes."""
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.,/+=@%-]+")
-"""A name that every shell takes literally. A folder may have any name, even one that a shell would run, so other names are not offered."""
+"""A name that is safe in every shell. Other names are not offered: a folder may have a name that a shell would execute."""
 
 
 def suites(incomplete: str) -> list[str]:
-    """Return suites, including the ones that may follow a +."""
+    """Return suites, also after a "+" that joins several."""
     before, plus, last = incomplete.rpartition("+")
     return offer((f"{before}{plus}{name}" for name in known_suites() if not plus or name not in before.split("+")), f"{before}{plus}{last}")
 
@@ -56,7 +56,7 @@ def imports(incomplete: str) -> list[str]:
 
 
 def runs(incomplete: str) -> list[str]:
-    """Return runs and folders of runs: the ones in the folder that is being typed, or else in `runs`."""
+    """Return runs and folders of runs in the folder that is being typed, or in `runs`."""
     folder = f"{os.path.dirname(incomplete) if '/' in incomplete else 'runs'}/".replace("//", "/")  # noqa: PTH120
     return offer((f"{folder}{name}" for name in _runs_in(Path(folder))), incomplete)
 
@@ -71,7 +71,7 @@ def _runs_in(folder: Path) -> Iterator[str]:
 
 
 def tests(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the tests of the run typed before."""
+    """Return the tests of the run that the command line names."""
     import json
 
     from longspan.simulator.base.errors import LongspanError
@@ -85,7 +85,7 @@ def tests(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def words_to_complete() -> list[str]:
-    """Return the arguments on the command line that a shell wants completed, as passed by Typer's scripts; none if no shell does."""
+    """Return the words of the command line that the shell wants completed, from Typer's completion scripts. Empty in normal use."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:] if "_LONGSPAN_COMPLETE" in os.environ else []
 

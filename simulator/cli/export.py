@@ -18,7 +18,7 @@ __all__ = ["export"]
 Table = Literal["csv", "jsonl", "parquet"]
 
 TABLES: Final[tuple[Table, ...]] = get_args(Table)
-"""The formats of tables. Each is also the suffix of a file."""
+"""The formats of tables. Each is also a file suffix."""
 
 
 def export(
@@ -31,8 +31,8 @@ def export(
 ) -> int:
     """Export the tests and turns of runs.
 
-    Writes two tables; with --format inspect, logs for Inspect AI's viewer; with --format dataset, the user's side, to play it elsewhere (a
-    run from elsewhere may need --trust for this). Damaged and unfinished runs are named and left out.
+    Writes two tables by default. --format inspect writes logs for Inspect AI's viewer. --format dataset writes the user's messages, to
+    play them elsewhere; this may need --trust for a run from elsewhere. Damaged and unfinished runs are listed and left out.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.results.analysis.export import export as write

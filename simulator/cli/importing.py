@@ -25,7 +25,7 @@ def import_(
 ) -> int:
     """Import a conversation recorded by another benchmark, and grade it.
 
-    It can be scored, corrected, viewed and replayed like any run, but not resumed.
+    The new run can be scored, corrected, viewed and replayed like any run, but not resumed.
     """
     from longspan.simulator.base.sizes import parse_size
     from longspan.simulator.cli.run import finish

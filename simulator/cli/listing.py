@@ -34,7 +34,7 @@ KindArgument = Annotated[
 ]
 
 MAX_DEFAULT: Final = 20
-"""The longest default that a table of options shows, in characters."""
+"""The longest default shown in a table of options, in characters."""
 
 
 def scenarios(json_: JsonOption = False) -> None:
@@ -57,7 +57,7 @@ def scenarios(json_: JsonOption = False) -> None:
 
 
 def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
-    """List the installed kinds of agent, or the options of one."""
+    """List the installed kinds of agent, or the options of one kind."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.installed import AGENTS, installed
     from longspan.simulator.contract.plugins import load
@@ -76,7 +76,7 @@ def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
 
 
 def memories(json_: JsonOption = False) -> None:
-    """List the memories by name: what each keeps and finds, and whether the package that it needs is installed here."""
+    """List the installed memories: what each stores and retrieves, and whether its package is installed."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.installed import MEMORIES, installed
     from longspan.simulator.contract.plugins import load
@@ -96,7 +96,7 @@ def memories(json_: JsonOption = False) -> None:
 
 
 def _options(kind: str, cls: Any, json_: bool) -> None:
-    """Print the options of a kind of agent, with their defaults and what they mean."""
+    """Print the options of a kind of agent, with defaults and meanings."""
     from longspan.simulator.base.fields import meanings
 
     said = meanings(cls.Options)
@@ -113,7 +113,7 @@ def _options(kind: str, cls: Any, json_: bool) -> None:
 
 
 def _default(value: Any) -> str:
-    """Return a default as a user would write it. Where it is none, or too long for a table, the meaning says what happens."""
+    """Return a default as a user would write it. Return "" for None and for long defaults: the option's meaning describes them."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -134,7 +134,7 @@ def suites(json_: JsonOption = False) -> None:
 
 
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"), json_: JsonOption = False) -> None:
-    """List the runs in a folder, a line each; into a file or a pipe, in full."""
+    """List the runs in a folder, one per line. Output to a file or a pipe is not shortened."""
     import os
     from datetime import UTC, datetime
 
@@ -146,7 +146,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     from longspan.simulator.terminal.run_lines import run_lines
 
     if not out.is_dir():
-        raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")
+        raise InputError(f"{out}: folder does not exist; name a folder of runs (--out of longspan run)")
     folders = sorted(path.parent for path in out.glob(f"*/{MANIFEST}") if _is_shown(path.parent, out))
     deeper = sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}") if _is_shown(path.parent, out)})
     if not folders and not deeper:
@@ -179,12 +179,12 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
 
 
 def _is_shown(folder: Path, out: Path) -> bool:
-    """Return whether no part of its path is hidden. Folders that are being written or deleted are hidden."""
+    """Return whether no part of the path is hidden. Folders that are being written or deleted are hidden."""
     return not any(part.startswith(".") for part in folder.relative_to(out).parts)
 
 
 def _line(name: str, manifest: Manifest | None, result: Result | None, why: str, *, named: bool) -> RunLine:
-    """Return a run's line. If `named`, the score says what it measures."""
+    """Return a run's line. If `named`, the score includes the name of its measure."""
     from longspan.simulator.results.analysis.changes import changed_options, chosen_scenarios
     from longspan.simulator.results.graded_runs import Column
     from longspan.simulator.terminal.run_lines import RunLine
@@ -219,7 +219,7 @@ def _score(result: Result | None, *, named: bool) -> str:
 
 
 def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> ListedRun | UnreadableRun:
-    """Return a run as JSON: its settings, and its score if it has been graded, or the reason why it cannot be read."""
+    """Return a run for JSON: its settings with its score, or the reason why it cannot be read."""
     if manifest is None:
         return {"folder": str(folder), "unreadable": why}
     return {

@@ -1,4 +1,4 @@
-"""The options of the commands that plan runs, and options shared by several commands."""
+"""Command-line options: the settings of runs, and options that several commands share."""
 
 from __future__ import annotations
 
@@ -24,23 +24,21 @@ P = ParamSpec("P")
 
 SpecOption = Annotated[str, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)]
 
-RunsArgument = Annotated[
-    list[Path], typer.Argument(help="Folders of runs, or folders that contain some.", metavar="RUN", autocompletion=completion.runs)
-]
+RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.", metavar="RUN", autocompletion=completion.runs)]
 
 OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/guides/tracing.md).")]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 RepliesOption = Annotated[
-    Path | None, typer.Option(help="Keep models' replies in this file, and ask for those alone that are not in it.", metavar="FILE")
+    Path | None, typer.Option(help="Cache models' replies in this file; request only those that are missing.", metavar="FILE")
 ]
 
 TESTS = whole(1, 10_000)
 
 
 def size(text: str) -> int:
-    """Read a number of tokens, for typer."""
+    """Parse a number of tokens, for Typer."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.sizes import parse_size
 
@@ -51,9 +49,9 @@ def size(text: str) -> int:
 
 
 MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in all.", parser=size, metavar="N")
+    int | None, typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in total.", parser=size, metavar="N")
 ]
-"""The option for a limit in tokens, like the one for dollars."""
+"""The option for a token limit, the counterpart of --max-cost."""
 
 
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,6}|[0-9]{1,7}\.[0-9]{1,3})([smhd])", re.ASCII)
@@ -61,11 +59,11 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def duration(text: str) -> float:
-    """Read a length of time in seconds, for typer."""
+    """Parse a duration into seconds, for Typer."""
     match = _DURATION.fullmatch(text)
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if not 1 <= seconds <= 366 * 86_400:
-        raise ValueError(f"expected a length of time from a second to a year, such as 90s, 30m, 1.5h or 2d; got {text!r:.40}")
+        raise ValueError(f"expected a duration from a second to a year, such as 90s, 30m, 1.5h or 2d; got {text!r:.40}")
     return seconds
 
 
@@ -75,13 +73,13 @@ TimeLimit = Annotated[
         "--time-limit", help="Stop after the first turn that ends past this time, such as 90m or 2h.", parser=duration, metavar="TIME"
     ),
 ]
-"""The option for a limit in time. A run that is stopped can be resumed."""
+"""The option for a time limit. A run that it stops can be resumed."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridOptions:
-    """A Grid on the command line, with the same defaults."""
+    """The settings of a Grid as command-line options, with the same defaults."""
 
     suite: Annotated[
         str, typer.Argument(help="A suite's name or YAML file; A+B plays both.", metavar="SUITE", autocompletion=completion.suites)
@@ -89,7 +87,7 @@ class GridOptions:
     span: Annotated[
         list[str] | None,
         typer.Option(
-            help="Tokens that each test may stretch over, such as 32k; 2k,32k is two.",
+            help="The memory span of each test in tokens, such as 32k; 2k,32k is two.",
             metavar="S",
             show_default="the suite's",
             autocompletion=completion.spans,
@@ -113,7 +111,7 @@ class GridOptions:
     placement: Annotated[
         Literal["spread", "uniform", "early"] | None,
         typer.Option(
-            help="Where needles go: at random places of the span, evenly (as in the paper), or in its first tenth.",
+            help="Where to place needles: at random in the span, evenly (as in the paper), or in its first tenth.",
             show_default="spread; uniform with --rules paper or --definitions",
         ),
     ] = None
@@ -140,7 +138,9 @@ class GridOptions:
     ] = None
     branch: Annotated[
         Literal["on", "off", "retell"],
-        typer.Option(help="Ask each question about a history from the state at its end, one after another (off), or after a new telling."),
+        typer.Option(
+            help="Ask each question about a history from a snapshot at its end (on), one after another (off), or after a replay (retell)."
+        ),
     ] = "on"
     experiment: Annotated[
         list[str] | None,
@@ -151,10 +151,10 @@ class GridOptions:
         ),
     ] = None
     nights: Annotated[
-        int, typer.Option(help="Virtual nights in every span; an agent may consolidate in them.", parser=whole(0, 100), metavar="N")
+        int, typer.Option(help="Virtual nights in every span, when an agent may consolidate its memory.", parser=whole(0, 100), metavar="N")
     ] = 0
     score_farewells: Annotated[
-        bool, typer.Option("--score-farewells", help="Ask once more after a farewell; show answers still told beside the scores.")
+        bool, typer.Option("--score-farewells", help="Ask again after each farewell; show the answers that the agent still gives.")
     ] = False
     label: Annotated[str | None, typer.Option(help="Tells these runs from others of the same agent.", metavar="TEXT")] = None
     keep_prompts: Annotated[bool, typer.Option("--keep-prompts", help="Keep what models are sent, turn by turn.")] = False
@@ -163,10 +163,10 @@ class GridOptions:
         list[str] | None,
         typer.Option("--set", help="Set a parameter of all scenarios or of one (SCENARIO.NAME=VALUE).", metavar="NAME=VALUE"),
     ] = None
-    trust: Annotated[bool, typer.Option("--trust", help="Allow the code that a suite file names (python:).")] = False
+    trust: Annotated[bool, typer.Option("--trust", help="Allow code that a suite file names (python:).")] = False
 
     def grid(self) -> Grid:
-        """Return the requested runs. Raises InputError for invalid values and for untrusted code."""
+        """Return the requested runs as a Grid. Raises InputError for invalid values and for untrusted code."""
         from pydantic import ValidationError
 
         from longspan.simulator.base.errors import InputError, first_problem
@@ -214,7 +214,7 @@ class GridOptions:
 
 
 def takes_grid(command: Callable[Concatenate[GridOptions, P], int]) -> Callable[..., int]:
-    """Replace a command's first parameter, a GridOptions, by its fields, so that Typer makes an option from each."""
+    """Replace a command's first parameter, a GridOptions, with its fields: Typer makes an option from each parameter."""
     hints = get_type_hints(GridOptions, include_extras=True)
     defaults = GridOptions()
     options = {each.name: getattr(defaults, each.name) for each in fields(GridOptions)}

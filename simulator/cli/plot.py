@@ -30,9 +30,9 @@ def plot(
 ) -> int:
     """Draw figures of runs.
 
-    Scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
-    that have shaded tables; or the card of one run, a picture of its result to share; or, of runs that differ in parameters, scores by
-    distance, by similar facts and by updates. The same runs give the same files, byte for byte.
+    Draws scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
+    that have shaded tables. `card` draws the result of one run as a picture to share. `interference` draws scores by distance, by similar
+    facts and by updates, for runs that differ in parameters. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.reading import writing, writing_folder
@@ -75,20 +75,22 @@ def plot(
 
 
 def _card(paths: Sequence[Path], format: Format) -> bytes:
-    """Return the card of the only run in `paths`. Raises InputError if there are more."""
+    """Return the card of the only run in `paths`. Raises InputError for several runs."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.pages.report.card import draw_card
     from longspan.simulator.results.graded_runs import load
 
     graded, _ = load(paths)
     if len(graded) > 1:
-        raise InputError(f"--figure card: draws one run, and these are {len(graded)}; name the folder of one")
+        raise InputError(f"--figure card: draws one run, not {len(graded)}; name the folder of one run")
     return draw_card(graded[0], format)
 
 
 def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
-    """Draw the disturbances of agents' memories over runs that may differ in their parameters, and describe them. Raises InputError if
-    there are none."""
+    """Draw how similar facts and updates disturb agents' memories, over runs that may differ in their parameters. Print it in sentences.
+
+    Raises InputError if the runs show no such effect.
+    """
     from longspan.simulator.base.files.reading import writing
     from longspan.simulator.pages.report.interference_figure import draw_interference
     from longspan.simulator.results.analysis.interference import interference
@@ -110,7 +112,7 @@ def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
 
 
 def _format(out: Path, single: bool, format: Format | None) -> Format:
-    """Return the format: from the suffix of --out for a single figure, from --format for several. Raises InputError if they conflict."""
+    """Return the format, from the suffix of --out for one figure, or from --format for several. Raises InputError if they conflict."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.pages.report.figures import FIGURES, FORMATS
 

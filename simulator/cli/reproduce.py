@@ -17,7 +17,7 @@ __all__ = ["bind_reproduce"]
 
 
 def bind_reproduce(benchmark: str) -> Callable[..., int]:
-    """Return the command `reproduce` of a benchmark, which registers its paper under its own name."""
+    """Return the command `reproduce` for a benchmark. Its paper must be registered under the benchmark's name."""
 
     def reproduce(
         paths: Annotated[
@@ -33,7 +33,7 @@ def bind_reproduce(benchmark: str) -> Callable[..., int]:
     ) -> int:
         """Recompute a paper's figures from its published data.
 
-        Shows both side by side. No model is asked.
+        Shows both side by side. No model is called.
         """
         from longspan.simulator.base.errors import InputError
         from longspan.simulator.results.papers import needs_paths, paper
@@ -45,7 +45,7 @@ def bind_reproduce(benchmark: str) -> Callable[..., int]:
             takes = (
                 "name the files that came with the paper"
                 if needs_paths(reproduction)
-                else "takes no files; the paper prints all that is needed"
+                else "takes no files: the figures come from the paper itself"
             )
             raise InputError(f"{benchmark} reproduce: {takes}")
         for path in paths or []:
@@ -68,7 +68,7 @@ def bind_reproduce(benchmark: str) -> Callable[..., int]:
 
 
 def _draw(benchmark: str, tables: Sequence[Table], out: Path) -> None:
-    """Draw the shaded tables of a paper. Raises InputError if there are none."""
+    """Draw the shaded tables of a paper. Raises InputError if it has none."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.reading import writing
     from longspan.simulator.pages.report.figures import FORMATS

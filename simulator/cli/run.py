@@ -23,7 +23,7 @@ FailUnderOption = Annotated[
     float | None,
     typer.Option(
         "--fail-under",
-        help="Exit with 1 if an agent scores less than this share of full marks, such as 0.8, or a memory without an answerer finds less.",
+        help="Exit with 1 if an agent scores below this share of full marks, such as 0.8, or a memory without an answerer finds less.",
         min=0,
         max=1,
         metavar="SHARE",
@@ -34,8 +34,8 @@ FailUnderReachOption = Annotated[
     int | None,
     typer.Option(
         "--fail-under-reach",
-        help="Exit with 1 if an agent is shown to recall less than half of the plain facts at some distance up to this many tokens, such "
-        "as 8k, and with 3 if that stays undecided.",
+        help="Exit with 1 if an agent recalls significantly less than half of the plain facts at some distance up to this many tokens, "
+        "such as 8k, and with 3 if the runs cannot decide.",
         parser=size,
         metavar="S",
     ),
@@ -47,7 +47,7 @@ AtLeastOption = Annotated[
 ]
 
 HALF = 0.5
-"""The share of plain facts to recall, if no other is given."""
+"""The default share of plain facts to recall."""
 
 UNDECIDED = 3
 """The exit code of a gate that the runs cannot decide."""
@@ -74,8 +74,8 @@ def run(
 ) -> int:
     """Play a suite of memory tests in one conversation with an agent, and grade it.
 
-    --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a run
-    of its own; all are played at the same time.
+    --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a separate
+    run; all runs play concurrently.
     """
     from math import inf
 
@@ -97,7 +97,7 @@ def run(
 
         check_junit(junit)
     if at_least is not None and fail_under_reach is None:
-        raise InputError("--at-least is for the gate: add --fail-under-reach")
+        raise InputError("--at-least requires --fail-under-reach")
     limit = limit_of(max_cost, max_tokens)
     with telling(otel):
         with keeping(replies) as kept, PreparedAgents() as agents:
@@ -124,7 +124,7 @@ def run(
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
-    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0."""
+    """Write the JUnit file, if requested. Return 1 if an agent's mean score at a span is below the required share, else 0."""
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.results.gates import name_low_scores
@@ -141,8 +141,11 @@ def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None)
 
 
 def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
-    """Return 1 if an agent at a span is shown to recall less than the share somewhere up to the limit, in tokens; UNDECIDED if this is open
-    for an agent, else 0."""
+    """Decide the gate on reach, and print each decision.
+
+    Returns 1 if an agent at a span recalls significantly less than `share` at some distance up to `limit` tokens. Otherwise returns
+    UNDECIDED if this is open for an agent, else 0.
+    """
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.results.measures.reach import decide_reach
 
@@ -158,7 +161,7 @@ def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
 
 
 def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
-    """Print the outcomes of runs, with up to `failed` failed tests if there is a single run, and return the exit code."""
+    """Print the outcomes of runs, and return the exit code. A single run also gets up to `failed` failed tests."""
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.terminal.scores import print_outcome, print_outcomes, tell_interruption
 

@@ -31,7 +31,7 @@ TrustOption = Annotated[bool, typer.Option("--trust", help="Allow the code and a
 def resume(
     run: RunArgument,
     agent: AgentOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before turns are repeated.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Repeat turns without asking.")] = False,
     trust: TrustOption = False,
     max_cost: Annotated[
         float | None, typer.Option(help="Maximum dollars for the whole run, including earlier cost.", min=0, metavar="USD")
@@ -44,8 +44,8 @@ def resume(
 ) -> int:
     """Continue an interrupted run exactly where it stopped.
 
-    The agent is restored from its last snapshot and shown the turns after it; what that takes is shown first. A run that was
-    played here resumes without --trust.
+    The agent is restored from its last snapshot and reads the turns after it. Their cost is printed first. A run that was played
+    on this machine resumes without --trust.
     """
     from math import inf
 
@@ -69,7 +69,7 @@ def resume(
             f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
         )
     plan = replan(manifest, manifest.agent, folder.path.parent)
-    with folder.lock():  # first, because another process may be playing it
+    with folder.lock():  # lock before reading, because another process may be playing the run
         folder.check()
         before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
@@ -281,7 +281,10 @@ def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool)
 
 
 def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
-    """Open a run's folder. Everything that its manifest names is allowed if the user trusts the run, or named the same thing as `agent`."""
+    """Open a run's folder, and check that everything its manifest names is trusted.
+
+    `trust` allows all of it. `agent` is a spec that the user typed, so the same spec in the manifest is allowed too.
+    """
     from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.suite.trust import admit
 
@@ -291,7 +294,7 @@ def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
 
 
 def _changes(grades: list[dict[str, Any]], result: Result) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tests whose score, by the grader or corrected, differs from the last one in grades.jsonl, with both scores."""
+    """Return the tests whose score, automatic or corrected, differs from their last grade in grades.jsonl, with both scores."""
     previous = {str(entry.get("id")): entry for entry in grades}
     changed: dict[str, tuple[float | None, float | None]] = {}
     for test in result.tests:

@@ -33,9 +33,9 @@ def show(
     all_: Annotated[bool, typer.Option("--all", help="List all of the run's tests, and not just a page of the worst.")] = False,
     json_: JsonOption = False,
 ) -> int:
-    """Print a test as it was played: its needles, its questions, what a memory found, the replies and the reason of its grade.
+    """Print a test as it was played: needles, questions, retrieved memories, replies, and the reason for its grade.
 
-    Without TEST, a line for each of the run's worst tests, as many as a page has, the worst last.
+    Without TEST, prints one line per test for a page of the worst tests, with the worst last.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.suggestions import meant
@@ -45,7 +45,7 @@ def show(
     from longspan.simulator.terminal.console import Console
     from longspan.simulator.terminal.played_tests import print_test
 
-    _ = RunFolder(run).manifest  # so that a folder of runs is an error
+    _ = RunFolder(run).manifest  # raises an error for a folder of runs
     (graded,), _ = load([run])
     if test is None:
         if json_:
@@ -55,7 +55,7 @@ def show(
         return 0
     found = next((each for each in graded.result.tests if each.id == test), None)
     if found is None and (about := next((planned.id for _, planned in graded.manifest.graded if planned.trunk == test), None)):
-        raise InputError(f"{run}: {test} tells a history and is not graded; show one of the tests about it, such as {about}")
+        raise InputError(f"{run}: {test} is a history and is not graded; show a test about it, such as {about}")
     if found is None:
         ids = [each.id for each in graded.result.tests]
         raise InputError(f"{run} has no test {test!r:.60}{meant(test, ids, '`' + typed('longspan', 'show', run) + '` lists them')}")
@@ -68,7 +68,7 @@ def show(
 
 
 def _turn(turn: TurnView, test: TestView) -> ShownTurn:
-    """Return a turn of a test as JSON, with the memories found for it if it is a question."""
+    """Return a turn of a test for JSON, with the memories retrieved for it if it is a question."""
     from longspan.simulator.terminal.found import found_at
     from longspan.simulator.terminal.played_tests import whole_text
 
@@ -98,8 +98,8 @@ def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> Non
         console.say(graded.result.headline)
     page = (console.height - rows if console.is_terminal else LINES) - 4
     if left := 0 if all_ else max(0, len(tests) - page):
-        console.say(f"{left:,} better ones: {typed('longspan', 'show', run, '--all')}", "dim")
+        console.say(f"{left:,} more tests with better scores: {typed('longspan', 'show', run, '--all')}", "dim")
     shown, width = tests[left:], console.width
     for line in failed_lines(shown, width) if searched is None else found_lines(shown, searched.k or 0, width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
-    console.say(f"one of them as it was played: {typed('longspan', 'show', run, tests[-1].id)}", "dim")
+    console.say(f"one test as it was played: {typed('longspan', 'show', run, tests[-1].id)}", "dim")

@@ -1,4 +1,4 @@
-"""Commands that only one benchmark needs: `longspan BENCHMARK COMMAND`. Packages register them by entry point."""
+"""Commands of a single benchmark: `longspan BENCHMARK COMMAND`. Packages register them by entry point."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ GENERAL: Final[dict[str, tuple[str, Callable[[str], Callable[..., int]]]]] = {
     "reproduce": ("longspan.papers", bind_reproduce),
     "write": ("longspan.writers", bind_write),
 }
-"""Commands that every benchmark has which registers something in a group: by name, the group, and what makes the command."""
+"""Commands of every benchmark that registers an entry point in a certain group: by name, the group and the function that makes the
+command."""
 
 
 def benchmarks() -> list[str]:
-    """Return the names of the benchmarks that have commands. Nothing is loaded."""
+    """Return the names of the benchmarks that have commands. Loads nothing."""
     own = {name.partition(".")[0] for name in installed(COMMANDS)}
     return sorted(own.union(*(installed(group) for group, _ in GENERAL.values())))
 
 
 def name_commands(benchmark: str) -> list[str]:
-    """Return the names of a benchmark's commands. Nothing is loaded."""
+    """Return the names of a benchmark's commands. Loads nothing."""
     own = {command for name in installed(COMMANDS) for home, _, command in [name.partition(".")] if home == benchmark}
     return sorted(own.union(command for command, (group, _) in GENERAL.items() if benchmark in installed(group)))
 
 
 def describe_commands(benchmark: str) -> str:
-    """Return a benchmark's help."""
+    """Return a benchmark's help text."""
     return f"Commands of {benchmark}: {', '.join(name_commands(benchmark))}."
 
 

@@ -25,7 +25,9 @@ __all__ = ["sweep"]
 def sweep(
     file: Annotated[Path, typer.Argument(help="A YAML file that defines the runs.", metavar="FILE")],
     out: Annotated[Path | None, typer.Option(help="The sweep's folder.", metavar="DIR", show_default="runs/ and FILE's name")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; each plays one run at a time.", parser=whole(1, 1000), metavar="N")] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="The number of processes; each plays one run at a time.", parser=whole(1, 1000), metavar="N")
+    ] = 1,
     on: Annotated[str | None, typer.Option(help="ray: play each run as a task of a Ray cluster.", metavar="WHERE")] = None,
     no_ship: Annotated[
         bool, typer.Option("--no-ship", help="With --on ray: do not send the current folder to machines that lack it.")
@@ -41,8 +43,8 @@ def sweep(
 ) -> int:
     """Play all runs that a file defines.
 
-    Start it again to resume interrupted runs and play missing ones; finished runs are kept. Without --jobs, one process plays
-    all runs at once, which suits agents that wait on a network; --jobs suits agents that compute.
+    Start it again to resume interrupted runs and play missing ones; finished runs are kept. Without --jobs, one process plays all
+    runs concurrently, which suits agents that wait for a network. --jobs suits agents that compute.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.locks import locked
@@ -62,7 +64,9 @@ def sweep(
     if on and jobs > 1:
         raise InputError("--jobs and --on ray exclude each other; leave out one of them")
     if on and otel:
-        raise InputError("--otel and --on ray exclude each other: a cluster's nodes have environments of their own; leave out one of them")
+        raise InputError(
+            "--otel and --on ray exclude each other: each node of a cluster has its own environment variables; leave out one of them"
+        )
     if on and time_limit is not None:
         raise InputError("--time-limit and --on ray exclude each other; leave out one of them")
     if no_ship and not on:
@@ -108,7 +112,7 @@ def sweep(
         print_contrasts(family)
         say(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
     elif contrasts is not None:
-        say(f"contrasts are tested when all runs are finished; of those that are: {typed('longspan', 'compare', out, '--contrasts', file)}")
+        say(f"contrasts are tested after all runs; to test finished ones: {typed('longspan', 'compare', out, '--contrasts', file)}")
     return exit_code(ordered)
 
 
@@ -154,4 +158,4 @@ def _print_summary(out: Path, entries: list[Indexed], outcomes: list[Outcome], f
     done = sum(entry.state == "finished" for entry in entries)
     console.say(f"{out}: {done} of {len(entries)} runs finished, {finished_before} of them before")
     if done < len(entries):
-        console.say("run the same command again to continue the others")
+        console.say("run the same command again to continue")

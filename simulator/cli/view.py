@@ -21,7 +21,7 @@ def view(
 ) -> None:
     """Show runs in the browser.
 
-    Lists runs, opens reports, compares, and follows runs while they are played. Prints the address. Ctrl-C stops it.
+    Lists runs, opens reports, compares runs, and follows runs while they are played. Prints the address. Ctrl-C stops it.
     """
     import trio
 

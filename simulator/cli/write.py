@@ -16,7 +16,7 @@ __all__ = ["bind_write"]
 
 
 def bind_write(scenario: str) -> Callable[..., int]:
-    """Return the command `write` of a benchmark, whose writer is registered under the scenario's name."""
+    """Return the command `write` for a benchmark. Its writer must be registered under the scenario's name."""
 
     def write(
         writer: Annotated[
@@ -29,8 +29,8 @@ def bind_write(scenario: str) -> Callable[..., int]:
     ) -> int:
         """Generate a scenario's data with a model.
 
-        The data is checked. What fails is written again, or left out with a message. The model's answers are kept in the folder, so
-        that the same command continues after an interruption.
+        The data is checked. Data that fails is written again, or left out with a message. The model's answers are stored in the folder, so
+        the same command continues after an interruption.
         """
         import trio
 

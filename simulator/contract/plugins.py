@@ -1,4 +1,4 @@
-"""Plugin discovery: finds scenarios and agents by entry point, or unpackaged ones by module and class."""
+"""Plugin discovery: finds scenarios and agents by entry point, or by module and class if they are not packaged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 NAME = r"[a-z][a-z0-9_]{0,60}"
-"""A pattern for scenario names, which become part of folder names."""
+"""The pattern of scenario names, which become part of folder names."""
 
 
 def load(group: str, what: str, name: str) -> Any:
@@ -47,7 +47,7 @@ def load(group: str, what: str, name: str) -> Any:
         raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(origin, points)))}: uninstall one of them")
     try:
         return points[0].load()
-    except BaseException as error:  # other packages' code may raise anything, SystemExit included
+    except BaseException as error:  # other packages' code may raise anything, even SystemExit
         if not is_fault(error):
             raise
         raise InputError(f"the {what} {name!r} ({origin(points[0])}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
@@ -61,20 +61,20 @@ def origin(point: EntryPoint) -> str:
 def own_class(group: str, name: str) -> Any:
     """Return the class registered as `name` if it is longspan's own and declares its `danger`, otherwise None.
 
-    Other packages' code is not imported, so names from strangers are safe here.
+    Does not import other packages' code, so it is safe to call with an untrusted name.
     """
     points = installed(group).get(name, [])
     if [point.value.partition(".")[0] for point in points] != [__name__.partition(".")[0]]:
         return None
     try:
         found = load(group, "class", name)
-    except InputError:  # it cannot be made either
+    except InputError:  # a class that cannot be loaded cannot be used either
         return None
     return found if hasattr(found, "danger") else None
 
 
 def scenario_class(name: str) -> type[Scenario]:
-    """Return the scenario class called `name`: a registered name or `python:module:Class`. Raises InputError."""
+    """Return a scenario class by its registered name or by `python:module:Class`. Raises InputError."""
     if name.startswith("python:"):
         cls: Any = find_class(name.removeprefix("python:"))
     else:
@@ -102,7 +102,7 @@ def path_parameters(cls: type[Scenario]) -> set[str]:
 
 
 def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
-    """Create a scenario with its parameters. Raises InputError for an unknown or invalid parameter."""
+    """Create a scenario with parameters. Raises InputError for an unknown or invalid parameter."""
     cls = scenario_class(name)
     try:
         return validated(cls, parameters)
@@ -112,24 +112,24 @@ def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
 
 
 def installed_scenarios(parameters: Mapping[str, Mapping[str, Any]]) -> dict[str, Scenario]:
-    """Return the scenarios of a run that are installed here, by name.
+    """Return a run's scenarios by name, as far as they are installed here.
 
-    `parameters` has each scenario's parameters, by name. Code that the run names (`python:`) is not loaded, so that users can inspect a run
-    without trusting it.
+    `parameters` maps each scenario's name to its parameters. Code that the run names (`python:`) is not loaded, so that users can inspect a
+    run without trusting it.
     """
     scenarios = {}
     for name, values in parameters.items():
         if ":" not in name:
             try:
                 scenario = make_scenario(name, values)
-            except InputError:  # from another version of longspan, or from a package that is not installed
+            except InputError:  # it comes from another version of longspan, or from a package that is not installed
                 continue
             scenarios[scenario.name] = scenario
     return scenarios
 
 
 def find_class(target: str) -> Callable[..., Any]:
-    """Import the class `module:Class` from Python's path or the current folder. Raises InputError."""
+    """Import `module:Class` from Python's path or the current folder. Raises InputError."""
     cls: Any = find_object("python", target)
     if not callable(cls):
         module_name, path = module_and_class(target)
@@ -139,7 +139,7 @@ def find_class(target: str) -> Callable[..., Any]:
 
 
 def find_object(kind: str, target: str) -> Any:
-    """Import `module:name` from Python's path or the current folder, for agents of a kind. Raises InputError."""
+    """Import `module:name` from Python's path or the current folder. `kind` is the kind of agent, for errors. Raises InputError."""
     module_name, path = module_and_class(target, kind)
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
@@ -162,7 +162,7 @@ def find_object(kind: str, target: str) -> Any:
 
 
 def module_and_class(target: str, kind: str = "python") -> tuple[str, str]:
-    """Split `package.module:Class`. Raises InputError if it is something else, such as a file's path."""
+    """Split `package.module:Class`. Raises InputError for anything else, such as the path of a file."""
     module, colon, path = target.partition(":")
     if module.endswith(".py") or "/" in module or "\\" in module:
         name = module.replace("\\", "/").rpartition("/")[2].removesuffix(".py") or "module"
@@ -174,7 +174,7 @@ def module_and_class(target: str, kind: str = "python") -> tuple[str, str]:
 
 
 def _classes(module_name: str) -> str:
-    """List the classes that a module defines, for error messages."""
+    """Return a list of the classes that a module defines, for error messages."""
     module = sys.modules[module_name]
     classes = [name for name, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module_name]
     return f"it defines {', '.join(sorted(classes)[:10])}" if classes else "it defines no class"

@@ -1,4 +1,4 @@
-"""Sheets: the questions to people who judge tests."""
+"""Sheets: the questions for people who judge tests."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ class Sheet(BaseModel):
 
 @runtime_checkable
 class Sheets(Protocol):
-    """A scenario whose tests people can judge. The items of its grades are named after claims, and have the number `coverage` and, if a
-    bullet covers the claim, the number `bullet`."""
+    """A scenario with tests that people can judge.
+
+    The items of its grades are named after claims. They have the number `coverage` and, if a bullet covers the claim, the number `bullet`.
+    """
 
     def sheet(self, facts: Mapping[str, Any], record: Record) -> Sheet:
         """Return the sheet of a played test."""

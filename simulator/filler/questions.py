@@ -17,7 +17,7 @@ from longspan.simulator.filler.wordnet import wordnet
 __all__ = ["KINDS", "Slots", "member_of", "roman", "words_of"]
 
 Slots = dict[str, str]
-"""The words for the slots of a form, including the question's answer as "answer"."""
+"""The words for the slots of a form. "answer" is the question's answer."""
 
 CHOICES: Final = 6
 
@@ -33,7 +33,7 @@ def _members(group: str) -> list[tuple[str, str]]:
 
 
 def _foreign(draw: Draws, group: str, number: int) -> list[str]:
-    """Draw from other groups."""
+    """Draw `number` members of other groups."""
     others = [name for name in wordnet().kinds if name != group]
     return [member_of(draw, draw.random.choice(others))[0] for _ in range(number)]
 
@@ -380,7 +380,7 @@ def _words() -> list[str]:
     facts = wordnet()
     groups = [*(names for kinds in facts.kinds.values() for names in kinds.values()), *facts.similar.values(), *facts.ways.values()]
     words = chain.from_iterable([*groups, *facts.synonyms, *facts.pertaining, *facts.opposites])
-    return sorted(filter(str.isalpha, dict.fromkeys(words)))  # without a set: many of the words are in order already, and sorted fast
+    return sorted(filter(str.isalpha, dict.fromkeys(words)))  # not a set: many words are already in order, and Python sorts runs fast
 
 
 KINDS: Final[dict[str, Callable[[Draws], Slots]]] = {

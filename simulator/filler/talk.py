@@ -1,7 +1,7 @@
-"""The built-in source of filler: facts about the real world, small tasks, and talk about people who are in no test.
+"""The built-in source of filler: facts about the real world, small tasks, and small talk about people who are in no test.
 
-Its forms are in data/questions.json and data/talk.json; adding to them changes what seeds mean. Nothing is said about the user, because
-tests are about the user. Nobody here shares a name with anybody in a test: see tests/simulator/test_filler.py.
+The forms are in data/questions.json and data/talk.json. Adding to them changes the conversation of every seed. Nothing is about the user,
+because tests are about the user. No name here occurs in a test: see tests/simulator/test_filler.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from longspan.simulator.filler.wordnet import wordnet
 __all__ = ["Talk", "line_of", "nearby"]
 
 NEAR: Final = 0.12
-"""The share of questions that are near the topics of tests: other people's colours, names, jokes, errands."""
+"""The share of questions that are close to the topics of tests: other people's colours, names, jokes, errands."""
 ASKING: Final = 0.4
-"""The share of lines of chat that ask for something, a task or an answer, and get a reply."""
+"""The share of lines of chat that ask for a task or an answer, and get a reply."""
 
 STORIES: Final = 0.12
 """The share of lines of chat that are a short story."""
@@ -84,7 +84,7 @@ def line_of(draw: Draws, kind: str) -> Pair:
 
 
 class _Drawn(dict[str, str]):
-    """Slots that are drawn when first used: {town} and {town2} are two towns."""
+    """Slots that are drawn on first use: {town} and {town2} are two towns."""
 
     def __init__(self, draw: Draws) -> None:
         super().__init__()

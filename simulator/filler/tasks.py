@@ -1,4 +1,4 @@
-"""Small tasks with ready replies, such as anyone might ask for in passing, and simple enough for a program to solve."""
+"""Small tasks with known replies, such as anyone might ask for in passing. A program can solve them."""
 
 from __future__ import annotations
 

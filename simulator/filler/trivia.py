@@ -22,7 +22,7 @@ REMEDY: Final = "use one of TriviaQA's question files with answers, as JSON or .
 
 @final
 class Trivia:
-    """The questions of a TriviaQA file in an order that depends on the seed, repeated in another order after the last.
+    """The questions of a TriviaQA file in an order that depends on the seed. After the last one, they repeat in another order.
 
     `path` is JSON, plain or gzipped: `{"Data": [{"Question": ..., "Answer": {"Value": ...}}, ...]}` as published, or with
     `"AnswerValue": ...` in place of the answer. Line breaks and control characters become spaces.

@@ -1,4 +1,4 @@
-"""Answers of models, stored in a folder so that none is paid twice."""
+"""Answers of models, stored in a folder so that none is paid for twice."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["AnswerStore", "StoredAnswer"]
 
 @final
 class StoredAnswer(BaseModel):
-    """A model's answer to a query, and its cost.
+    """A model's answer to a query, with its cost.
 
-    `key` identifies the query together with the model, `about` the query alone. `answer` is None if the reply could not be parsed.
+    `key` identifies the query and the model together, `about` the query alone. `answer` is None if the reply could not be parsed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,7 +37,7 @@ class StoredAnswer(BaseModel):
 
 @final
 class AnswerStore:
-    """The answers in a `judgements.jsonl`, either in a run's folder (`of`) or in a separate one (`create`)."""
+    """The answers in a `judgements.jsonl`, in a run's folder (`of`) or in a separate folder (`create`)."""
 
     def __init__(self, folder: Path, owner: Owner | None = None) -> None:
         self.folder = folder
@@ -83,8 +83,7 @@ class AnswerStore:
         self._answers.append(answer.model_dump(mode="json"))
 
     def failed(self, about: str, error: str) -> None:
-        """Record in the folder's incidents that a query got no answer. Write errors are ignored: the caller already has an error to
-        report."""
+        """Record in the folder's incidents that a query got no answer. Ignores write errors: the caller has an error to report already."""
         with suppress(JournalError):
             JsonLines(self.folder / INCIDENTS, self._owner).append(
                 {"conversation": "", "type": "judge_error", "about": about, "error": error}

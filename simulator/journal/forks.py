@@ -1,4 +1,4 @@
-"""Where an experiment diverges from the conversation whose beginning it shares."""
+"""Finds where an experiment diverges from the conversation that it shares its beginning with."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["Fork", "fork_of"]
 class Fork:
     """The branch point of an `experiment`, and the part that it shares with the other conversation.
 
-    In a lesion, only the test's questions are asked. `said`: the replies to all other turns from the branch point on, by turn. `nights`:
-    the turns that follow a night when the agent worked. `since`: the first turn that the agent knows when it is first asked.
+    In a lesion, the agent answers only the test's questions. `said`: the recorded replies to all other turns from the branch point on, by
+    turn. `nights`: the turns after a night when the agent worked. `since`: the first turn that the agent knows at the first question.
     """
 
     experiment: Experiment
@@ -33,14 +33,16 @@ class Fork:
     since: int = 0
 
     def gives(self, message: Message) -> Reply | None:
-        """Return the recorded reply to a message; None if the agent is asked."""
+        """Return the recorded reply to a message, or None if the agent must answer it."""
         if message.test == self.experiment.test and message.kind == "question":
             return None
         return self.said.get(message.turn)
 
     def known(self, starts: Sequence[int], start: int) -> int:
-        """Return the first turn that a lesion's agent knows when it is asked at position `start`. `starts`: the positions where the turns
-        before it start."""
+        """Return the first turn that a lesion's agent knows when it is asked at token `start`.
+
+        `starts`: the positions where the turns before it start.
+        """
         return _known(self.experiment, starts, start)
 
 

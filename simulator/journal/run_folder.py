@@ -1,4 +1,4 @@
-"""A run's folder: its files, and the lock that allows one process to write them."""
+"""A run's folder: its files, and the lock that allows only one process to write them."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ PROMPTS = "prompts.jsonl"
 JOURNAL: Final = "journal.jsonl"
 
 MAX_BYTES: Final = 64 * 2**20
-"""The maximum bytes of a manifest or a result that is read. longspan never writes larger ones."""
+"""The largest manifest or result to read, in bytes. longspan never writes larger ones."""
 
 RESULTS = (RESULT, "report.html")
-"""Files that every scoring of a run writes anew."""
+"""Files that every scoring of a run replaces."""
 
 
 @final
 class Correction(BaseModel):
-    """A person's score for a test, in addition to the machine's. `by` is the person's name and `why` the reason."""
+    """A person's score for a test, which overrides the automatic one. `by` is the person's name and `why` the reason."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +62,7 @@ class Correction(BaseModel):
 
 @final
 class Failure(NamedTuple):
-    """An agent's failure: the error, and the traceback of the exception, or else the end of the agent's standard error."""
+    """An agent's failure: the error, and the traceback of the exception or the end of the agent's standard error."""
 
     error: str
     details: str
@@ -70,7 +70,7 @@ class Failure(NamedTuple):
 
 @final
 class RunFolder:
-    """The folder of an existing run, which may come from a stranger.
+    """The folder of an existing run, which may come from an untrusted source.
 
     Reading `manifest` raises InputError if the folder has no run. Every method raises JournalError if a path that it needs is a link or
     leads through one.
@@ -78,8 +78,8 @@ class RunFolder:
     Every file except the manifest names its run. Methods that raise JournalError for a damaged file also raise it for a file of another
     run.
 
-    Nothing that a manifest from the folder names may be run, called or read without permission (see `trust`). Pass `manifest` if it is
-    already known.
+    Nothing that a manifest from the folder names may be run, called or read without permission (see `trust`). Pass `manifest` if it has
+    been read already.
     """
 
     def __init__(self, path: Path, manifest: Manifest | None = None) -> None:
@@ -89,9 +89,9 @@ class RunFolder:
 
     @classmethod
     def create(cls, out: Path, name: str, manifest: Manifest) -> RunFolder:
-        """Create a run's folder in `out`, with its manifest. If the name is taken, a number is added.
+        """Create a run's folder in `out`, with its manifest. If the name is taken, a number is appended.
 
-        The user's permissions for what the manifest names are stored, so that resuming the run does not ask again.
+        The user's permissions for everything that the manifest names are stored, so that resuming the run does not ask again.
         """
         number = 1
         while True:
@@ -119,7 +119,7 @@ class RunFolder:
             content = read_file(path, MAX_BYTES)
         except OSError as error:
             if runs := sorted(self.path.glob(f"*/{MANIFEST}")):
-                raise InputError(f"{self.path} holds runs and is none: name one of them, such as {runs[0].parent}") from None
+                raise InputError(f"{self.path} is a folder of runs, not a run; name one of them, such as {runs[0].parent}") from None
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
             return Manifest.read(self.path, checked(content, path, "restore it from a copy"))
@@ -131,7 +131,7 @@ class RunFolder:
         return Owner(self.manifest.run_name, conversation)
 
     def journal(self, conversation: str) -> Path:
-        """Return the path of a conversation's journal, or of the packed journal if there is no other."""
+        """Return the path of a conversation's journal, or of the packed journal if only that exists."""
         plain = inside(self.path, "conversations", conversation) / JOURNAL
         packed = plain.with_name(JOURNAL + PACKED)
         return packed if os.path.lexists(packed) and not os.path.lexists(plain) else plain
@@ -149,9 +149,9 @@ class RunFolder:
         return self.journal(conversation).with_name(PROMPTS)
 
     def events(self, conversation: str) -> Iterator[Event]:
-        """Yield the events of a conversation; none if it has not begun.
+        """Yield the events of a conversation. Yields nothing if it has not begun.
 
-        An experiment's first event is left out; the events that it shares with another conversation come before its own. Raises
+        For an experiment, the events that it shares with another conversation come first, and its own first event is left out. Raises
         JournalError for a damaged journal, and for a branch whose trunk has changed.
         """
         path = self.journal(conversation)
@@ -164,7 +164,7 @@ class RunFolder:
                 yield from read_shared(self.journal(trunk), event.trunk.sum, self.owner(trunk))
 
     def fold(self, conversation: str, add: Callable[[Event], Change]) -> Iterator[Change]:
-        """Pass each of a conversation's `events` to `add` and yield the changes. Raises JournalError if reading the events or `add`
+        """Pass each of a conversation's `events` to `add`, and yield the changes. Raises JournalError if reading the events or `add`
         does."""
         for number, event in enumerate(self.events(conversation), 1):
             try:
@@ -179,23 +179,25 @@ class RunFolder:
         named = point.conversation if point is not None else None
         experiment = self.manifest.experiments.get(conversation)
         if experiment is not None and not experiment.shares:
-            experiment = None  # its journal is like any conversation's
+            experiment = None  # its journal is like any other
         if begin.experiment != experiment or (experiment is not None and named != experiment.conversation):
-            raise JournalError(f"{self.journal(conversation)}: it is not the experiment that the manifest says: restore both from a copy")
+            raise JournalError(
+                f"{self.journal(conversation)}: its experiment differs from the one in the manifest; restore both from a copy"
+            )
         if experiment is not None:
-            return  # changes to the trunk are noticed when it is read up to this point
+            return  # changes to the trunk are detected when it is read up to this point
         if named != trunk or (trunk is not None and point is not None and last_sum(self.journal(trunk)) != point.sum):
             what = f"{trunk} as it is in {self.journal(trunk)}" if trunk is not None else "nothing"
-            raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}: restore both from a copy")
+            raise JournalError(f"{self.journal(conversation)}: it does not branch from {what}; restore both from a copy")
 
     def check(self) -> None:
-        """Check the journals' checksums. Raises DamageError for a line that was changed, and JournalError for another run's journal."""
+        """Verify the journals' checksums. Raises DamageError for a changed line, and JournalError for another run's journal."""
         for id in self.manifest.played:
             if self.journal(id).exists():
                 check_journal(self.journal(id), self.owner(id))
 
     def transcripts(self, on_change: Callable[[str, Transcript, Change], None] | None = None, *, experiments: bool = False) -> Transcripts:
-        """Return the transcripts of all conversations that have begun, by id, with `experiments` if asked for.
+        """Return the transcripts of all conversations that have begun, by id. `experiments`: whether to include experiments.
 
         `on_change` is called with the id, the transcript and each change. Raises JournalError for a damaged journal.
         """
@@ -216,7 +218,7 @@ class RunFolder:
         return locked(self.path, "run")
 
     def incident(self, **entry: str) -> None:
-        """Record an incident in the run's folder, with keys redacted. Write errors are ignored: the caller reports the incident as well."""
+        """Record an incident in the run's folder, with keys redacted. Ignores write errors: the caller reports the incident as well."""
         with suppress(JournalError, InputError):
             self._lines(INCIDENTS).append(redacted_in(entry))
 
@@ -234,11 +236,11 @@ class RunFolder:
         return found
 
     def correct(self, correction: Correction) -> None:
-        """Add a person's correction of a test. The last one counts."""
+        """Add a person's correction of a test. It replaces earlier ones."""
         self._lines("corrections.jsonl").append(correction.model_dump())
 
     def corrections(self) -> dict[str, Correction]:
-        """Return the last correction of each test, by test id. Raises JournalError for an invalid file."""
+        """Return the last correction of each test by test id. Raises JournalError for an invalid file."""
         try:
             corrections = [Correction.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
         except ValidationError as error:

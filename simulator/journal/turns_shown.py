@@ -16,8 +16,8 @@ __all__ = ["PastTurn", "message_of", "nights_before", "past_turns", "turns_of"]
 
 @final
 class PastTurn(NamedTuple):
-    """A message, its reply, and whether the agent wrote the reply (`asked`). `nights` are the ends of the nights directly before it when
-    the agent worked."""
+    """A message and its reply. `asked`: the agent wrote the reply. `nights`: the ends of the nights directly before the turn when the agent
+    worked."""
 
     message: Message
     reply: Reply
@@ -47,7 +47,7 @@ def nights_before(turn: PlayedTurn) -> Sequence[datetime]:
 
 
 def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None = None) -> Iterator[PlayedTurn]:
-    """Yield a conversation's turns, beginning with its trunk's, and fold them into `transcripts` if given.
+    """Yield a conversation's turns, starting with its trunk's, and fold them into `transcripts` if given.
 
     Each turn is yielded twice: with its message, and again with its reply. Raises JournalError for a damaged journal.
     """
@@ -58,5 +58,5 @@ def turns_of(run: RunFolder, conversation: str, transcripts: Transcripts | None 
 
 
 def past_turns(run: RunFolder, conversation: str) -> Iterator[PastTurn]:
-    """Yield a conversation's turns that have a reply, beginning with its trunk's. Raises JournalError for a damaged journal."""
+    """Yield a conversation's turns that have a reply, starting with its trunk's. Raises JournalError for a damaged journal."""
     return (PastTurn.of(turn) for turn in turns_of(run, conversation) if turn.reply is not None)

@@ -1,4 +1,4 @@
-"""The agent of a conversation being played: it is asked and priced, saved, and restored on resuming."""
+"""The agent of a conversation that is being played: gets its replies, prices and saves them, and restores the agent on resuming."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ T = TypeVar("T")
 class LiveAgent:
     """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
 
-    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the later turns,
+    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and replays later turns to it,
     with the nights between them. A snapshot before a turn includes the night before that turn. Any exception of the agent becomes an
     AgentError that names the turn.
 
-    In a branch, `trunk` brings the agent to where the branch begins, and there are no `snapshots`. An experiment shares its first `shared`
-    turns with another conversation. In a lesion, turns are only counted. Before the agent is asked, it is brought to a state where it
-    `knows` only the last ones.
+    In a branch, `trunk` brings the agent to the point where the branch begins, and there are no `snapshots`. An experiment shares its first
+    `shared` turns with another conversation. In a lesion, turns are only counted; before the agent is asked, it is brought to a state where
+    it `knows` only the last ones.
 
-    Each cost is recorded once, with the turn that caused it. When the agent sees turns whose cost is already in the journal, the new cost
-    counts only against the ledger's limit. The same is true of another conversation's turns, except when an experiment begins: its first
-    turn records that cost. `purse` pays for everything; `depth` is the number of characters said so far.
+    Each cost is recorded once, with the turn that caused it. If the agent reads turns again whose cost is already in the journal, the new
+    cost counts only against the ledger's limit. The same is true of another conversation's turns, except at the start of an experiment: its
+    first turn records that cost. `purse` pays for everything. `depth` is the number of characters said so far.
     """
 
     def __init__(
@@ -92,34 +92,34 @@ class LiveAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same turn can safely be sent to the agent twice."""
+        """Whether it is safe to send the same turn to the agent twice."""
         return repeatable(self.agent)
 
     def replay(self, message: Message, reply: Reply, asked: bool) -> None:
-        """Count a turn that the journal already holds. `asked`: the agent replied, and was not only shown the turn."""
+        """Count a turn that the journal already has. `asked`: the agent wrote the reply, and did not only read the turn."""
         self._replayed.append(PastTurn(message, reply, asked, tuple(self._nights)))
         self._nights.clear()
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
 
     def replay_nights(self, nights: Iterable[datetime]) -> None:
-        """Count nights that the journal already holds and the agent worked through, each given by its end."""
+        """Count nights that the journal already has and the agent worked through, each given by its end."""
         self._nights.extend(nights)
 
     def replay_settling(self) -> None:
-        """Note that the agent has finished adding all turns so far, and that the journal records the cost of that."""
+        """Note that the agent has finished adding all turns so far, and that the journal records the cost."""
         self._settled = True
 
     async def start(self) -> None:
-        """Start the agent. An agent in another process reports only now what it can do."""
+        """Start the agent. An agent in another process reports its capabilities only after this."""
         await self._call(start(self.agent))
 
     def knows(self, since: int) -> None:
-        """Note that the agent must know only the turns from number `since` on when it is needed next. The turns are kept for that."""
+        """Note that the agent must know only the turns from number `since` on when it is next needed. Keeps turns for that."""
         self._since, self._keeps = since, True
 
     async def catch_up(self, *, night: bool = False) -> None:
-        """Bring the agent to the end of the journal; do nothing when called again. `night`: a night follows there."""
+        """Bring the agent to the end of the journal. Does nothing when called again. `night`: a night follows there."""
         if self._since is not None:
             since, self._since = self._since, None
             await self._recall(since)
@@ -164,12 +164,12 @@ class LiveAgent:
         return trunk.turns
 
     async def end_trunk(self, trunk: TrunkAgent) -> None:
-        """Tell `trunk` that the agent is at its end, if it was needed."""
+        """Tell `trunk` that the agent is at its end, unless the agent was never needed."""
         if self._caught_up:
             await self._call(trunk.arrive())
 
     async def end_branch(self) -> None:
-        """Undo the branch's turns, if that is needed and the agent can."""
+        """Undo the branch's turns if necessary, and if the agent can."""
         if self._trunk is not None and self._caught_up:
             await self._call(self._trunk.rewind())
 
@@ -210,10 +210,10 @@ class LiveAgent:
     async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
         """Let the agent consolidate its memory in a night that ends at `at`. Return its report as a Reply, and the cost in dollars by part.
 
-        The Reply is None if the agent has nothing to do at night. Its `measured` has the seconds, and the agent's size in bytes before and
+        The Reply is None if the agent does nothing at night. Its `measured` has the seconds, and the agent's size in bytes before and
         after, if known. Raises as `reply` does.
         """
-        await self.catch_up(night=True)  # first, because an agent in another process reports its capabilities only then
+        await self.catch_up(night=True)  # first: an agent in another process reports its capabilities only then
         if not consolidates(self.agent):
             return None, None
         before = await self._call(size_of(self.agent)) if self._snapshots is not None else None
@@ -237,10 +237,9 @@ class LiveAgent:
         return worked, costs
 
     async def observe(self, message: Message, reply: str) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent without asking it. It must have caught up. Return its report as a Reply, and the cost in dollars by
-        part.
+        """Add a turn to the agent's history without asking it. Return its report as a Reply, and the cost in dollars by part.
 
-        Raises StoppedError if that could exceed the ledger's limit.
+        The agent must have caught up. Raises StoppedError if the call could exceed the ledger's limit.
         """
         set_moment(self._turns, message.sent_at)
         with self._spans.turn(self._turns, message, told=reply) as span:
@@ -251,9 +250,9 @@ class LiveAgent:
         return took, costs
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
-        """Ask the agent, which must have caught up. Return its reply and the cost in dollars by part, or None if unknown.
+        """Ask the agent. Return its reply, and the cost in dollars by part or None if unknown.
 
-        Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
+        The agent must have caught up. Raises AgentError for an invalid reply, and StoppedError if it could exceed the ledger's limit.
         """
         set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
@@ -277,10 +276,10 @@ class LiveAgent:
         return told
 
     async def save(self) -> bool:
-        """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""
+        """Take a snapshot. Return whether one was taken: not all agents support snapshots, and not all conversations keep them."""
         if self._snapshots is None or self._snapshots.copied:
             return False
-        await self.catch_up()  # first, because an agent in another process reports its capabilities only then
+        await self.catch_up()  # first: an agent in another process reports its capabilities only then
         if not has_snapshots(self.agent):
             return False
         await self._call(self._snapshots.save(self.agent, self._turns))
@@ -303,7 +302,7 @@ class LiveAgent:
 
     @asynccontextmanager
     async def _paying(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
-        """Open an account for a call. The agent may report the cost of a failed call."""
+        """Open an account for a call. If the call fails, the agent may still report its cost."""
         partial_models = has_partial_models(self.agent)
         async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models) as account:
             try:
@@ -316,15 +315,15 @@ class LiveAgent:
 
     @property
     def _repeats(self) -> bool:
-        """Whether the turns shown to the agent were paid for before. An experiment pays once for those that it shares."""
+        """Whether the turns that the agent reads were paid for before. An experiment pays once for the turns that it shares."""
         return not self._shared or self._turns > self._shared
 
     async def _show(
         self, message: Message, reply: Reply, turn: int, *, asked: bool = False, shown_again: bool = False
     ) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent, which replies only if it cannot observe. Return its report and the cost.
+        """Add a turn to the agent's history. An agent that cannot observe replies to it. Return the agent's report and the cost.
 
-        `asked`: it has made the reply before. `shown_again`: the turn is in the journal already.
+        `asked`: the agent wrote the reply before. `shown_again`: the turn is in the journal already.
         """
         show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
         if not pays_to_observe(self.agent):
@@ -346,7 +345,7 @@ class LiveAgent:
         return took, costs
 
     def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
-        """Return a report together with all costs not recorded yet."""
+        """Return a report together with all costs that have not been recorded yet."""
         untold, self._untold = self._untold, []
         for took, cost in untold:
             besides = dict(told.besides)
@@ -386,8 +385,10 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 
 def _checked(reply: object, did: str = "replied with") -> Reply:
-    """Return a reply that can be journaled, without lone surrogates. Raises AgentError for an invalid reply; its message says what the
-    agent `did`."""
+    """Return a reply that can be journaled, without lone surrogates.
+
+    Raises AgentError for an invalid reply. Its message says what the agent `did`.
+    """
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
         raise AgentError(f"the agent {did} {what} instead of text in a Reply")
@@ -397,7 +398,7 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
-        if usage.cached_tokens > usage.input_tokens:  # the input would cost less than nothing
+        if usage.cached_tokens > usage.input_tokens:  # otherwise the cost of the input would be negative
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); cached_tokens are part of input_tokens")
     stated = reply.cost_usd if isinstance(reply.cost_usd, Mapping) else {"agent": reply.cost_usd}
     for part, cost in stated.items() if reply.cost_usd is not None else ():
@@ -408,7 +409,7 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
 
 
 def _without_keys(reply: Reply) -> Reply:
-    """Return a reply with keys redacted. All of an agent's output passes through here once, before anything reads, keeps or exports it."""
+    """Return a reply with keys redacted. All of an agent's output passes through here once, before anything reads, stores or exports it."""
     try:
         trace = redacted_in(reply.trace)
     except RecursionError:

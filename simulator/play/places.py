@@ -11,8 +11,10 @@ __all__ = ["places"]
 
 
 def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
-    """Yield one filler message for each turn of an outline, for use where the test leaves that place empty. The messages depend on the
-    test's `seed` alone."""
+    """Yield one filler message for each turn of an outline, to use if the test leaves that place empty.
+
+    The messages depend on the test's `seed` alone.
+    """
     filler = filler.reseeded(f"{seed}/places")
     for segment in outline:
         share = max(1, segment.tokens // max(1, segment.turns))

@@ -1,6 +1,6 @@
-"""Respondents of a conversation: its journal as far as that goes, and from then on the agent and the judge.
+"""What answers a conversation: its journal as far as it goes, then the agent and the judge.
 
-The conversation cannot distinguish them, so playing, resuming and replaying are the same.
+The conversation cannot distinguish them, so playing, resuming and replaying are the same code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Told = TypeVar("Told", events.Reply, events.Night, events.Settled)
 
 @final
 class Ready(NamedTuple):
-    """A reply that is put in the agent's history without asking it, with its tokens."""
+    """A reply to put in the agent's history without asking the agent, with its number of tokens."""
 
     text: str
     tokens: int
@@ -35,8 +35,8 @@ class Ready(NamedTuple):
 
 @final
 class Unanswered(NamedTuple):
-    """A journaled message, `sent`, that has no reply yet. `ideal` is the reply of a perfect agent; a `ready` reply needs no agent. `again`:
-    the message was in the journal before, so the agent may have seen it."""
+    """A journaled message, `sent`, that has no reply yet. `ideal` is the reply of a perfect agent. With a `ready` reply, the agent is not
+    asked. `again`: the message was in the journal before, so the agent may have seen it."""
 
     message: Message
     sent: events.Message
@@ -46,7 +46,7 @@ class Unanswered(NamedTuple):
 
 
 class Respondent(Protocol):
-    """Answers a conversation's requests for everything that it does not decide itself. Each answer is the event to be journaled."""
+    """Answers all of a conversation's requests that it cannot decide itself. Each answer is the event to be journaled."""
 
     async def reply(self, to: Unanswered) -> events.Reply:
         """Return the reply to a message."""
@@ -57,11 +57,11 @@ class Respondent(Protocol):
         ...
 
     async def settle(self, turn: int) -> events.Settled | None:
-        """Return the agent's cost of finishing the turns before `turn`. None if there is nothing to record."""
+        """Return the agent's cost of finishing the turns before `turn`, or None if there is nothing to record."""
         ...
 
     async def save(self) -> bool:
-        """Return whether the agent is saved here."""
+        """Save the agent if it is due here. Return whether the journal has a snapshot at this point."""
         ...
 
     async def verdict(self, statement: str, text: str) -> Verdict:
@@ -127,9 +127,9 @@ class _Live:
 
 @final
 class _Recorded:
-    """The journal. Anything that it lacks is asked of the `rest`.
+    """The journal. For anything that it lacks, `rest` is asked.
 
-    Everything that follows from the recorded events is computed again, so that writing it compares it with the record.
+    All that follows from the recorded events is computed again, so that writing it compares it with the record.
     """
 
     def __init__(self, journal: Journal, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:
@@ -177,7 +177,7 @@ class _Recorded:
 
 @final
 class _Lesion:
-    """The conversation whose questions are asked again. These questions, and everything before them, are asked of the `rest`."""
+    """The conversation whose questions are asked again. `rest` answers them, and everything before them."""
 
     def __init__(self, fork: Fork, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:
         self._fork = fork
@@ -215,7 +215,7 @@ class _Lesion:
 
 
 def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
-    """Return an agent's report on its work in the form of an event's fields."""
+    """Return an agent's report on its work as fields of an event."""
     return {
         "usage": asdict(reply.usage) if reply.usage else None,
         "besides": {part: asdict(usage) for part, usage in reply.besides.items()} or None,
@@ -228,7 +228,7 @@ def _as_read(kind: type[Told], what: str, *, turn: int, **fields: Any) -> Told:
     """Return an event with the agent's report, exactly as the journal will return it. Raises AgentError if it cannot be journaled."""
     try:
         event = kind(turn=turn, **fields)
-        if event.trace is not None or event.besides or event.cost_usd:  # other fields survive JSON unchanged
+        if event.trace is not None or event.besides or event.cost_usd:  # all other fields survive JSON unchanged
             read_back = kind.model_validate_json(events.as_json(event))  # tuples become lists
             event = read_back.model_copy(update={"measured": event.measured})
     except Exception as error:

@@ -1,4 +1,4 @@
-"""A running test: its coroutine is stepped by hand in its own Trio task, so that everything it awaits is checked."""
+"""A running test. Its coroutine is stepped by hand in its own Trio task, so that everything it awaits can be checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longspan.simulator.journal import events
 __all__ = ["TestTask"]
 
 MAX_ERRORS_RAISED: Final = 10
-"""The errors raised inside a test that broke the rules before its coroutine is closed."""
+"""The most errors raised inside a test that broke the rules. If it catches them all, its coroutine is closed."""
 
 
 @final
@@ -29,8 +29,9 @@ MAX_ERRORS_RAISED: Final = 10
 class TestTask:
     """Runs one test in its own Trio task, gives it the floor and takes it back.
 
-    `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception. `told`: its
-    error has been journaled. `stopped`: it left its last segment unsaid. `needles` (its trunk's come first) and `watched` are turn numbers.
+    `request` is the test's pending request, or None once it has ended. `error` is the error that ended it, and `cause` its exception.
+    `told`: the error has been journaled. `stopped`: the test left its last segment unsaid. `needles` (its trunk's come first) and `watched`
+    are turn numbers.
     """
 
     test: Test
@@ -71,7 +72,7 @@ class TestTask:
         await self.resume(turn)
 
     def cancel(self) -> None:
-        """End the test wherever it waits. Does nothing if it has ended or not started."""
+        """End the test at its current wait. Does nothing if it has ended or not started."""
         if self.started and not self._cancelled:
             self._cancelled = True
             self._floor.release()
@@ -124,7 +125,7 @@ class TestTask:
                 failure = failure or ScenarioError("a test may await nothing but its Stage")
                 outcome = await _await_cancelled(awaited)
                 if not isinstance(outcome, Error):
-                    step = partial(play.send, outcome)  # the wait could not be cancelled: a nursery, a thread
+                    step = partial(play.send, outcome)  # a wait that cannot be cancelled, such as a nursery or a thread
                     continue
             elif failure is None:
                 try:
@@ -135,14 +136,14 @@ class TestTask:
             step = partial(play.throw, failure)
         else:
             with suppress(RuntimeError):
-                play.close()  # it caught every error and continued
+                play.close()  # it caught every error and carried on
         if failure is not None:
             raise failure
 
     async def _serve(self, request: Request) -> Any:
         """Give back the floor with a request, and wait for the response."""
         self.request = request
-        with trio.CancelScope(shield=True):  # only the conversation may end this wait
+        with trio.CancelScope(shield=True):  # only the conversation may end this wait, not the test
             self._returned.release()
             await self._floor.acquire()
         if self._cancelled:

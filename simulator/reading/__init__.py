@@ -1,6 +1,6 @@
-"""Grading: scores with reasons from transcripts, and the rules for reading replies that graders share.
+"""Grading: read replies and transcripts, and return scores with reasons.
 
-The rules are exported here for custom graders: `from longspan import grading`.
+The package exports matching rules for custom graders: `from longspan import grading`.
 """
 
 from longspan.simulator.base.lenient_json import find_json

@@ -1,8 +1,10 @@
-"""Tells whether a reply declines: whether it says, in any plain words, that the answer is not known, was not told, or is withheld.
+"""Detects replies that decline: the reply says that the answer is unknown, was never mentioned, or is withheld.
 
-A reply is read clause by clause. A clause declines if a negation meets a verb of knowing whose subject is not the user ("I couldn't
-find it"), a verb of telling ("you never said", "it was not mentioned") or a noun of record ("no trace of it", "nothing in my notes"), or
-if it has one of a few words and idioms that say the same ("unknown", "I'm drawing a blank").
+The reader splits a reply into clauses. A clause declines if a negation comes with a verb of knowing whose subject is not the user ("I
+couldn't find it"), a verb of telling ("you never said", "it was not mentioned") or a noun for a record ("no trace of it", "nothing in my
+notes"). A few words and idioms decline without a negation ("unknown", "I'm drawing a blank").
+
+The rules are regular expressions over plain words (see `plain`).
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _KNOW: Final = (
     r"|found(?! (?:out|in|on))|have(?! to\b)|hold|retain|retained|possess|picked? up|catch|caught|come across|came across|guess|speculate"
     r"|be certain|be sure|make (?:it|that|one|a \w+) up|access|name it|name (?:him|her|them)|bring to mind|place)"
 )
-"""Verbs and adjectives of someone who knows."""
+"""Verbs and adjectives for knowing something."""
 _NO_KNOWING: Final = r"(?! (?:fault|a better|anything better|any better|any fault|any problem|why|it hard|it difficult|wrong)\b)"
 """Excludes phrases that say nothing about knowledge, such as "I couldn't find fault with it" and "I don't see why"."""
 
@@ -60,7 +62,7 @@ _TELL: Final = (
     r"|entered|announced|passed (?:it |that )?on|volunteered|introduced|narrow(?:ed)? (?:it|that) down|lists?|outlined|set out"
     r"|confided|fill(?:ed)? me in|attach(?:ed)?|upload(?:ed)?|sent|send|add(?:ed)?|quoted?|declared|clear|disclosed)"
 )
-"""Verbs for telling something, and for being or having been told."""
+"""Verbs for telling something, and for having been told."""
 
 _RECORD: Final = (
     r"(?:records?|recollections?|memor(?:y|ies)|information|info|details?|data|mentions?|mentioning|notes?|ideas?|clues?|answers?"
@@ -68,12 +70,12 @@ _RECORD: Final = (
     r"|statements?|remarks?|context|confirmation|memo|specifics|particulars|discussion"
     r"|way (?:of|to) (?:knowing|telling|know|tell|say|be)|means of knowing)"
 )
-"""Nouns for a trace of something that was told."""
+"""Nouns for a record of something the user said."""
 _PLACE: Final = (
     r"(?:anything|everything|whatever|what|conversations?|chats?|messages?|history|notes?|memor(?:y|ies)|records?|exchanges?|transcripts?"
     r"|logs?|files?|context|discussions?|sessions?|talks?|threads?|dialogue|data|knowledge|earlier|before|here)"
 )
-"""Places that hold information from the user."""
+"""Where an agent may keep what the user said."""
 _NEARBY: Final = r"(?:\w+ ){0,4}?"
 
 _SELF: Final = (
@@ -81,7 +83,7 @@ _SELF: Final = (
     r"|have)\b)(?:(?:sorry|afraid|apologies|hmm|hm|um|well|oh|honestly|frankly|unfortunately|sadly|alas|no"
     r"|that|this|it|still|really|truly|actually|am|m) ){0,3})"
 )
-"""The person who does not know: the speaker, who may be left out ("Not sure", "Sorry, can't find it")."""
+"""The speaker, who does not know. English may omit the subject ("Not sure", "Sorry, can't find it")."""
 _UNWILLING: Final = (
     r"(?:will|would|ll|d) (?:\w+ly )?not (?:\w+ly )?(?:tell|say|name|answer|guess|confirm|identify|have|speculate|hold|place)\b"
 )
@@ -89,7 +91,7 @@ _FAILING: Final = r"(?:unable|failed|failing|struggling|powerless|not (?:able|po
 _NOT_REFUSED: Final = (
     r"(?<!\bcan )(?<!\bcould )(?<!\bwill )(?<!\bwould )(?<!\bll )(?<!\bshould )(?<!\bmay )(?<!\brather )(?<!\bto )(?<!^do )"
 )
-"""Verbs for not sharing. Anyone who cannot or will not share something may well know it."""
+"""Lookbehinds that exclude refusals. An agent that cannot or will not share a fact may well know it."""
 _OF_OTHERS: Final = (
     r"(?<!\byou have )(?<!\byou had )(?<!\byou ve )(?<!\bhe had )(?<!\bshe had )(?<!\bthey had )(?<!\bhe has )(?<!\bshe has )"
 )
@@ -98,7 +100,7 @@ _NO_THING: Final = (
     r"(?:problem|doubt|need|reason|fault|trouble|worries|way|matter|wonder|question|charge|time|longer|more|less|fewer|other|one|later|sooner"
     r"|thanks|use|room|excuse|substitute|match|cause|hope|point|fun|good|better|worse)\b"
 )
-"""What there may be none of though all is known: "no need for"."""
+"""Nouns after "no" that say nothing about knowledge: "no need for"."""
 _IDIOMS: Final = (
     r"(?:is|s|was|are|remains|remain|it|still|currently) unknown|^unknown|unknown(?=$| \|| to me\b)|unsure|uncertain(?: of| about|$)"
     r"|unclear|unspecified|unstated|unmentioned|unrecorded|undisclosed|undetermined|insufficient"
@@ -131,7 +133,7 @@ _IDIOMS: Final = (
     r"|keine ahnung|nicht (?:gesagt|erwahnt|erzahlt)|non lo so$|non me l hai|nao sei$"
     r"|geen idee|weet (?:ik )?(?:het |dat )?niet|niet verteld"
 )
-"""Words that say without a negation that something is not known or was not told."""
+"""Words that decline without a negation."""
 _ONLY: Final = (
     rf"(?:only|just|all) (?:ever )?(?:{_HAVE} )?(?:ever )?(?:told|mentioned|said|spoken|spoke|shared|gave|given|described|called"
     rf"|referred|know"
@@ -139,11 +141,11 @@ _ONLY: Final = (
     r"|find"
     r"|see|got|recall|remember|shared)"
 )
-"""Words that say that something else is all that is known."""
+"""Words that limit what is known to something else: "you only told me ...", "all I know"."""
 
 _AMONG: Final = rf"{_NOT} (?:\w+ )?(?:in|on|among|within|part of|from|something|anything|one|a \w+|an \w+)"
 _APART: Final = rf"(?:{_AMONG}|none|neither|nowhere|not that|not as far as|(?:{_HAVE}|m|am|are|re|s|is) yet to|not once) {_NEARBY}"
-"""Words before a verb of knowing or telling that say that there is none: "not in the part that", "nowhere in what"."""
+"""A negation before a verb of knowing or telling: "not in the part that", "nowhere in what"."""
 
 _ALTERNATIVES: Final = (
     # "I do not know", "couldn't find it", "not sure", "that is not known", "it isn't in what I can see"
@@ -189,12 +191,12 @@ _ALTERNATIVES: Final = (
 
 @cache
 def _clause() -> re.Pattern[str]:
-    """Return the pattern of clauses that decline. It takes longer to compile than most commands need to load, which do without it."""
+    """Return the pattern of a declining clause, compiled on first use: compiling takes longer than most commands take to start."""
     return re.compile("|".join(_ALTERNATIVES))
 
 
 LONGEST: Final = 200
-"""Characters before a clause that it may leave out a verb of."""
+"""The number of characters kept from earlier clauses, to look up the verb that a clause omits."""
 
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,200}"|\u201c[^\u201d\n]{1,200}\u201d')
@@ -209,41 +211,42 @@ _BREAKS: Final = re.compile(
     re.IGNORECASE,
 )
 _ASKS: Final = re.compile(r"\b(?:did|do) you (?:\w+ ){0,3}mean\b", re.IGNORECASE)
-"""What asks whether somebody else was meant."""
+"""Asks whether the user meant another person or thing."""
 _EMPTY: Final = re.compile(r"(?:\||:|->|\u2192)[ \t]*(?:[-\u2013\u2014]|\?{1,3})[ \t]*(?=[|(\n]|\Z)")
-"""A field that has nothing in it."""
+"""An empty field, such as `name: -` or a blank cell with a question mark."""
 _LEADING: Final = re.compile(r"[:()|\u2192\u2013\u2014]|->|\s-\s")
-"""Marks between a name and what is said of it: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
+"""Marks between a name and its value: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
 _SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
-"""Verbs that a second clause leaves out: "You told me his name, but not his age"."""
+"""Verbs that a second clause may omit: "You told me his name, but not his age"."""
 _NOT_HIS: Final = re.compile(r"\bnot (?:your |my |the )?(\w{3,20}?)s\b")
-"""Whose something is not: "that's not your cousin's"."""
+"""A possessive that is ruled out: "that's not your cousin's"."""
 _PRONOUN: Final = re.compile(r"\W*(?:she|he|they|hers|his|theirs|it belongs|it is \w+'s|which|who)\b", re.IGNORECASE)
-"""The beginning of a sentence or clause about whom the one before names."""
+"""The start of a sentence or clause that refers back to the person named before it."""
 _CARRIES_ON: Final = re.compile(r"\s*[a-z]+(?:s|ed) (?:it|them|her|him|this|that|the)\b")
-"""The beginning of a clause whose subject is that of the one before: "and calls it"."""
+"""The start of a clause that shares its subject with the clause before it: "and calls it"."""
 _ALIKE: Final = re.compile(r"\b(?:will|would|must|too|as well|likewise|also)\b", re.IGNORECASE)
-"""What says that something true of somebody else is true of one, too."""
+"""Words that extend a fact about one person to another."""
 _LIKEWISE: Final = re.compile(r"\b(?:for|of) (?:him|her|them),? (?:too|as well)\b", re.IGNORECASE)
 _SUBJECTLESS: Final = re.compile(rf"{_AUXILIARY} not\b|not\b|never\b|came\b|got\b")
 _SPEAKERS: Final = re.compile(r"\b(?:i|me|my|we|us|our|you|your)\b")
 _MANNER: Final = re.compile(rf"(?<!\bis )(?<!\bs )(?<!\bare )(?<!\bre )(?<!\bwas )(?<!\bwere )(?<!\bbeen )\b{_NOT} \w+ing\b")
-"""What others do not do, as a participle: "for being too busy and not giving them what they need". It says nothing of what was told."""
+"""A negated participle about other people, which says nothing about what was told: "for being too busy and not giving them time"."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|we)\b")
 _SPOKEN: Final = re.compile(r"\b(?:idk|dunno)\b")
 _NAME: Final = re.compile(r"\b[A-Z][a-z]\w+")
 _COMMON: Final = frozenset("the you your this that they there however but and for its she his her from with what when where who".split())
-"""Words at the beginning of a sentence that are no names."""
+"""Words that begin a sentence with a capital letter and are not names."""
 _GUESSES: Final = re.compile(
     r"\b(?:maybe|perhaps|probably|possibly|might|may|could be|guess|likely|presumably|i (?:think|believe|assume)|estimate)\b"
 )
+# "May" is a month here, not a sign of doubt.
 _IN_MAY: Final = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:of )?may\b|\bmay (?:the )?\d{1,2}|\bin may\b")
 
 
 @final
 class _Clause(NamedTuple):
-    """A clause as written, from `start` to `end`, whether it declines, and the mark before it."""
+    """A clause of the original text, from `start` to `end`. `declining` marks a clause that declines; `mark` is the separator before it."""
 
     start: int
     end: int
@@ -252,9 +255,9 @@ class _Clause(NamedTuple):
 
 
 def abstains(reply: str) -> bool:
-    """Return whether a reply says somewhere, other than in an aside in brackets, that the answer is not known or was not told.
+    """Return whether a reply says that the answer is unknown or was never told. Asides in brackets do not count.
 
-    Takes time linear in the reply.
+    Takes time linear in the length of the reply.
     """
     text = _read(reply)
     without = _ASIDE.sub(" ", text)
@@ -262,17 +265,19 @@ def abstains(reply: str) -> bool:
 
 
 def declines(reply: str, question: str = "", values: Sequence[str] = ()) -> bool:
-    """Return whether a reply says that the answer is not known or was not told, and does not answer all the same.
+    """Return whether a reply says that the answer is unknown or was never told, and offers no answer as well.
 
-    `values`: the possible answers. A reply that gives one of them answers, unless a clause that declines names it ("I don't know whether it
-    was red"), or it says of whom else it is true. Takes time linear in the reply and never raises.
+    `values` are the possible answers. A reply that names one of them answers the question, with two exceptions: the name is inside a
+    declining clause ("I don't know whether it was red"), or the sentence assigns the value to someone else.
+
+    Takes time linear in the length of the reply. Never raises.
     """
     text = _without_values(_read(reply), values)
     return any(clause.declining for clause in _clauses(text)) and not offered(reply, question, values)
 
 
 def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
-    """Return the sentences of a reply that offer one of several values, other than in a clause that declines."""
+    """Return the sentences of a reply that offer one of `values` outside of a declining clause."""
     text = _read(reply)
     rest = _rest(text, list(_clauses(_without_values(text, values))))
     found: list[str] = []
@@ -285,12 +290,15 @@ def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
 
 
 def withholds(reply: str) -> bool:
-    """Return whether a reply refuses to tell, or says that the answer was forgotten. Takes time linear in the reply."""
+    """Return whether a reply refuses to share the answer or says that it was forgotten. Takes time linear in the length of the reply."""
     return LEXICON.has("withheld", _plainly(readable(reply)))
 
 
 def _offers(sentence: str, before: str, question: str, values: Sequence[str]) -> bool:
-    """Return whether a sentence, with the one before it, offers one of several values, instead of telling of whom else it is true."""
+    """Return whether a sentence offers one of `values` as the answer, instead of assigning it to someone else.
+
+    `before` is the previous sentence, which a pronoun in this one may refer to.
+    """
     said = [value for value in values if contains_phrase(sentence, value)]
     if not said or not settled_words(sentence, said):
         return False
@@ -310,7 +318,10 @@ def _offers(sentence: str, before: str, question: str, values: Sequence[str]) ->
 
 
 def _of_whom(parts: Sequence[str], at: int, said: Sequence[str]) -> str:
-    """Return a clause that names a value, with the one beside it that tells whose it is: "and it belongs to Ada", "Ada has a puppy and"."""
+    """Return the clause at `at`, which names a value, joined to the neighbouring clause that names its owner.
+
+    Examples: "and it belongs to Ada", "Ada has a puppy and".
+    """
     clause = parts[at] if names(parts[at]) else " ".join(parts[at : at + 2])
     if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1]):
         return " ".join(parts[at : at + 2])
@@ -320,17 +331,17 @@ def _of_whom(parts: Sequence[str], at: int, said: Sequence[str]) -> str:
 
 
 def guesses(text: str) -> bool:
-    """Return whether `text` has a word of somebody who is not sure."""
+    """Return whether `text` has a word that expresses doubt, such as "maybe" or "I think"."""
     return _GUESSES.search(_IN_MAY.sub(" ", plain(text))) is not None
 
 
 def names(text: str) -> set[str]:
-    """Return the words of `text` that are written like names, without those that often begin a sentence."""
+    """Return the capitalised words of `text`, without common words that begin sentences."""
     return {name for name in _NAME.findall(text) if name.casefold() not in _COMMON}
 
 
 def _read(reply: str) -> str:
-    """Return the part of a reply that is read: if it is JSON, its values, one per line."""
+    """Return the text to read from a reply. A reply that is pure JSON becomes its values, one per line."""
     reply = _EMPTY.sub(": not known ", readable(reply))
     pieces = split_json(reply) if "{" in reply else []
     prose = " ".join(piece for piece, value in pieces if not isinstance(value, dict))
@@ -340,7 +351,7 @@ def _read(reply: str) -> str:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Yield the strings in a JSON value. The parser has bounded its depth."""
+    """Yield the scalar values inside a JSON value as strings. Recursion is safe: the parser limits the nesting depth."""
     if isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _leaves(each)
@@ -349,7 +360,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _without_values(text: str, values: Sequence[str]) -> str:
-    """Return `text` with blanks in place of values that would themselves read as declining, such as a film called Unknown."""
+    """Return `text` with spaces in place of values that would themselves count as declining, such as a film called "Unknown"."""
     for value in values:
         if value and any(map(_declining, (_plainly(value), _plainly(f"it is {value}")))):
             text = text.replace(value, " " * len(value))
@@ -357,7 +368,7 @@ def _without_values(text: str, values: Sequence[str]) -> str:
 
 
 def _clauses(text: str) -> Iterator[_Clause]:
-    """Yield the clauses of `text` that have words. Quotations do not count as its words, unless it has no others."""
+    """Yield the clauses of `text` that have words. Quotations are ignored unless the text has nothing else."""
     for pattern in (_QUOTED, _INSERTED):
         hidden = pattern.sub(lambda match: " " * len(match[0]), text)
         text = hidden if plain(hidden) else text
@@ -379,7 +390,7 @@ def _declining(words: str) -> bool:
 
 
 def _rest(text: str, clauses: Sequence[_Clause]) -> str:
-    """Return `text` without the clauses that decline, their asides in brackets, and a "no" before them."""
+    """Return `text` without declining clauses, their asides in brackets, and a "no" right before them."""
     kept: list[str] = []
     at, before = 0, False
     for clause, following in zip(clauses, (*clauses[1:], None), strict=True):
@@ -393,6 +404,6 @@ def _rest(text: str, clauses: Sequence[_Clause]) -> str:
 
 
 def _plainly(text: str) -> str:
-    """Return `text` in plain words, with "not" for "n't", and bars for commas."""
+    """Return `text` in plain words, with "not" for "n't" and " | " for commas."""
     text = " | ".join(filter(None, map(plain, uncontracted(text).split(","))))
     return _SPOKEN.sub("i do not know", text)

@@ -1,4 +1,4 @@
-"""Reads dates and hours of the day in the notations that replies use, and writes them in a single notation."""
+"""Parses dates and hours of the day in the notations that replies use, and returns them in one notation."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ _HOUR: Final = re.compile(
 
 
 def dates(text: str) -> list[str]:
-    """Return the days of the year in `text` as "february 29", each once: "Feb 29th", "29/02", "the twenty-ninth of February", "02-29".
+    """Return the days of the year in `text`, as "february 29", without repeats.
 
-    If a date in numbers can be read in two ways ("1/4"), both are returned. Takes time linear in the text and never raises.
+    Reads "Feb 29th", "29/02", "the twenty-ninth of February" and "02-29". An ambiguous date in figures ("1/4") yields both readings.
+    Takes time linear in the length of the text. Never raises.
     """
     return list(dict.fromkeys(f"{MONTHS[month - 1]} {day}" for month, day in _dates(text) if 1 <= month <= 12 and 1 <= day <= 31))
 
@@ -62,7 +63,10 @@ def _dates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def the_day(text: str) -> int | None:
-    """Return the only day of the year that `text` names, counted from 0 with 31 days a month; None if there is none, or several."""
+    """Return the only day of the year in `text`, or None if there is no date or more than one.
+
+    Days count from 0, with 31 days in every month: good enough to order dates, and it needs no leap year.
+    """
     named = {(month, day) for month, day in _dates(text) if 1 <= month <= 12 and 1 <= day <= 31}
     if len(named) != 1:
         return None
@@ -72,9 +76,9 @@ def the_day(text: str) -> int | None:
 
 @final
 class Days:
-    """Days of the year such as "29 February" that a question may be answered with, in any notation: see `Reading`.
+    """Days of the year, such as "29 February", as possible answers in any notation. Implements `Findable`.
 
-    If a date in numbers can be read in two ways ("1/4"), it is one of the `likely` ones if it can be.
+    An ambiguous date in figures ("1/4") is read as one of the `likely` days if either reading is among them.
     """
 
     def __init__(self, likely: Sequence[str]) -> None:
@@ -82,7 +86,7 @@ class Days:
         self._likely = frozenset(likely)
 
     def find(self, text: str) -> list[Found]:
-        """Return the days that plain text names, in its order."""
+        """Return the days that plain text names, in text order."""
         found: list[Found] = []
         for match in sorted(
             (match for pattern in (*_SPOKEN, _FIGURES) for match in pattern.finditer(text)), key=lambda match: match.start()
@@ -97,7 +101,7 @@ _FIGURES: Final = re.compile(r"\b(?:\d{4} (?P<a>\d\d?) (?P<b>\d\d?)|(?P<c>\d\d?)
 
 
 def _readings(match: re.Match[str]) -> Iterator[str]:
-    """Yield the days that a date may mean."""
+    """Yield the valid days that a matched date may stand for, the day-first reading first."""
     groups = match.groupdict()
     if "month" in groups:
         day = ORDINALS.get(groups["day"]) or int(re.sub(r"\D", "", groups["day"]))
@@ -109,15 +113,15 @@ def _readings(match: re.Match[str]) -> Iterator[str]:
 
 
 def hours(text: str) -> list[str]:
-    """Return the full hours in `text` as "midnight", "noon" or "8 oclock", each once: "24:00", "at 8", "8 p.m.", "eight in the evening".
+    """Return the full hours in `text` as "midnight", "noon" or "8 oclock", without repeats.
 
-    Takes time linear in the text and never raises.
+    Reads "24:00", "at 8", "8 p.m." and "eight in the evening". Takes time linear in the length of the text. Never raises.
     """
     return list(dict.fromkeys(hour for match in _HOUR.finditer(plain(text)) if (hour := _hour(match))))
 
 
 def _hour(match: re.Match[str]) -> str:
-    """Return the hour that a number stands for; nothing for a number that is not said to be an hour."""
+    """Return the hour that a matched number stands for, or "" if nothing marks the number as an hour."""
     word, part = match["hour"], (match["part"] or "").replace(" ", "")
     if not any(match[group] for group in ("before", "minutes", "after", "part")):
         return ""

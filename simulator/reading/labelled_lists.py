@@ -1,4 +1,4 @@
-"""Finds the answer among several JSON lists in a reply: the list that the reply calls complete or current."""
+"""Finds the answer among several JSON lists in a reply: the list labelled complete or current."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from longspan.simulator.base.words import plain
 __all__ = ["Called", "LabelledList", "called", "labelled_json"]
 
 LONGEST: Final = 200
-"""The number of characters before a list that may label it."""
+"""The number of characters before a list that are searched for its label."""
 
 
 @final
 class Called(Enum):
-    """The label of a list, from the surest answer: everything there is, what holds now, nothing, what held before, something else."""
+    """The meaning of a list's label, from most to least likely to be the answer.
+
+    The list is complete, current, unlabelled (`NOTHING`), out of date, or something other than the answer.
+    """
 
     COMPLETE = 0
     CURRENT = 1
@@ -26,7 +29,7 @@ class Called(Enum):
     OTHER = 4
 
 
-_WORDS: Final = (  # the first that occurs in a label applies
+_WORDS: Final = (  # in order of precedence: the first entry with a match applies
     (
         Called.OTHER,
         "not (?:included|on|yours|counted|part)|left out|excluded|excluding|ignored|other people|friends?|unsure|not sure"
@@ -59,22 +62,22 @@ _FENCE: Final = re.compile(r"```\w*|[*_#>`]")
 
 @final
 class LabelledList(NamedTuple):
-    """A JSON list or object, and the label that the reply gives it."""
+    """A JSON list or object with the meaning of its label in the reply."""
 
     called: Called
     value: Any
 
 
 def called(label: str) -> Called:
-    """Return what a label, a key or the words before a list say that it is."""
+    """Return the meaning of a label: a JSON key, or the words before a list."""
     words = plain(label)
     return next((what for what, pattern in _CALLED if pattern.search(words)), Called.NOTHING)
 
 
 def labelled_json(text: str) -> list[LabelledList]:
-    """Return the JSON lists and objects in `text`, in order, each labelled by the end of the text before it.
+    """Return the JSON lists and objects in `text`, in order. Each is labelled by the end of the text before it.
 
-    Takes time linear in the text and never raises.
+    Takes time linear in the length of the text. Never raises.
     """
     spans = find_json(text)
     ends = [0, *(span.end for span in spans)]
@@ -89,4 +92,4 @@ def _label(before: str) -> str:
 
 
 _LEFT_OUT: Final = re.compile(r"\bi (?:had |have |'ve )?(?:left out|forgot|missed)\b", re.IGNORECASE)
-"""What was missing in the list before, and is in the next one."""
+"""Words about the previous list in the reply: the item is missing there and present in the next list."""

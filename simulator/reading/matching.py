@@ -1,4 +1,4 @@
-"""Matching rules shared by graders: plain text, words, phrases, lenient JSON, numbers in words."""
+"""Matching rules that graders share: plain text, words, phrases, lenient JSON, numbers in words."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 SLIPS = 2
-"""How many words of a quotation may have a slip."""
+"""The number of words in a quotation that may contain a one-letter slip."""
 
 
 def found_words(text: str, candidates: Iterable[str]) -> list[str]:
-    """Return the candidates that occur in `text` as whole words, ignoring case, in the order of the candidates.
+    """Return the candidates that occur in `text` as whole words, ignoring case, in candidate order.
 
-    A possessive counts as the word itself: "Ada's" names Ada.
+    A possessive counts as the word itself: "Ada's" matches Ada.
     """
     spaced = f" {plain(text)} | {plain(_POSSESSIVE.sub('', text))} "
     return [word for word in candidates if (key := plain(word)) and f" {key} " in spaced]
 
 
 def contains_phrase(text: str, phrase: str) -> bool:
-    """Return whether the words of `phrase` occur in `text` one after another, ignoring punctuation."""
+    """Return whether the words of `phrase` occur in `text` consecutively, ignoring case and punctuation."""
     return bool(found_words(text, [phrase]))
 
 
 def contains_nearly(text: str, phrase: str) -> bool:
     """Return whether `phrase` occurs in `text`, with at most one in eight of its words missing, added or changed.
 
-    For quotations. A phrase of fewer than eight words must match exactly. A slip of a letter changes no word. Takes time proportional to
-    the product of both lengths.
+    For quotations. A phrase of fewer than eight words must match exactly, except for one-letter slips, which are free in up to SLIPS
+    words. Takes time proportional to the product of both lengths.
     """
     phrase_words, text_words = plain(phrase).split(), plain(text).split()
     allowed = len(phrase_words) // 8
@@ -57,7 +57,8 @@ def contains_nearly(text: str, phrase: str) -> bool:
     text_words = [meant.get(word, word) for word in text_words]
     if len(missing.difference(meant.values())) > allowed:
         return False
-    costs = list(range(len(phrase_words) + 1))  # costs[i]: fewest edits for the phrase's first i words to end here (Sellers, 1980)
+    # costs[i] is the fewest edits that turn the phrase's first i words into words of the text that end here (Sellers, 1980).
+    costs = list(range(len(phrase_words) + 1))
     for word in text_words:
         before, costs[0] = costs[0], 0
         for i, phrase_word in enumerate(phrase_words, 1):
@@ -68,7 +69,10 @@ def contains_nearly(text: str, phrase: str) -> bool:
 
 
 def is_slip(word: str, meant: str, least: int = 5) -> bool:
-    """Return whether a word is another of at least `least` letters, with one letter missing, added, exchanged, or swapped with the next."""
+    """Return whether `word` is `meant`, or `meant` with one letter missing, added, replaced or swapped with the next.
+
+    A slip counts only if `meant` has at least `least` letters and the first letters agree.
+    """
     if word == meant or min(len(word), len(meant)) < least - 1 or len(meant) < least or word[0] != meant[0]:
         return word == meant
     before = next((at for at, (one, other) in enumerate(zip(word, meant, strict=False)) if one != other), min(len(word), len(meant)))
@@ -80,12 +84,14 @@ _SOUNDS: Final = [
     (re.compile(pattern), sound)
     for pattern, sound in (("ph", "f"), ("g(?=[ei])", "j"), ("c(?=[eiy])|z", "s"), ("ck|c|q", "k"), ("x", "ks"), ("(?<!^)[aeiouyhw]", ""))
 ]
-"""Letters, in this order, with those of the same sound. Inside a word, vowels do not tell two spellings apart."""
+"""Spellings with their sound, replaced in this order. Vowels inside a word are dropped: they rarely distinguish names."""
 
 
 def sounds_like(name: str, other: str, least: int = 0) -> bool:
-    """Return whether two names are spellings of one sound, of at least `least` consonants: "Jeffrey" and "Geoffrey", "Cedrick" and
-    "Cedric", not "Helen" and "Helena"."""
+    """Return whether two names are spellings of the same sound with at least `least` consonants.
+
+    "Jeffrey" and "Geoffrey" match, and so do "Cedrick" and "Cedric". "Helen" and "Helena" do not.
+    """
     sound = _sound(name)
     return sound == _sound(other) and len(sound[0]) >= least
 
@@ -102,16 +108,16 @@ def _sound(name: str) -> tuple[str, str]:
 def json_values(text: str) -> list[Any]:
     """Return the JSON lists and objects in `text`, in order, parsed leniently (fences, single quotes, trailing commas).
 
-    Other text is ignored, and prose in brackets ("[Note]") is not JSON. Never raises.
+    Other text is ignored. Prose in brackets ("[Note]") is not JSON. Never raises.
     """
     return [span.value for span in find_json(text)]
 
 
 def split_json(text: str) -> list[tuple[str, Any]]:
-    """Split `text` at its JSON. Return each piece with its list or object, or None if it is not JSON.
+    """Split `text` into JSON and other pieces. Return each piece with its parsed value, or None for text that is not JSON.
 
-    The joined pieces are `text` again. JSON is parsed as leniently as by `json_values`; prose in brackets becomes a list of one
-    string. Never raises.
+    The pieces concatenate to `text`. JSON is parsed as leniently as by `json_values`; prose in brackets becomes a list with one string.
+    Never raises.
     """
     pieces: list[tuple[str, Any]] = []
     at = 0
@@ -129,7 +135,7 @@ def _split_prose(text: str) -> list[tuple[str, Any]]:
 
 
 def some(items: Iterable[str], limit: int = 8) -> str:
-    """Join at most `limit` items, and 40 characters of each, with commas, for the reason of a grade."""
+    """Join at most `limit` items with commas, each cut to 40 characters, for the reason of a grade."""
     items = list(items)
     shown = [" ".join(item[:80].split()).encode("utf-8", "replace").decode() for item in items[:limit]]
     shown = [item if len(item) <= 40 else f"{item[:39]}\u2026" for item in shown]

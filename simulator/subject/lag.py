@@ -1,4 +1,4 @@
-"""The time until a fact can be found after it was told: some memories write in the background, or only when enough has been said."""
+"""Measures how long a fact takes to become retrievable. Some memories write in the background, or in batches of turns."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ import trio
 __all__ = ["Lag", "measure_lag"]
 
 MOST_TURNS: Final = 12
-"""Waiting by turns is given up after this many turns."""
+"""The number of turns after which waiting by turns gives up."""
 
 MOST_SECONDS: Final = 5.0
-"""Waiting is given up after this many seconds."""
+"""The number of seconds after which waiting gives up."""
 
 STEP: Final = 1 / 16
-"""The number of seconds between two searches."""
+"""The number of seconds between searches."""
 
 
 @final
 class Lag(NamedTuple):
-    """A fact is found once so many turns have followed it, or after so many seconds. Both are None if it was not found at all."""
+    """The turns, or the seconds, until a fact is retrievable. Both are None if it never was."""
 
     turns: int | None
     seconds: float | None
 
 
 async def measure_lag(tell: Callable[[int], Awaitable[None]], finds: Callable[[int], Awaitable[bool]]) -> Lag:
-    """Return the lag of an agent. `tell` tells it the fact with a number. `finds` asks for that fact, which is a turn, and returns whether
-    it is found.
+    """Return the lag of an agent.
 
-    To find out whether a fact takes turns or seconds, another fact is told, and nothing is said while waiting for it.
+    `tell` states the numbered fact. `finds` asks for it, which takes a turn, and returns whether it was found.
+
+    Turns take time too. So if the first fact took some turns, a second one is stated and asked for after the same time without any turns
+    in between. If it is found, the lag is a matter of seconds, otherwise of turns.
     """
     began = trio.current_time()
     await tell(1)

@@ -1,4 +1,4 @@
-"""Rate limits, and limits of dollars and tokens, that several processes share."""
+"""Rate limits and spending limits that several processes share."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ class SharedLimits(Protocol):
     """Admits the requests of all processes of a sweep."""
 
     def admit(self, key: tuple[str, ...], limiter: type, limits: tuple[float, ...], slot: Any) -> AbstractAsyncContextManager[None]:
-        """Wait until the limiter `key` admits a request, which is made inside the block.
+        """Wait until the limiter `key` admits a request, which the block then makes.
 
-        `limiter` is the limiter's class. `limits` are the arguments of its `restrict`. `slot` describes the request beforehand and
-        its outcome afterwards.
+        `limiter` is the limiter's class, and `limits` the arguments of its `restrict`. `slot` describes the request before the block and
+        its outcome after it.
         """
         ...
 
 
 SHARED_LIMITS: Final[ContextVar[SharedLimits | None]] = ContextVar("SHARED_LIMITS", default=None)
-"""The limits shared with other processes; None where this process has limits of its own."""
+"""The limits shared with other processes, or None if this process has its own."""
 
 
 class Keeper(Protocol):
     """Keeps the common ledger of several processes. Amounts are in dollars and tokens."""
 
     async def reserve(self, worst: Worst) -> tuple[int, Amount]:
-        """Return a ticket for a call and what is reserved for it. Raises StoppedError if the limit could be exceeded."""
+        """Return a ticket for a call, and the amount reserved for it. Raises StoppedError if the limit could be exceeded."""
         ...
 
     async def release(self, ticket: int, amount: Amount | None) -> None:
-        """Return a ticket with the amount spent, None if that is unknown."""
+        """Give back a ticket with the amount spent, or None if that is unknown."""
         ...
 
     def draw(self, ticket: int, more: Amount) -> str | None:
-        """Reserve more for a ticket, 0 for none. Return why that cannot be done. May be called from any thread, and blocks it."""
+        """Reserve more for a ticket (0: for no ticket). Return the problem if the limit does not allow it. Thread-safe; blocks."""
         ...
 
     def spend(self, amount: Amount) -> None:
-        """Count an amount for which there was no ticket. May be called from any thread."""
+        """Count an expense without a ticket. Thread-safe."""
         ...
 
 
 @final
 class SharedLedger(Ledger):
-    """This process's part of the spending under a `limit` shared with others, in the common ledger of a `keeper`."""
+    """One process's ledger under a `limit` shared with other processes. The `keeper` has the common ledger."""
 
     waits = True
 

@@ -1,4 +1,4 @@
-"""Agent specs, `KIND/MODEL?option=value&...`, and the agents they name. Kinds are found by entry point."""
+"""Agent specs (`KIND/MODEL?option=value&...`), and the agents that they name. Kinds are found by entry point."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["AgentSpec", "at_once", "begun", "class_of", "examination", "inspecte
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
-"""Characters of an option's value that a spec's text need not escape."""
+"""Characters that need no escape in an option's value when a spec is written."""
 
 TRUE: Final = ("true", "1", "yes", "on", "t", "y")
 """The values that mean true."""
@@ -73,7 +73,7 @@ class AgentSpec:
         return AgentSpec(match["kind"], unquote(match["target"] or ""), MappingProxyType(options), text)
 
     def unless_given(self, **options: str) -> AgentSpec:
-        """Return this spec with these `options` as defaults, as far as its kind has them. Its text stays the same.
+        """Return this spec with `options` as defaults, as far as its kind has such options. Its text does not change.
 
         Raises InputError if the kind is unknown.
         """
@@ -81,7 +81,7 @@ class AgentSpec:
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
     def having(self, options: Mapping[str, str]) -> AgentSpec:
-        """Return this spec with more options, also in its text. The spec must not set them already."""
+        """Return this spec with more options, in its text too. The spec must not set them already."""
         text = str(self)
         for name, value in options.items():
             text += f"{'&' if '?' in text else '?'}{name}={quote(value, safe=PLAIN)}"
@@ -89,7 +89,7 @@ class AgentSpec:
 
     @property
     def without_answerer(self) -> AgentSpec | None:
-        """The same memory without the model that answers from retrieved memories; None for an agent without an `answerer`."""
+        """The same memory without the model that answers from retrieved memories, or None for an agent without an `answerer`."""
         if self.options.get("answerer", "none") == "none":
             return None
         kept = {name: value for name, value in self.options.items() if name != "context" and not name.startswith("answerer")}
@@ -98,7 +98,7 @@ class AgentSpec:
 
     @property
     def unchecked(self) -> bool:
-        """Whether the user chose to play a memory without checks."""
+        """Whether the user chose to play a memory without checking it first."""
         return self.kind == "memory" and self.options.get("unchecked", "").lower() in TRUE
 
     def __str__(self) -> str:
@@ -108,8 +108,8 @@ class AgentSpec:
 def make_agent(spec: AgentSpec) -> Agent:
     """Create the agent that `spec` names.
 
-    The kind's class is called with the target and the options, an instance of its nested pydantic model `Options`.
-    Raises InputError if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
+    Calls the kind's class with the target and the options, which are an instance of its nested pydantic model `Options`. Raises InputError
+    if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
     """
     cls = class_of(spec)
     options = _options(spec, cls)
@@ -117,7 +117,7 @@ def make_agent(spec: AgentSpec) -> Agent:
         agent = cls.make(spec.target, options)
     except LongspanError:
         raise
-    except BaseException as error:  # an agent's code may raise anything, SystemExit included
+    except BaseException as error:  # an agent's code may raise anything, even SystemExit
         if not is_fault(error):
             raise
         raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
@@ -129,16 +129,16 @@ def make_agent(spec: AgentSpec) -> Agent:
 
 
 def examination(spec: AgentSpec) -> Examination | None:
-    """Return the checks of the agent that `spec` names; None if its kind has none. Raises as `make_agent` does."""
+    """Return the checks of the agent that `spec` names, or None if its kind has none. Raises as `make_agent` does."""
     cls = class_of(spec)
     return cls.examination(spec.target, _options(spec, cls))
 
 
 @contextmanager
 def inspected(spec: AgentSpec) -> Iterator[Agent]:
-    """Make an agent to inspect its abilities, and close it again. Raises as `make_agent` does.
+    """Create an agent to inspect its abilities, and close it afterwards. Raises as `make_agent` does.
 
-    It is closed in a thread, since the caller may or may not be in Trio.
+    Closing runs in a new thread with its own Trio loop, because the caller may or may not be under Trio.
     """
     agent = make_agent(spec)
     try:
@@ -150,7 +150,7 @@ def inspected(spec: AgentSpec) -> Iterator[Agent]:
 
 
 def resolved(spec: AgentSpec) -> AgentSpec:
-    """Return a spec with the options that the environment sets, such as a model's address, so that a run's manifest names them.
+    """Return a spec with the options that the environment sets, such as a model's address, so that a run's manifest records them.
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
@@ -159,9 +159,9 @@ def resolved(spec: AgentSpec) -> AgentSpec:
 
 
 def begun(spec: AgentSpec) -> AgentSpec:
-    """Return the spec of an agent for something new: resolved, and with the options whose defaults depend on this installation.
+    """Return the spec of an agent for a new run: resolved, and with the options whose defaults depend on this installation.
 
-    A run from elsewhere keeps its defaults, because its manifest names them. Raises InputError if the kind is unknown or an option is
+    A run from elsewhere keeps its defaults, because its manifest records them. Raises InputError if the kind is unknown or an option is
     invalid.
     """
     spec = resolved(spec)
@@ -175,7 +175,7 @@ def source(spec: AgentSpec) -> Path | None:
 
 
 def at_once(spec: AgentSpec) -> float:
-    """Return how many concurrent conversations the agent that `spec` names may have in this process; inf without a limit.
+    """Return the most conversations that the agent may play concurrently in this process, or inf without a limit.
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
@@ -195,7 +195,7 @@ def class_of(spec: AgentSpec) -> type[AgentKind]:
 
 
 def _likely(text: str) -> str:
-    """Return "; did you mean SPEC?" for a class, a model, a file or an address without its kind; otherwise an empty string."""
+    """Return "; did you mean SPEC?" for a class, a model, a file or an address without its kind, otherwise ""."""
     name, mark, query = text.partition("?")
     module, colon, cls = name.replace("\\", "/").partition(":")
     if re.fullmatch(r"[\w.-]+:\d+(/.*)?", name):
@@ -216,7 +216,7 @@ def _likely(text: str) -> str:
 
 
 def _provider(model: str) -> str:
-    """Return a model's provider by the model's name; an empty string if unknown."""
+    """Return the provider of a model by the model's name, or "" if unknown."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -1,4 +1,4 @@
-"""Experiments: a test's conversation played again with one thing changed: its needles, the agent's knowledge, or the distance."""
+"""Experiments: replays of a test's conversation with one change, in its needles, the agent's knowledge, or the distance."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ExperimentKind = Literal["twin", "lesion", "control"]
 class Experiment(BaseModel):
     """A conversation that plays a `test` of `conversation` again.
 
-    A twin or a lesion shares the beginning of `conversation`, and diverges at a turn of `test` until that test has ended. A `twin` diverges
-    at the test's first needle: other lines replace its needles. A `lesion` diverges at the test's first question: each question goes to an
-    agent that knows only the last `tokens` tokens before it.
+    A twin or a lesion shares the beginning of `conversation`, diverges at a turn of `test`, and stops when that test has ended. A `twin`
+    diverges at the test's first needle: other lines replace its needles. A `lesion` diverges at the test's first question: each question
+    goes to an agent that knows only the last `tokens` tokens before it.
 
-    A `control` shares nothing: the test has its own conversation, with nothing between its lines.
+    A `control` shares nothing. The test has its own conversation, with nothing between its lines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,7 +31,7 @@ class Experiment(BaseModel):
 
     @property
     def shares(self) -> bool:
-        """Whether it shares its beginning with the other conversation."""
+        """Whether the experiment shares its beginning with the other conversation."""
         return self.kind != "control"
 
     @model_serializer(mode="wrap")

@@ -1,4 +1,4 @@
-"""The runs that a command line or a sweep file asks for: one for each combination of suite, span, agent and seed."""
+"""The runs that a command line or a sweep file defines: one for each combination of suite, span, agent and seed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Grid"]
 class Grid(Conditions):
     """One run for each combination of suite, span (in tokens), agent and seed, all under the same conditions.
 
-    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules, `gold` the gold
-    answers of scenarios that also have corrected ones. With the paper's rules, needles are placed as in the paper unless
-    `placement` says otherwise. `pace` is the virtual seconds that a turn takes. Spans default to the definitions' span, or else to
-    the suite's. A string may hold several seeds (`0-9`) or spans (`2k,32k`).
+    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules, and `gold` the gold
+    answers of scenarios that also have corrected ones. With the paper's rules, needles are placed as in the paper unless `placement` says
+    otherwise. `pace` is the virtual seconds per turn. Spans default to the definitions' span, or else to the suite's. A string may list
+    several seeds (`0-9`) or spans (`2k,32k`).
     """
 
     suites: Names = Field(default=["ltm"], min_length=1)

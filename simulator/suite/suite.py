@@ -26,13 +26,13 @@ from longspan.simulator.contract.script import Placement, Script
 __all__ = ["OF_THE_RUN", "Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
 
 ID = r"[a-z0-9][a-z0-9_-]{0,40}"
-"""A pattern for test ids within a scenario."""
+"""The pattern of test ids within a scenario."""
 
 OF_THE_RUN: Final = ("tokenizer", "span")
 """Parameters that take the run's value in every scenario that has them."""
 
 MAX_BYTES: Final = 1 << 20
-"""The largest YAML file that is read."""
+"""The largest YAML file to read, in bytes."""
 
 Tests = Annotated[Whole, Field(ge=1, le=10_000)]
 """The number of tests of a scenario."""
@@ -42,8 +42,8 @@ Tests = Annotated[Whole, Field(ge=1, le=10_000)]
 class Suite(BaseModel):
     """Scenarios by name, with their parameters.
 
-    `tests` is the number of tests of each scenario in a run, and `each` has the exceptions, by scenario. `span` is the default span in
-    tokens. `reference` is BibTeX for the sources of the tests; manifests leave it out.
+    `tests` is the number of tests of each scenario in a run, and `each` lists exceptions by scenario. `span` is the default span in tokens.
+    `reference` is BibTeX for the sources of the tests; manifests omit it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -61,7 +61,7 @@ class Suite(BaseModel):
 
         `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one. Values are YAML. `data`:
         NAME=PATH, where NAME is a scenario with a parameter `data`, or another parameter that takes a path. `only`: the scenarios to play,
-        including any that the suite lacks. Raises InputError.
+        which may include some that the suite lacks. Raises InputError.
         """
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
         instances = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
@@ -79,7 +79,7 @@ class Suite(BaseModel):
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
 
     def paths(self) -> dict[str, Path]:
-        """Return the paths that the scenarios' parameters name, by the names of both (`locomo.data`). Raises InputError."""
+        """Return the paths among the scenarios' parameters, by scenario and parameter (`locomo.data`). Raises InputError."""
         return {
             f"{scenario}.{name}": Path(parameters[name])
             for scenario, parameters in self.scenarios.items()
@@ -100,14 +100,14 @@ class Suite(BaseModel):
 
 
 def _data_meant(name: str, takers: Iterable[str]) -> str:
-    """Describe which data a suite takes, or which other suite takes data of that name."""
+    """Return a hint: the data that a suite takes, or the other suite that takes data of this name."""
     if name in suites():
         return f"; did you mean the suite {name}: {typed('longspan', 'run', name)} --data ...?"
     return meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
 
 
 def load_suite(name: str) -> Suite:
-    """Load a suite that comes with longspan, several joined by +, or one from a YAML file. Raises InputError."""
+    """Load one of longspan's own suites, several joined by +, or a YAML file. Raises InputError."""
     known = suites()
     names = name.split("+")
     if len(names) > 1 and all(name in known for name in names):
@@ -115,7 +115,7 @@ def load_suite(name: str) -> Suite:
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
         if name in installed(SCENARIOS):
-            raise InputError(f"there is no suite {name!r:.60}, but a scenario: {typed('longspan', 'run', '--scenario', name)}")
+            raise InputError(f"{name!r:.60} is a scenario, not a suite: {typed('longspan', 'run', '--scenario', name)}")
         if wrong := [part for part in names if part not in known] if len(names) > 1 else []:
             near = [part if part in known else "".join(alike(part, known)[:1]) for part in names]
             likely = f"did you mean {'+'.join(near)}?" if all(near) else f"there are {', '.join(known)}"
@@ -152,7 +152,7 @@ def read_yaml(path: Path, what: str) -> Any:
         return plain_yaml.load(read_packed(path, MAX_BYTES))
     except InputError as error:
         raise InputError(f"{what} {error}") from error
-    except Exception as error:  # YAML errors, and any error of its constructors for invalid values
+    except Exception as error:  # YAML errors, and errors of any type from constructors of invalid values
         raise InputError(f"{what} {path}: not YAML: {plain_yaml.problem(error)}") from error
 
 
@@ -195,7 +195,7 @@ def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script
 
 
 def scenarios_in(suite: Suite) -> list[Scenario]:
-    """Create the suite's scenarios. Raises InputError for an invalid one, or two with the same name."""
+    """Create the suite's scenarios. Raises InputError for an invalid one, or for two with the same name."""
     scenarios = [make_scenario(name, parameters) for name, parameters in suite.scenarios.items()]
     names = [scenario.name for scenario in scenarios]
     if len(set(names)) < len(names):
@@ -204,7 +204,7 @@ def scenarios_in(suite: Suite) -> list[Scenario]:
 
 
 def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None, placement: Placement = "uniform") -> Test:
-    """Create a scenario's test with this id, from `script` or a new one, with a place in the span for each segment.
+    """Create a scenario's test from `script` or from a new script, with a place in the span for each segment.
 
     Raises InputError.
     """
@@ -230,7 +230,7 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
 
 
 def seed_of(seed: int, scenario: str, id: str) -> str:
-    """Return the seed of a scenario's test with this id in a run with this seed."""
+    """Return the seed of a scenario's test in a run with this seed."""
     return f"{seed}/{scenario}/{id}"
 
 
@@ -264,9 +264,9 @@ def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list
 
 
 def read_setting(setting: str) -> tuple[str, Any]:
-    """Parse a --set into a name and a value: YAML, or else text. Raises InputError."""
+    """Parse a --set into a name and a value, which is YAML or else text. Raises InputError."""
     name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
         return name, plain_yaml.load(text)
-    except Exception:  # as in read_yaml; anything that is not YAML is text
+    except Exception:  # errors of any type, as in read_yaml; anything that is not YAML is text
         return name, text

@@ -1,12 +1,12 @@
-"""The gate: things named in a file are run, called or read only if they are harmless or the user has allowed them.
+"""The gate: things that a file names are run, called or read only if they are harmless or the user has allowed them.
 
-A run's folder or a sweep's file may come from a stranger. So a manifest read from a folder may at first use nothing that could do harm.
-`clear` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are made from a manifest. So a
-command that forgets to ask cannot run things from a stranger's folder. `admit` is how a command asks: it allows what the user has named or
+A run's folder or a sweep's file may come from an untrusted source. So a manifest read from a folder may not use anything harmful at first.
+`clear` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are created from a manifest. So a
+command that forgets to ask for permission cannot run anything from such a folder. `admit` asks: it allows what the user has named or
 trusts.
 
-Permissions are stored outside the folder, in the user's cache (see `cache`). Their key is a digest of the folder's path and of everything
-that the manifest could have run. A change of either asks again.
+Permissions are stored outside the folder, in the user's own folder (see `cache`). Their key is a digest of the run folder's path and of all
+that the manifest could run. If either changes, the user is asked again.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is not an address, a path or a model."""
 
 MAX_NAME: Final = 500
-"""The characters of a name that an error shows."""
+"""The most characters of a name that an error shows."""
 
 
 class Named(NamedTuple):
-    """A potentially harmful thing that a file names: `how` it would be used, and its `name`."""
+    """A potentially harmful thing in a file: `how` it would be used, and its `name`."""
 
     how: Danger
     name: str
@@ -59,14 +59,14 @@ WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
 
 
 def danger(spec: str) -> Named | None:
-    """Return the worst potential harm in an agent spec, or None.
+    """Return the worst potential harm of an agent spec, or None.
 
-    It comes from the class of the agent's kind, or from an address to call, which would receive API keys. Options of other packages' kinds
-    are unknown here. With options, or with a colon in the target, such a spec counts as harmful.
+    The class of the agent's kind decides, and an address to call also counts: it would receive API keys. The options of other packages'
+    kinds are unknown here. So a spec of such a kind counts as harmful if it has options, or a colon in the target.
     """
     try:
         parsed = AgentSpec.parse(spec)
-    except InputError:  # it cannot be made either
+    except InputError:  # no agent can be created from it, so be strict
         return Named("run", spec)
     texts = [parsed.target, *parsed.options, *parsed.options.values()]
     address = any(name.endswith("url") for name in parsed.options) or any("://" in unquote(unquote(text)) for text in texts)
@@ -75,7 +75,7 @@ def danger(spec: str) -> Named | None:
 
 
 def _by_class(spec: AgentSpec) -> Danger | None:
-    """Return an agent's danger from its class if that is longspan's own."""
+    """Return the danger that the agent's class declares, if the class is longspan's own."""
     cls = own_class(AGENTS, spec.kind)
     if cls is None:
         return "run" if spec.options or ":" in spec.target else None
@@ -107,7 +107,7 @@ def clear(manifest: Manifest, *parts: Part) -> None:
 
 
 def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
-    """Allow the things that a run's manifest names: all if the user trusts it now or did before, else those that the user has `given`."""
+    """Allow the things that a run's manifest names: all if the user trusts it now or did before, else those that are `given`."""
     manifest.allow(given)
     if trust or is_trusted(folder, manifest):
         vouch(manifest)
@@ -120,19 +120,19 @@ def is_trusted(folder: Path, manifest: Manifest) -> bool:
 
 
 def vouch(manifest: Manifest) -> None:
-    """Allow everything that a manifest names, because it was made from the user's own settings or equals one that was."""
+    """Allow all that a manifest names. For a manifest made from the user's own settings, or equal to one that was."""
     manifest.allow(each.name for each in named_in(manifest))
 
 
 def remember(folder: Path, manifest: Manifest) -> None:
-    """Store that the user has allowed everything that a run's manifest names, if that is so and it names anything."""
+    """Store that the user has allowed all that a run's manifest names, if that is so and it names anything."""
     names = {each.name for each in named_in(manifest)}
     if names and names <= manifest.allowed:
         _remember(_run_key(folder, manifest))
 
 
 def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] = (), *, trust: bool = False) -> None:
-    """Raise InputError if a sweep's or a suite's file names potentially harmful things that the user has neither `given` nor trusted."""
+    """Raise InputError if a sweep's or a suite's file names potentially harmful things that are neither `given` nor trusted."""
     found = [each for spec in specs if spec not in given and (each := danger(spec)) is not None]
     if found:
         key = _key(file, sorted({each.name for each in found}))
@@ -149,7 +149,7 @@ def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
     if texts and ":" not in scenario:
         try:
             paths = path_parameters(scenario_class(scenario))
-        except InputError:  # it cannot be made either
+        except InputError:  # the scenario cannot be created either
             return
     for name, text in texts:
         if name in paths or not PLAIN.fullmatch(text):
@@ -174,7 +174,7 @@ def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
 
 
 def _shortened(name: str) -> str:
-    """Return a name for an error. A shortened name says how many characters are missing, since these could matter."""
+    """Return a name for an error. A shortened name says how many characters are missing, because they could matter."""
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}... (and {len(name) - MAX_NAME:,} more characters)"
 
 
@@ -184,7 +184,7 @@ def _run_key(folder: Path, manifest: Manifest) -> bytes:
 
 
 def _key(path: str | Path, names: object) -> bytes:
-    """Return a key for a file or folder and the names in it: their JSON, or empty bytes if a number is too large."""
+    """Return a key for a file or folder and the names in it: their JSON, or b"" if a number is too large."""
     with suppress(ValueError):
         return json.dumps([str(Path(path).resolve()), names], sort_keys=True, default=str).encode()
     return b""

@@ -1,1 +1,1 @@
-"""Results and progress as text in a terminal."""
+"""Results and progress as text for a terminal."""

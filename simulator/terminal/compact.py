@@ -1,4 +1,4 @@
-"""Tables for the terminal that are as narrow as possible, and printed in parts if they are still too wide."""
+"""Prints tables as narrow as possible, and in parts if they are still too wide for the terminal."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ GAP: Final = 2
 """The number of characters between two columns."""
 
 SHORT: Final = 12
-"""A name with at most this many characters needs no letter."""
+"""The longest name, in characters, that needs no letter."""
 
 
 def letters(names: Sequence[str]) -> dict[str, str]:
-    """Return a letter for each name, such as an agent's, if any name is long; otherwise nothing."""
+    """Return a letter for each name, such as an agent's. Return an empty dict if all names are short."""
     if all(cell_len(name) <= SHORT for name in names):
         return {}
     return {name: _letter(number) for number, name in enumerate(names)}
 
 
 def _letter(number: int) -> str:
-    """Return the letters from A to Z, then AA to AZ, and so on."""
+    """Return column letters as in a spreadsheet: A to Z, then AA to AZ, and so on."""
     return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
 def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> None:
-    """Print a table. Names that are keys of `called` are replaced by their values. A value shared by all rows is printed once; columns that
-    do not fit beside the others are printed below them."""
+    """Print a table, with each name in `called` replaced by its letter.
+
+    A value shared by all rows is printed once. Columns that do not fit next to the others are printed below them.
+    """
     table = _called(drawn(table), called)
     table, same = _varying(table)
     console.print(f"\n{as_line(table.title)}", style="bold")
@@ -59,13 +61,13 @@ def _called(table: Table, called: Mapping[str, str]) -> Table:
 
 
 def _name(head: str, called: Mapping[str, str]) -> str:
-    """Return a column's head. If it begins with a name that has a letter, alone or before a comma, the letter replaces the name."""
+    """Return a column's heading. A name with a letter at its start, alone or before a comma, is replaced by the letter."""
     found = next((name for name in called if head == name or head.startswith(f"{name}, ")), "")
     return called[found] + head.removeprefix(found) if found else head
 
 
 def _varying(table: Table) -> tuple[Table, list[str]]:
-    """Return the table without columns that have the same value in all of two or more rows, and lines with these values."""
+    """Return the table without columns that have the same value in all rows (two or more), and lines with these values."""
     columns = list(zip(table.columns, *table.rows, strict=True))
     same = [number > 0 and len(table.rows) > 1 and len(set(column[1:])) == 1 for number, column in enumerate(columns)]
     if not any(same) or sum(same) == len(same) - 1:
@@ -80,13 +82,13 @@ def _only(table: Table, columns: Sequence[int]) -> Table:
 
 
 def _widths(table: Table) -> list[int]:
-    """Return the width of each column, such that no cell is broken and heads are broken only between words."""
+    """Return the width of each column so that no cell is broken, and headings only between words."""
     columns = zip(table.columns, *table.rows, strict=True)
     return [max(map(cell_len, [*head.split(), *cells]), default=0) for head, *cells in columns]
 
 
 def _parts(table: Table, widths: Sequence[int], width: int) -> Iterator[Table]:
-    """Yield the table in parts that fit, each with its first column."""
+    """Yield parts of the table that fit, each with the first column."""
     columns, room = [0], width - widths[0]
     for number, wanted in enumerate(widths[1:], 1):
         if room < GAP + wanted:

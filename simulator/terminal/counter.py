@@ -1,4 +1,4 @@
-"""A progress counter for long commands: one line that is updated on a terminal, or a line for each tenth elsewhere."""
+"""A progress counter for long commands. A terminal gets one line that is updated; other outputs get a line for each tenth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Counter"]
 
 @final
 class Counter:
-    """Shows progress on standard error: how many of `what` are done."""
+    """Shows on standard error how many of `what` are done."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -1,4 +1,4 @@
-"""The memories that an agent found for a test's questions, and the ranks of the evidence among them."""
+"""The memories that an agent retrieved for a test's questions, and the rank of the evidence among them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ CHARS: Final = 200
 
 @final
 class Found(NamedTuple):
-    """A memory that was read for a question, with the turns that it comes from. `rank` counts from 1; `needed` means that the question
-    needs it."""
+    """A memory read for a question, and the turns that it comes from. `rank` counts from 1. `needed`: the question relies on it."""
 
     rank: int
     text: str
@@ -25,14 +24,14 @@ class Found(NamedTuple):
 
 
 def found_at(test: TestView, turn: TurnView) -> list[Found]:
-    """Return the memories that were read for a turn of a test, in order of rank, as far as the agent's trace tells."""
+    """Return the memories that were read for a turn, by rank. Empty if the agent's trace does not report any."""
     read = (turn.memory or {}).get("read") or []
     ranks = {pair.rank for pair in test.result.evidence if pair.question_turn == turn.number and pair.rank is not None}
     return [Found(rank, _text(test, each), each.get("turns", []), rank in ranks) for rank, each in enumerate(read, 1)]
 
 
 def _text(test: TestView, memory: Mapping[str, Any]) -> str:
-    """Return the start of a memory's text, or of its turn's text if the memory has none of its own."""
+    """Return the start of a memory's text, of its turns' text if the memory has none, or its id as a last resort."""
     text = memory.get("text", "")
     told = text if isinstance(text, str) else str(text[0])
     if not told and test.conversation is not None:
@@ -43,11 +42,11 @@ def _text(test: TestView, memory: Mapping[str, Any]) -> str:
 
 
 def places(test: TestView, turn: TurnView) -> list[str]:
-    """Say which rank each needle of a question had."""
+    """Return a sentence for each needle of a question with its rank."""
     count = len((turn.memory or {}).get("read") or []) + int((turn.memory or {}).get("unread", 0))
     said = []
     for pair in test.result.evidence:
         if pair.question_turn == turn.number and pair.retrieved is not None:
             place = f"not among the {count:,} found" if pair.rank is None else f"number {pair.rank:,} of {count:,} found"
-            said.append(f"the needle of turn {pair.needle_turn:,} is {'in the prompt as it was said' if pair.rank == 0 else place}")
+            said.append(f"the needle of turn {pair.needle_turn:,} is {'in the prompt verbatim' if pair.rank == 0 else place}")
     return said

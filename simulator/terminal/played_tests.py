@@ -1,4 +1,4 @@
-"""A test as it was played, as text."""
+"""A played test as text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["print_test", "print_title", "whole_text"]
 
 FOUND: Final = 5
-"""The number of memories shown that were found for a question."""
+"""The number of retrieved memories shown for a question."""
 
 INDENT: Final = 8
-"""The indentation of a turn's text, so that nothing in it can look like the next turn."""
+"""The indentation of a turn's text. It keeps text in a message from looking like the next turn."""
 
 
 def print_title(graded: Graded, console: Console) -> None:
@@ -39,11 +39,11 @@ def print_test(graded: Graded, test: TestView, console: Console) -> None:
     _print_text("reason", result.reason, console)
     if result.correction is not None:
         machine = "no score" if result.machine_score is None else percent(result.machine_score)
-        _print_text("by", f"{result.correction.by}: {result.correction.why}; the machine gave {machine}", console)
+        _print_text("by", f"{result.correction.by}: {result.correction.why} (automatic: {machine})", console)
     for effect, lacking in (
         (graded.result.twins, "without its needles"),
-        (graded.result.lesions, "with the last tokens alone"),
-        (graded.result.control, "in a conversation to itself"),
+        (graded.result.lesions, "with only the last tokens"),
+        (graded.result.control, "in a separate conversation"),
     ):
         for row in effect.tests if effect is not None else ():
             if row.test == result.id:
@@ -60,18 +60,18 @@ def print_test(graded: Graded, test: TestView, console: Console) -> None:
         if before is not None and turn.number > before.number + 1:
             between = turn.number - before.number - 1
             tokens = turn.message.start - before.message.start - before.message.tokens - before.reply_tokens
-            whose = "of others" if result.trunk is None else "of the history"
+            whose = "of other tests" if result.trunk is None else "of the history"
             console.print(f"   ... {between:,} turn{'s' * (between > 1)} {whose}, {tokens:,} tokens", style="dim")
         if test.conversation is not None:
             _print_nights(test.conversation, before, turn, console)
         _print_turn(turn, test, console)
         before = turn
     if before is None:
-        console.print("It was not started.")
+        console.print("This test was not started.")
 
 
 def _print_nights(conversation: ConversationView, before: TurnView | None, turn: TurnView, console: Console) -> None:
-    """Print the nights between two turns of a test, or those directly before its first."""
+    """Print the nights between two turns of a test, or those just before its first turn."""
     first = turn.number if before is None else before.number + 1
     for each in (
         conversation.turns[first - conversation.first : turn.number + 1 - conversation.first] if first >= conversation.first else ()
@@ -93,7 +93,7 @@ def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
     _print_text("user", whole_text(turn.text), console)
     if turn.reply is None:
         _print_text("agent", "(no reply: the conversation was interrupted)", console)
-    elif turn.asked or turn.reply.length:  # a history of a conversation between two people has no replies
+    elif turn.asked or turn.reply.length:  # a recorded history between two people has no replies
         _print_text("agent" if turn.asked else "told", whole_text(turn.reply), console)
     if (ideal := test.expected.get(turn.number)) is not None:
         _print_text("ideal", whole_text(ideal), console)
@@ -102,7 +102,7 @@ def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
 
 
 def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
-    """Print the memories found for a question, and the ranks of the question's needles."""
+    """Print the memories retrieved for a question, and the ranks of its needles."""
     from longspan.simulator.terminal.found import found_at, places
 
     for line in places(test, turn):
@@ -117,7 +117,7 @@ def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
 
 
 def _print_text(label: str, text: str, console: Console) -> None:
-    """Print several lines of text after a label, all of them indented."""
+    """Print text next to a label, with all its lines indented."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 1, 0, 0))
@@ -128,7 +128,7 @@ def _print_text(label: str, text: str, console: Console) -> None:
 
 
 def whole_text(text: Excerpt) -> str:
-    """Return the whole excerpt, with a note at the cut if it is very long."""
+    """Return the whole excerpt. A very long one has a note where it is cut."""
     if not text.left_out:
         return text.head
     return f"{text.head}\n... {text.left_out:,} characters left out ...\n{text.tail}"

@@ -1,4 +1,4 @@
-"""Tables at the terminal."""
+"""Prints tables to the terminal."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from longspan.simulator.terminal.console import Console
 __all__ = ["cut", "drawn", "print_list", "print_table"]
 
 MAX_SHADED: Final = 10
-"""The most shaded columns that a heatmap shows as numbers. A wider one is drawn with characters."""
+"""The most shaded columns that a heatmap shows as numbers. A wider heatmap uses characters."""
 
 UNBROKEN: Final = 12
-"""A cell of at most this many characters is never folded."""
+"""The longest cell, in characters, that is never folded."""
 
 BLOCKS: Final = "·░▒▓█"
 """Characters for shades from 0 to 1."""
 
 
 def cut(line: str, width: int) -> str:
-    """Cut a line to `width` terminal columns. A line that was cut ends in an ellipsis."""
+    """Cut a line to `width` terminal columns. A cut line ends with an ellipsis."""
     return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1).rstrip()}…"
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table as a grid, or as a list if it has heads or does not fit."""
+    """Print a table as a grid. Print it as a list if its rows have headings, or if the grid does not fit."""
     console.print(f"\n{as_line(table.title)}", style="bold")
     if table.heads:
         print_list(console, table)
@@ -49,7 +49,7 @@ def print_table(console: Console, table: Table) -> None:
 def _grid(table: Table) -> Grid:
     grid = Grid()
     for cells, right, width in zip(zip(table.columns, *table.rows, strict=True), table.numeric, _widths(table), strict=True):
-        whole = max(map(cell_len, cells)) <= width  # rich would take from such a column too, and exceed the terminal
+        whole = max(map(cell_len, cells)) <= width  # Rich would shrink such a column too, and still exceed the terminal
         grid.add_column(cells[0], overflow="fold", justify="right" if right else "left", min_width=width, no_wrap=whole)
     for row in table.rows:
         grid.add_row(*row)
@@ -57,7 +57,7 @@ def _grid(table: Table) -> Grid:
 
 
 def print_list(console: Console, table: Table) -> None:
-    """Print each row as a heading, made of its first `heads` cells, and a line for each other cell."""
+    """Print each row as a heading, from its first `heads` cells, and a line for each other cell."""
     heads = table.heads or 1
     for row in table.rows:
         console.print(as_line(" · ".join(row[:heads])))
@@ -67,7 +67,7 @@ def print_list(console: Console, table: Table) -> None:
 
 
 def _fitting(table: Table, width: int) -> Table | None:
-    """Return the table, transposed if only that fits into `width`, or None if neither fits without breaking words."""
+    """Return the table, or its transpose if only that fits into `width`, or None if neither fits without breaking words."""
     if _width(table) <= width or not table.rows:
         return table
     heads, *columns = zip(table.columns, *table.rows, strict=True)
@@ -76,19 +76,19 @@ def _fitting(table: Table, width: int) -> Table | None:
 
 
 def _width(table: Table) -> int:
-    """Return the minimum width of the table in characters."""
+    """Return the table's minimum width in characters."""
     return sum(width + 3 for width in _widths(table)) + 1
 
 
 def _widths(table: Table) -> list[int]:
-    """Return the smallest width of each column, in characters, that breaks no word or short cell."""
+    """Return each column's minimum width, in characters, that breaks no word and no short cell."""
     columns = zip(table.columns, *table.rows, strict=True)
     parts = ([part for cell in column for part in ([cell] if cell_len(cell) <= UNBROKEN else cell.split())] for column in columns)
     return [max(map(cell_len, pieces), default=0) for pieces in parts]
 
 
 def drawn(table: Table) -> Table:
-    """Replace the shaded columns of a wide heatmap by one column with a character for each of them. Other tables stay as they are."""
+    """Replace the shaded columns of a wide heatmap with one column that has a character for each. Return other tables unchanged."""
     if table.shades is None:
         return table
     shaded = [any(shade is not None for shade in column) for column in zip(*table.shades, strict=True)]

@@ -1,4 +1,4 @@
-"""The progress of runs on the terminal while they are played."""
+"""Shows the progress of runs in the terminal."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ FIGURES: Final = {
     "open": 4,
     "virtual time": 16,
 }
-"""Columns of the live table and their widths in characters, most important first. A narrow terminal shows only the first of them."""
+"""The columns of the live table with their widths in characters, most important first. A narrow terminal shows only the first few."""
 
 ORDER: Final = ("tests", "done", "elapsed", "left", "cost", "turn", "tokens", "virtual time", "open", "score")
-"""The same columns from left to right."""
+"""The columns of the live table from left to right."""
 
 NAME: Final = 18
-"""The minimum number of characters for a run's name."""
+"""The minimum width of a run's name in characters."""
 
 EVERY: Final = 60.0
-"""The most seconds that go by without a line where there is no terminal."""
+"""The most seconds without a line if there is no terminal."""
 
 MARGIN: Final = 2
 GAP: Final = 3
-"""The number of characters around the live table, and between two of its columns."""
+"""The number of characters around the live table (MARGIN), and between two of its columns (GAP)."""
 
 
 @final
 class Progress:
     """Live progress of several runs, on standard error: tests, share done, time, cost, turn, tokens, virtual time, open tests, score.
 
-    A terminal shows a live table. Elsewhere, a line is printed when a run starts, for each tenth of its tests, and each minute.
-    Nothing is shown when a person is the agent: they use the terminal, and must not see their score yet.
+    A terminal shows a live table. Other outputs get a line when a run starts, for each tenth of its tests, and each minute. If a person is
+    the agent, nothing is shown: they use the terminal, and must not see their score yet.
     """
 
     def __init__(self, plans: Sequence[Plan], console: Console | None = None) -> None:
@@ -67,7 +67,7 @@ class Progress:
         self._said = 0
         self._over = Event()
         self._ticking = Thread(target=self._tick, name="longspan: progress", daemon=True)
-        # what is printed to a pipe or a file meanwhile stays there: only what shares the terminal goes above the table
+        # Redirect standard output above the live table only if both share the terminal. Output to a pipe or a file must go there.
         shared = prints_to_terminal()
         self._live = Live(console=self._console, get_renderable=self.table, refresh_per_second=8, transient=True, redirect_stdout=shared)
 
@@ -85,7 +85,7 @@ class Progress:
         if self._live_table:
             self._live.start()
         elif self._plans and not self._quiet and not self._console.is_terminal and room() is None:
-            self._ticking.start()  # where memory is limited, a run has none to spare for what a thread reserves
+            self._ticking.start()  # not with limited memory: a thread reserves address space that the run may need
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -96,7 +96,7 @@ class Progress:
             self._ticking.join()
 
     def _tick(self) -> None:
-        """Each minute without a line, say how far the runs are that are being played, even while a reply is awaited."""
+        """After each minute without a line, print how far the unfinished runs are, even while a reply is pending."""
         said = 0
         while not self._over.wait(EVERY):
             if said == self._said and not self._quiet:
@@ -104,7 +104,7 @@ class Progress:
                     for run in self.standings:
                         if not run.done:
                             self._say(f"{run.name}: {run.line()}")
-                except (OSError, SystemExit):  # rich exits when a pipe is closed
+                except (OSError, SystemExit):  # Rich exits when a pipe is closed
                     self._quiet = True
             said = self._said
 
@@ -118,7 +118,7 @@ class Progress:
             return
         try:
             self._heard(heard)
-        except (OSError, SystemExit):  # rich exits when a pipe is closed
+        except (OSError, SystemExit):  # Rich exits when a pipe is closed
             self._quiet = True
 
     def _heard(self, heard: RunEvent) -> None:
@@ -132,7 +132,7 @@ class Progress:
             self._say(f"{run.name}: {run.line()}")
 
     def table(self) -> RenderableType:
-        """Return the table as it is now."""
+        """Return the current table."""
         shown, hidden = self._shown()
         rows = [run.figures() for run in shown]
         room = self._console.width - MARGIN - NAME
@@ -152,7 +152,7 @@ class Progress:
         for name in columns:
             table.add_column(name, justify="right", no_wrap=True)
         for run, row in zip(shown, rows, strict=True):
-            table.add_row(_cut(run.name, room), *(row[name] for name in columns))  # rich would cut the figures too
+            table.add_row(_cut(run.name, room), *(row[name] for name in columns))  # cut here: Rich would cut the figures too
         if hidden:
             done = sum(run.done for run in hidden)
             table.caption = f"{len(hidden)} more runs, {done} finished"
@@ -160,7 +160,7 @@ class Progress:
         return table if self.standings else "creating the tests ..."
 
     def _shown(self) -> tuple[list[Standing], list[Standing]]:
-        """Return the runs that fit on the terminal, unfinished ones first, and the rest."""
+        """Return the runs that fit on the terminal, unfinished ones first, and the other runs."""
         room = max(3, self._console.height - 6)
         runs = sorted(self.standings, key=lambda run: (run.done, run.place))
         if len(runs) <= room:

@@ -1,4 +1,4 @@
-"""A line for each run of a folder: what is the same everywhere is said once above, what is unusual below."""
+"""Lists the runs of a folder, one per line. Values that all runs share are printed once above; unusual settings are explained below."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ GAP: Final = 2
 """The number of characters between two columns."""
 
 RIGHT: Final = ("score", "span", "seed", "cost", "age")
-"""The columns whose cells end at the same place."""
+"""The right-aligned columns."""
 
 UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
-"""The units of ages, in seconds."""
+"""The units of ages, with their lengths in seconds."""
 
 LEAST: Final = 16
-"""The fewest columns in which a name that was cut says something."""
+"""The fewest columns that keep a shortened name recognisable."""
 
 OLD: Final = 30
-"""The days from which on a date says more than an age."""
+"""The age in days of a run whose line has a date instead of an age."""
 
 
 @final
 class RunLine(NamedTuple):
-    """A run in a list. `score` is that, or the run's state. `plays` is its suite, and `changed` are settings other than the usual ones.
-    `why` is why it cannot be read."""
+    """A run in a list. `score` is its score or its state, and `plays` its suite. `changed` lists settings that differ from the defaults.
+
+    `why` is the reason why the run cannot be read, or "".
+    """
 
     name: str
     score: str
@@ -48,10 +50,10 @@ class RunLine(NamedTuple):
 
 
 def run_lines(runs: Sequence[RunLine], width: int | None, now: datetime) -> Iterator[str]:
-    """Yield the list: first what all runs have in common, then a head and a line for each run, its name last, then what marks stand for.
+    """Yield the lines of the list: values that all runs share, a heading, a line for each run with its name last, and footnotes.
 
-    `width` is that of the terminal in columns; None writes everything in full, for programs. Nothing is cut but a name in its middle, where
-    names stay distinct.
+    `width` is the terminal's width in columns. With None, for programs, everything is written in full. Only names are ever cut, in the
+    middle, and only if they stay distinct.
     """
     readable = [run for run in runs if not run.why]
     agents = list(dict.fromkeys(run.agent for run in readable))
@@ -83,7 +85,7 @@ def run_lines(runs: Sequence[RunLine], width: int | None, now: datetime) -> Iter
     common = {head: as_line(cells[head](readable[0])) for head in same}
     once = [text if head == "plays" else f"{head} {text}" for head, text in common.items() if text]
     if width is not None and (once or always):
-        yield f"The same in all: {', '.join([*once, *map(as_line, always)])}."
+        yield f"All runs: {', '.join([*once, *map(as_line, always)])}."
     yield from filter(None, said)
     shown = {head: column for head, column in columns.items() if head not in same and any(column)}
     widths = {head: max(map(cell_len, (head, *column))) for head, column in shown.items()}
@@ -98,7 +100,7 @@ def run_lines(runs: Sequence[RunLine], width: int | None, now: datetime) -> Iter
 
 
 def elided(names: Sequence[str], width: int) -> list[str]:
-    """Return names of at most `width` columns, long ones with an ellipsis in their middle; as they are where they would not be distinct."""
+    """Return names cut in the middle to `width` columns with an ellipsis. Return them unchanged if they would not stay distinct."""
     for tail in sorted(range(1, width - 1) if width >= LEAST else (), key=lambda size: abs(size - width // 2)):
         head = width - tail - 1
         found = [name if cell_len(name) <= width else f"{name[:head]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}" for name in names]
@@ -113,7 +115,7 @@ def _padded(text: str, width: int, head: str) -> str:
 
 
 def _age(created: datetime | None, now: datetime) -> str:
-    """Return how long ago a run was begun, in its largest unit, or its date if that is long."""
+    """Return the age of a run in its largest unit, or its date if it is old."""
     if created is None:
         return ""
     seconds = (now - created).total_seconds()

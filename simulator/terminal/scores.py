@@ -1,4 +1,4 @@
-"""The summary printed after runs have been played: scores, cost, failures, and where to find everything."""
+"""The summary printed after runs: scores, cost, failures, and where to find everything."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ from longspan.simulator.terminal.printed_tables import cut, print_table
 __all__ = ["FAILED", "print_opening", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
 
 MOST_LINES: Final = 6
-"""The most runs that have a line each."""
+"""The most runs that get a line each. More runs are summarised in a table."""
 
 FAILED: Final = 5
-"""The number of failed tests that are printed by default."""
+"""The default number of failed tests to print."""
 
 MAX_ROWS: Final = 20
-"""The most rows printed of a scenario's own table. A longer table is only in the report."""
+"""The most rows of a scenario's own table to print. A longer table appears only in the report."""
 
 MAX_NAMED: Final = 5
-"""The most tests that are named individually if they have no score for the same reason."""
+"""The most tests to name one by one if they have no score for the same reason."""
 
 LAST_LINES: Final = 4
-"""The number of lines printed from a failed agent's traceback or standard error."""
+"""The number of lines to print from a failed agent's traceback or standard error."""
 
-ONE_CONVERSATION: Final = "95% interval: it says nothing about other conversations; more seeds would"
+ONE_CONVERSATION: Final = "95% interval for this one conversation; add seeds to generalise"
 """The note on an interval from a single conversation."""
 
 COLOURS: Final[Mapping[Tone, str | None]] = {"plain": None, "warning": "yellow"}
@@ -64,7 +64,7 @@ GAP: Final = 2
 
 @final
 class _Column(NamedTuple):
-    """A column of the table of scores: its cells below the head, and the figure for the whole run."""
+    """A column of the table of scores: its cells below the heading, and the figure for the whole run."""
 
     name: str
     cells: list[str]
@@ -76,8 +76,10 @@ class _Column(NamedTuple):
 
 
 def print_outcome(outcome: Outcome, console: Console | None = None, failed: int = FAILED) -> None:
-    """Print a run's scores, the paths of its folder and report, and where its memory lost needles. If the run was interrupted, the reason
-    goes to standard error."""
+    """Print a run's scores, the paths of its folder and report, and where its memory lost needles.
+
+    If the run was interrupted, the reason goes to standard error.
+    """
     console = console or Console()
     closing: Sequence[Sentence] = ()
     if outcome.result is not None:
@@ -93,8 +95,7 @@ def print_outcome(outcome: Outcome, console: Console | None = None, failed: int 
 
 
 def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], console: Console | None = None) -> None:
-    """Print a line for each of several runs, or a table of agents by spans if they are many; then reasons for interruptions, and commands
-    to compare and show the runs.
+    """Print a line for each of several runs, or a table of agents by spans for many. Then print interruptions and follow-up commands.
 
     `compared`: the folders to compare, runs or folders of runs.
     """
@@ -123,7 +124,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     if len(rows) > MOST_LINES:
         print_table(console, _by_agent(finished))
         lines = []
-    for number, line in enumerate(lines):  # the run comes last, so that its name is never broken
+    for number, line in enumerate(lines):  # the run's name comes last, so that it is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
     if lines and any(found is not None and found.by == "tests" for found in intervals):
@@ -137,7 +138,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
 
 
 def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
-    """Return the mean share of full marks, or of the evidence found, by agent and span, best agents first."""
+    """Return the mean share of full marks, or of the evidence retrieved, by agent and span, best agents first."""
     shares: dict[str, dict[Column, list[float]]] = {}
     for outcome, result in finished:
         manifest = RunFolder(outcome.folder).manifest
@@ -151,13 +152,13 @@ def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
     best = sorted(shares, key=lambda agent: (-fmean(fmean(found) for found in shares[agent].values()), agent))
     called = short_names(best)
     rows = [[called.names[agent], *(cell(shares[agent].get(column, [])) for column in columns)] for agent in best]
-    note = "Mean shares of full marks, and in brackets of how many runs; of a run without a score, the least that is possible."
+    note = "Mean shares of full marks, with the number of runs in brackets. A run without a score counts with its lowest possible score."
     note = f"{note} {called.told()}".rstrip()
     return tables.Table(title=f"{len(finished):,} runs", columns=["agent", *map(str, columns)], rows=rows, note=note)
 
 
 def print_opening(said: Document, console: Console) -> int:
-    """Print the sentences that come before everything else about runs. Return how many rows of the terminal they fill."""
+    """Print the sentences that come before everything else about runs. Return the number of terminal rows they fill."""
     rows = 0
     for sentence in said.opening:
         line = f"{sentence.text} {sentence.command}".rstrip()
@@ -167,7 +168,7 @@ def print_opening(said: Document, console: Console) -> int:
 
 
 def _graded(finished: Sequence[tuple[Outcome, Result]]) -> Iterator[Graded]:
-    """Yield the runs whose results can be used: of a sweep's folder they may not be."""
+    """Yield the runs with usable results. A sweep's folder may contain results that are not."""
     for outcome, result in finished:
         with suppress(InputError):
             run = RunFolder(outcome.folder)
@@ -211,7 +212,7 @@ def _row(outcome: Outcome, result: Result, whole: Interval | None, *, named: boo
 
 
 def _interval(folder: Path, result: Result) -> Interval | None:
-    if not all(0 <= test.lowest <= test.highest <= 1 for test in result.tests):  # read from a sweep's folder, which may be forged
+    if not all(0 <= test.lowest <= test.highest <= 1 for test in result.tests):  # results from a sweep's folder may be forged
         return None
     with suppress(InputError):
         return score_interval(RunFolder(folder).manifest, result.tests)
@@ -219,7 +220,7 @@ def _interval(folder: Path, result: Result) -> Interval | None:
 
 
 def tell_interruption(outcome: Outcome) -> None:
-    """Print the reason for a run's interruption on standard error. Does nothing if it was not interrupted."""
+    """Print on standard error why a run was interrupted. Does nothing if it was not."""
     if outcome.error is not None:
         complain(f"longspan: {outcome.folder.name}: interrupted: {outcome.error}")
 
@@ -235,7 +236,7 @@ def _print_interruption(outcome: Outcome, console: Console) -> None:
 
 
 def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
-    """Print the end of a failed agent's output, and where the rest is."""
+    """Print the end of a failed agent's output, and the path of the rest."""
     with suppress(JournalError):
         details = next((failure.details for failure in run.failures().values() if failure.error == str(error)), "")
         if details:
@@ -245,14 +246,14 @@ def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
 
 
 def _needs_trust(folder: Path) -> bool:
-    """Return whether resuming a run asks for --trust."""
+    """Return whether resuming a run requires --trust."""
     with suppress(InputError):
         return not is_trusted(folder, RunFolder(folder).manifest)
     return False
 
 
 def print_scores(manifest: Manifest, result: Result, console: Console | None = None) -> None:
-    """Print a run's scores by scenario and in total, its scenarios' own tables, the tests without a score, and the cost."""
+    """Print a run's scores by scenario and in total, the scenarios' own tables, the tests without a score, and the cost."""
     console = console or Console()
     said = shown(manifest, result)
     print_opening(said, console)
@@ -310,7 +311,7 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
 
 
 def _print_kinds(result: Result, console: Console) -> None:
-    """Print the scores by kind of test, and the share of the evidence that was found, if the tests have tags."""
+    """Print the scores by kind of test, and the share of the evidence that was retrieved. Prints nothing if the tests have no tags."""
     if not (kinds := by_kind(result.tests)):
         return
     console.print()
@@ -342,7 +343,7 @@ def _unscored(result: Result) -> dict[str, list[str]]:
 
 
 def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple[str, list[_Column]]:
-    """Return the title and the columns of the table of scores, most important first. A value shared by all rows goes into the title."""
+    """Return the title and the columns of the table of scores, most important first. A value shared by all rows moves to the title."""
     alone = all(test.exempt == "alone" for test in result.tests)
     tests = [scenario.tests for scenario in result.scenarios.values()]
     groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}
@@ -388,12 +389,12 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
 
 
 def print_failed(result: Result, folder: Path, console: Console, most: int) -> None:
-    """Print a line with the reason for each of at most `most` tests that lost points, the worst of each scenario first."""
+    """Print a line with the reason for each test that lost points, `most` at most, starting with the worst of each scenario."""
     lost = [test for test in result.tests if test.score is not None and test.score < 1]
     if not lost or not most:
         return
     failed = sum(test.score == 0 for test in lost)
-    partly = f", {len(lost) - failed} in part" if len(lost) > failed else ""
+    partly = f", {len(lost) - failed} partial" if len(lost) > failed else ""
     console.say(f"failed  {failed} of {len(result.tests)} tests{partly}", "bold")
     shown = _worst(lost)[:most]
     for line in failed_lines(shown, console.width):
@@ -403,17 +404,17 @@ def print_failed(result: Result, folder: Path, console: Console, most: int) -> N
 
 
 def failed_lines(tests: Sequence[TestResult], width: int) -> list[str]:
-    """Return a line of at most `width` characters for each test: its id, its score and the reason."""
+    """Return a line for each test, cut to `width` characters: its id, its score and the reason."""
     return _lines([(test.id, test.score, test.reason) for test in tests], width)
 
 
 def by_recall(tests: Sequence[TestResult], k: int) -> list[TestResult]:
-    """Sort tests by how much of their evidence was found, least last. Tests without evidence come first."""
+    """Sort tests by the share of their evidence that was retrieved, lowest last. Tests without evidence come first."""
     return sorted(tests, key=lambda test: -2.0 if (bounds := recall_bounds(test, k)) is None else -bounds[0])
 
 
 def found_lines(tests: Sequence[TestResult], k: int, width: int) -> list[str]:
-    """Return a line of at most `width` characters for each test of a memory that only searched: its id, recall and what was found."""
+    """Return a line for each test of a memory without an answerer, cut to `width`: its id, its recall and its retrieved evidence."""
     recalls = [bounds[0] if (bounds := recall_bounds(test, k)) else None for test in tests]
     return _lines([(test.id, recall, _found(test, k)) for test, recall in zip(tests, recalls, strict=True)], width)
 
@@ -421,7 +422,7 @@ def found_lines(tests: Sequence[TestResult], k: int, width: int) -> list[str]:
 def _found(test: TestResult, k: int) -> str:
     told = [pair for pair in test.evidence if pair.retrieved is not None]
     if not told:
-        return "the agent does not tell what it found" if test.evidence else "it needs nothing that was told"
+        return "unreported: the trace has no search results" if test.evidence else "needs no evidence"
     found = sum(pair.rank is not None and pair.rank <= k for pair in told)
     lost, unreported = sum(pair.stored is False for pair in told), len(test.evidence) - len(told)
     remarks = f"{f', {lost} not stored' if lost else ''}{f', {unreported} unreported' if unreported else ''}"
@@ -438,7 +439,7 @@ def _lines(rows: Sequence[tuple[str, float | None, str]], width: int) -> list[st
 
 
 def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
-    """Sort tests by score. Tests with the same score alternate between scenarios, so that the first few show all ways to fail."""
+    """Sort tests by score. Equal scores alternate between scenarios, so that the first few show different kinds of failure."""
     seen: Counter[tuple[str, float | None]] = Counter()
     turns = []
     for test in tests:

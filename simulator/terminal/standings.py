@@ -1,4 +1,4 @@
-"""The progress of runs while they are played, however it is shown."""
+"""The progress of runs in numbers, for any display."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Standing", "Standings", "duration"]
 
 @final
 class Standings:
-    """The progress of each planned run that has begun, in the order of the plans."""
+    """The progress of each run that has started, in the order of the plans."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self._names = [plan.name for plan in plans]
@@ -69,30 +69,30 @@ class Standing:
 
     @property
     def done(self) -> bool:
-        """Whether all of its tests and experiments have ended."""
+        """Whether all tests and experiments of the run have ended."""
         return self.ended == self.total and self.status.experiments_ended == self.status.experiments
 
     def first_reply(self, change: Change) -> bool:
-        """Return whether a change is the run's first reply, which shows that its agent answers."""
+        """Return whether a change is the run's first reply, which proves that its agent answers."""
         first = isinstance(change, PlayedTurn) and change.reply is not None and not self._answered
         self._answered = self._answered or first
         return first
 
     def milestone(self) -> bool:
-        """Return whether another tenth of the tests has ended."""
+        """Return whether another tenth of the tests has ended since the last call."""
         tenths = 10 * self.ended // self.total
         new, self._tenths = tenths > self._tenths, tenths
         return new
 
     @property
     def elapsed(self) -> float:
-        """The number of seconds since it began, until it is done."""
+        """The seconds from the start of the run until now, or until it was done."""
         if self._took is None and self.done:
             self._took = monotonic() - self._began
         return monotonic() - self._began if self._took is None else self._took
 
     def figures(self) -> dict[str, str]:
-        """The figures of the table. The score averages the scenarios that have one so far."""
+        """The figures for the table, as text. The score is the mean over scenarios that have one so far."""
         figures = self.status.figures()
         known = figures.share is not None and figures.left is not None
         again = f" + {self.status.experiments_ended}/{self.status.experiments}" if self.status.experiments else ""
@@ -114,7 +114,7 @@ class Standing:
         }
 
     def line(self) -> str:
-        """The same figures in one line."""
+        """The figures as one line."""
         shown = self.figures()
         far = f"{shown['done']} done, " * bool(shown["done"]) + f"about {shown['left']} left, " * bool(shown["left"])
         time = f"after {shown['elapsed']}, " * (self.elapsed >= 1)
@@ -130,7 +130,7 @@ def _lengths(plan: Plan) -> dict[str, Length]:
 
 
 def duration(seconds: float) -> str:
-    """Format a waiting time in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
+    """Format a duration in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
     for unit, size in (("d", 86_400), ("h", 3_600)):
         if round(seconds / size, 1) >= 1:
             return f"{seconds / size:.1f} {unit}"

@@ -153,7 +153,7 @@ def test_an_endless_log_takes_bounded_memory_and_disk(tmp_path: Path, monkeypatc
             log.write(b"y" * 65_536)
         assert sum(map(len, log.last_lines)) <= 82_000
     assert path.stat().st_size < 101_000
-    assert path.read_text("utf-8").splitlines()[-1].endswith("the log is full; what follows is dropped")
+    assert path.read_text("utf-8").splitlines()[-1].endswith("the log is full; later output is dropped")
 
 
 LEAKING = """

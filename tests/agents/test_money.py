@@ -265,8 +265,8 @@ def test_a_limit_of_tokens_stops_a_run_too(module: Module, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("said", "limit", "problem"),
     [
-        ({}, limit_of(1), "does not tell its cost, so that --max-cost cannot be enforced; give cost_usd"),
-        ({"usage": {"input_tokens": 1, "model": "mine"}}, limit_of(1), "does not tell its cost"),
+        ({}, limit_of(1), "does not state its cost, so that --max-cost cannot be enforced; give cost_usd"),
+        ({"usage": {"input_tokens": 1, "model": "mine"}}, limit_of(1), "does not state its cost"),
         ({"cost_usd": 1}, limit_of(None, 1e6), "has no usage, so that --max-tokens-total cannot be enforced"),
     ],
 )

@@ -97,7 +97,7 @@ def test_without_a_key_what_is_kept_is_played_and_what_is_not_says_so(
 
 def test_the_command_line_says_how_many_were_asked_for(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["run", "--scenario", "colours", "--tests", "1", "--agent", server.model(), "--out", str(tmp_path / "runs"), "--json"]
-    for numbers in (r"0 kept ones were used, {n} new ones were", r"{n} kept ones were used, 0 new ones were"):
+    for numbers in (r"0 reused, {n} requested", r"{n} reused, 0 requested"):
         with pytest.raises(SystemExit) as exiting:
             main([*command, "--replies", str(tmp_path / "kept")])
         assert exiting.value.code == 0

@@ -126,7 +126,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
             "reach, summhay",
         ),
         (["run", "lmt"], "there is no suite 'lmt'; did you mean ltm?"),
-        (["run", "colours"], "there is no suite 'colours', but a scenario: longspan run --scenario colours"),
+        (["run", "colours"], "'colours' is a scenario, not a suite: longspan run --scenario colours"),
         (["run", "nowhere.yaml"], "suite nowhere.yaml: cannot be read"),
         (["run", "broken.yaml"], "suite broken.yaml: not YAML"),
         (["run", "wrong.yaml"], "suite wrong.yaml: scenaros: unknown key; its keys are"),
@@ -136,7 +136,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
         (["show", "nowhere"], "manifest.json: cannot be read"),
-        (["show", "some"], "some holds runs and is none: name one of them, such as some/run"),
+        (["show", "some"], "some is a folder of runs, not a run; name one of them, such as some/run"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),
@@ -489,12 +489,15 @@ def test_the_papers_rules_place_needles_as_the_paper_does(options: dict[str, Any
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (MemoryError(), "out of memory; play fewer runs or conversations concurrently, or pass smaller files"),
         (
             ImportError("libm.so.6: failed to map segment from shared object"),
-            "the memory is full; play fewer",
+            "out of memory; play fewer",
         ),
-        (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+        (
+            RecursionError("maximum recursion depth exceeded"),
+            "an input file is nested too deeply; look for thousands of consecutive brackets",
+        ),
         (OSError(ENAMETOOLONG, "File name too long", "x"), "x: cannot be read or written: File name too long"),
         (OSError(ENOSPC, "No space left on device"), "standard output: cannot be read or written: No space left on device"),
     ],

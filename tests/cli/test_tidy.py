@@ -199,7 +199,7 @@ def test_what_is_the_same_in_all_runs_is_said_once_above_them() -> None:
     ]
     lines = list(run_lines([*runs, RunLine("bad", "damaged", why="not a manifest")], 80, now))
     assert lines == [
-        "The same in all: agent notebook, ltm, span 2k, 2 tests each.",
+        "All runs: agent notebook, ltm, span 2k, 2 tests each.",
         "  score  seed         age  note  run",
         "     0%     0        30 s        run0",
         "     1%     1       5 min        run1",
@@ -313,7 +313,7 @@ def test_a_run_stops_when_its_time_is_up_and_is_resumed(
     assert "time limit" not in capsys.readouterr().err
     for text in ("0s", "2", "-1h", "1w", "0.1s", "1e9h", "9999999d"):
         assert called(*play, f"--time-limit={text}") == 2
-        assert "expected a length of time from a second to a year, such as 90s" in capsys.readouterr().err
+        assert "expected a duration from a second to a year, such as 90s" in capsys.readouterr().err
 
 
 def test_a_mixed_folder_is_compared_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

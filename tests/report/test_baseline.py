@@ -194,8 +194,8 @@ def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["old", "--fail-if-worse"], "--fail-if-worse: worse than what? name older runs with --baseline RUN"),
-        (["old", "--margin", "0.1"], "--margin: worse than what? name older runs with --baseline RUN"),
+        (["old", "--fail-if-worse"], "--fail-if-worse: requires older runs to compare with: --baseline RUN"),
+        (["old", "--margin", "0.1"], "--margin: requires older runs to compare with: --baseline RUN"),
         (["old", "--baseline", "old", "--out", "x.md"], "--baseline: prints a sentence and a table; leave out --out and --format"),
         (["old", "new", "--baseline", "old"], "the new runs are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "old", "--baseline", "new"], "the baseline are of 2 agents (new, old): name the runs of one"),

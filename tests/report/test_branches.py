@@ -126,7 +126,7 @@ def test_a_test_is_printed_with_its_needles_in_the_history(diaries: Path, capsys
     printed = commanded(capsys, "show", diaries, "diary-d2-q9")
     assert re.search("turn 9, .* 2023 .*needle.*turns of the history.*turn 12, .* 2024 .*question", printed, re.DOTALL)
     refused = commanded(capsys, "show", diaries, "diary-d2", code=2)
-    assert "tells a history and is not graded; show one of the tests about it, such as diary-d2-q0" in refused
+    assert "is a history and is not graded; show a test about it, such as diary-d2-q0" in refused
 
 
 def test_branches_of_a_damaged_trunk_are_left_out_and_said(diaries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ def test_the_command_draws_the_card_of_one_run(run: Path, tmp_path: Path, capsys
     made_run(run.parent, "another", lambda scenario, number: 1.0)
     with pytest.raises(SystemExit, match="2"):
         main(["plot", str(run.parent), "--figure", "card", "--out", f"{tmp_path}/two.svg"])
-    assert capsys.readouterr().err.count("--figure card: draws one run, and these are 2; name the folder of one\n") == 1
+    assert capsys.readouterr().err.count("--figure card: draws one run, not 2; name the folder of one run\n") == 1
 
 
 def test_a_run_without_turns_and_with_any_name_can_be_drawn(tmp_path: Path) -> None:

@@ -681,8 +681,8 @@ def test_agents_are_compared_with_a_chosen_one(tmp_path: Path, capsys: pytest.Ca
         (["nobody"], "--baseline: no run has agent 'nobody'; there are bot?k=1; bot?k=2"),
         (["bot"], "--baseline: 'bot' may be any of bot?k=1; bot?k=2; name one of them in full"),
         (["one", "two"], "--baseline one: no such run; name one agent, or runs that exist"),
-        (["bot?k=1", "--margin", "0.1"], "--margin: worse than what? name older runs with --baseline RUN"),
-        (["bot?k=1", "--fail-if-worse"], "--fail-if-worse: worse than what? name older runs with --baseline RUN"),
+        (["bot?k=1", "--margin", "0.1"], "--margin: requires older runs to compare with: --baseline RUN"),
+        (["bot?k=1", "--fail-if-worse"], "--fail-if-worse: requires older runs to compare with: --baseline RUN"),
     ],
 )
 def test_a_baseline_that_is_not_there_or_unclear_is_refused(

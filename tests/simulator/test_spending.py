@@ -178,7 +178,7 @@ def test_estimate_of_a_run_says_what_it_has_cost_so_far(provider: Provider, tmp_
     assert f"so far    ${provider.dollars:.4f} in {provider.requests} calls" in said
     refused = longspan("estimate", str(outcome.folder), "--trust", "--span", "4k", where=tmp_path, env=environment)
     assert refused.returncode == 2
-    assert "is a run, whose settings are in its manifest" in refused.stderr
+    assert "is a run, and its manifest has the settings" in refused.stderr
 
 
 def test_a_run_without_its_record_takes_no_limit(provider: Provider, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Checksums in the files that longspan writes and reads back, so that damage is noticed.
+"""Checksums in the files that longspan writes and reads back, to detect damage.
 
-The last key of every object is `sum`: 64 bits, in hexadecimal digits, over the bytes before it.
+The last key of every object is `sum`: 64 bits in hexadecimal, over the bytes before it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ SEAL: Final = b',"sum":"%s"}\n'
 """The end of a line."""
 
 SEAL_LENGTH: Final = len(SEAL % (b"0" * 16))
-"""The number of bytes in a line's end."""
+"""The number of bytes of a line's end."""
 
 FILE_SEAL: Final = b',\n "sum": "%s"\n}\n'
-"""The end of a file that is one object, indented by 1."""
+"""The end of a file that contains one object, indented by 1."""
 
 
 class ChecksumError(ValueError):
-    """A checksum is missing or wrong. The message says which of the two."""
+    """A checksum is missing or wrong. The message says which."""
 
     @classmethod
     def of(cls, end: bytes, seal: bytes) -> ChecksumError:
@@ -34,7 +34,7 @@ class ChecksumError(ValueError):
 
 @final
 class RunningSum:
-    """The checksum of a file's lines so far. Each line's checksum also covers the line before, so that a missing line is noticed."""
+    """The checksum of a file's lines so far. Each line's checksum also covers the line before it, so a missing line is detected."""
 
     def __init__(self) -> None:
         self._sum = b""
@@ -43,20 +43,19 @@ class RunningSum:
         return self._sum.decode()
 
     def seal(self, fields: bytes, apart: bytes = b"") -> bytes:
-        """Return the next line: `fields` is an object without its closing brace, to be covered by the checksum, `apart` are fields that it
-        does not cover."""
+        """Return the next line with its checksum. `fields` is an object without its closing brace. The checksum does not cover `apart`."""
         self._sum = _digest(self._sum + fields)
         return fields + apart + SEAL % self._sum
 
     def check(self, line: bytes, fields: bytes) -> None:
-        """Check the checksum of the next line. It covers `fields`, the beginning of the line. Raises ChecksumError."""
+        """Check the next line's checksum, which covers `fields`, the start of the line. Raises ChecksumError."""
         digest = _digest(self._sum + fields)
         if line[-SEAL_LENGTH:] != SEAL % digest:
             raise ChecksumError.of(line[-SEAL_LENGTH:], SEAL)
         self._sum = digest
 
     def follow(self, line: bytes) -> None:
-        """Continue after `line` without checking it. Raises ChecksumError if it has no checksum."""
+        """Continue after `line` without verifying it. Raises ChecksumError if it has no checksum."""
         digest = line[-SEAL_LENGTH:].removeprefix(SEAL[:8])[:16]
         if line[-SEAL_LENGTH:] != SEAL % digest:
             raise ChecksumError.of(b"", SEAL)
@@ -70,7 +69,7 @@ def sealed(text: str) -> str:
 
 
 def checked(content: bytes, path: Path, remedy: str) -> bytes:
-    """Return the JSON text in a sealed file's content without its checksum. Raises InputError with the remedy if the checksum is wrong."""
+    """Return the JSON text of a sealed file without its checksum. Raises InputError with the remedy if the checksum is wrong."""
     length = len(FILE_SEAL % (b"0" * 16))
     fields, end = content[:-length], content[-length:]
     if end != FILE_SEAL % _digest(fields):

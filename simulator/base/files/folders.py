@@ -1,7 +1,7 @@
-"""Access to the folders that longspan owns: runs, sweeps, calibrations, arenas and written data.
+"""Access to folders that longspan owns: runs, sweeps, calibrations, arenas and written data.
 
-Such a folder may come from anybody. Nothing in it is reached through a link, only regular files are opened, and opening a named pipe does
-not wait for its other end. The folder itself may be a link, because the user named it.
+Such a folder may come from an untrusted source. So nothing in it is reached through a link, only regular files are opened, and opening a
+named pipe does not block. The folder itself may be a link, because the user named it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["below", "check_file", "inside", "open_file", "read_file", "remove", 
 
 
 def inside(root: Path, *names: str) -> Path:
-    """Return the path of a folder below `root`, which need not exist.
+    """Return the path of a folder below `root`. It may not exist.
 
     Raises JournalError if a part of the path below `root` is a link or not a folder.
     """
@@ -32,7 +32,7 @@ def inside(root: Path, *names: str) -> Path:
 
 
 def check_file(path: Path) -> None:
-    """Raise JournalError if there is anything at the path but a regular file, such as a link."""
+    """Raise JournalError if the path exists and is not a regular file, for example a link."""
     _check(path, stat.S_ISREG, "a regular file")
 
 
@@ -45,7 +45,7 @@ def _open(path: str, flags: int) -> int:
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError:
-        check_file(Path(path))  # its message says more
+        check_file(Path(path))  # raises a more specific error if it can
         raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -62,7 +62,7 @@ def read_file(path: Path, max_bytes: int | None = None) -> bytes:
 
 
 def subfolders(root: Path, *names: str) -> list[Path]:
-    """Return the subfolders of a folder below `root`, sorted by name; none if it does not exist.
+    """Return the subfolders of a folder below `root`, sorted by name. Return an empty list if the folder does not exist.
 
     Raises JournalError if a subfolder or a part of the path is a link.
     """
@@ -74,9 +74,9 @@ def subfolders(root: Path, *names: str) -> list[Path]:
 def below(folder: Path) -> Iterator[Path]:
     """Yield the regular files and folders at any depth below a folder, in an order that depends only on their names.
 
-    Raises JournalError for anything else, and OSError.
+    Raises OSError, and JournalError for anything but regular files and folders.
     """
-    left = [folder]  # not by recursion, because the folders may be nested on purpose
+    left = [folder]  # a stack instead of recursion: the folders may be nested very deeply on purpose
     while left:
         for entry in sorted(os.scandir(left.pop()), key=lambda entry: entry.name):
             path = Path(entry.path)
@@ -88,9 +88,8 @@ def below(folder: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder with everything in it. Links in it are deleted, not followed. If `folder` is anything else it is left alone; errors
-    are ignored."""
-    if not folder.is_symlink() and folder.is_dir():  # otherwise rmtree would open it, and wait for the other end of a named pipe
+    """Delete a folder and its content. Links in it are deleted, not followed. Does nothing if `folder` is not a folder; ignores errors."""
+    if not folder.is_symlink() and folder.is_dir():  # rmtree would open a named pipe, and wait for its other end
         with suppress(RecursionError):  # too deeply nested
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Append-only files with one JSON object per line, each with a checksum. The first line names the owner of the file."""
+"""Append-only files with one JSON object per line, each with a checksum. The first line names the file's owner."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MAX_BYTES: Final = 2**30
 """The largest file that is read, in bytes."""
 
 OWNER: Final = "of"
-"""The field of the first line that holds the owner."""
+"""The field of the first line that names the owner."""
 
 BLOCK: Final = 2**16
-"""How many bytes at the end of a file are read at once."""
+"""The number of bytes to read in one step from the end of a file."""
 
 
 @dataclass(slots=True)
 class _End:
-    """The end of an open file: the checksum of its lines so far, and whether there are none."""
+    """The end of an open file: the checksum of its lines so far. `begins` is set if the file has no lines."""
 
     file: BinaryIO
     running: RunningSum
@@ -40,10 +40,10 @@ class _End:
 
 @final
 class JsonLines:
-    """A file of JSON lines. It need not exist yet. An incomplete last line, left by a crash, is ignored.
+    """A file of JSON lines, which may not exist yet. An incomplete last line, left by a crash, is ignored.
 
-    `owner` is the run or conversation that the file belongs to: every method raises JournalError for the file of another. With None, the
-    owner is neither written nor checked.
+    `owner` is the run or conversation that the file belongs to. Every method raises JournalError if the file belongs to another. With None,
+    the owner is neither written nor checked.
     """
 
     def __init__(self, path: Path, owner: Owner | None = None) -> None:
@@ -53,9 +53,9 @@ class JsonLines:
         self._end: _End | None = None
 
     def append(self, *entries: dict[str, Any], sync: bool = True) -> None:
-        """Append entries, none of them empty, and sync them to disk unless told otherwise.
+        """Append entries, which must not be empty, and sync them to disk unless `sync` is False.
 
-        Raises JournalError if they cannot be written, the file is a link, or its last line has no checksum.
+        Raises JournalError if they cannot be written, if the file is a link, or if its last line has no checksum.
         """
         end = self._end or self._open_end()
         try:
@@ -76,7 +76,7 @@ class JsonLines:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Keep the file open between appends. No other process may write to it meanwhile."""
+        """Keep the file open between appends. No other process may write to it in the meantime."""
         self._keeps = True
         try:
             yield
@@ -98,12 +98,12 @@ class JsonLines:
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _follow(self, running: RunningSum) -> bool:
-        """Continue the checksum after the last line. Return whether there is one."""
+        """Continue the checksum after the last line. Return whether the file has a line."""
         with open_file(self.path, "rb") as file:
             first = file.readline(MAX_BYTES)
             last, _ = _last_line(file)
         if last:
-            with suppress(ValueError, RecursionError):  # reading the file reports it
+            with suppress(ValueError, RecursionError):  # `read` reports a line that is not JSON
                 self._check_owner(json.loads(first))
         try:
             if last:
@@ -119,7 +119,7 @@ class JsonLines:
             self._owner.check(found, self.path, REMEDY)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return all entries; none if there is no file. Raises DamageError at a line that differs from the line that was written."""
+        """Return all entries, or an empty list without a file. Raises DamageError if a line was changed after it was written."""
         try:
             *lines, _ = read_file(self.path, MAX_BYTES).split(b"\n")
         except FileNotFoundError:
@@ -143,7 +143,7 @@ class JsonLines:
 
 
 def cut_torn(path: Path) -> bool:
-    """Cut off an incomplete last line, left by a crash. Return whether there was one."""
+    """Cut off an incomplete last line, which a crash may leave. Return whether there was one."""
     with open_file(path, "r+b") as file:
         _, end = _last_line(file)
         torn = end < file.seek(0, os.SEEK_END)
@@ -153,7 +153,7 @@ def cut_torn(path: Path) -> bool:
 
 
 def _last_line(file: BinaryIO) -> tuple[bytes, int]:
-    """Return a file's last complete line, empty if there is none, and the offset of its end. Only the end of the file is read."""
+    """Return a file's last complete line (or b"") and the offset of its end. Reads only the end of the file."""
     start = size = file.seek(0, os.SEEK_END)
     tail = b""
     while start and tail.count(b"\n") < 2:

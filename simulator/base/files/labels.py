@@ -18,17 +18,17 @@ MAX_BYTES: Final = 1 << 28
 """The maximum size of an uncompressed file in bytes."""
 
 MAX_CHARACTERS: Final = 10_000_000
-"""The maximum number of characters in a CSV value. The csv module's default is too low for a long reply."""
+"""The most characters in a CSV value. The csv module's default is too low for a long reply."""
 
 
 @final
 class Row(dict[str, Any]):
-    """A row, as a mapping from columns to values. `where` is its file and line, for errors."""
+    """A row, as a mapping from columns to values. `where` is its file and line, for error messages."""
 
     where: str = ""
 
     def number(self, column: str) -> float:
-        """Return the number in a column, where true is 1 and false is 0. Raises InputError for anything else."""
+        """Return the number in a column. Booleans count as 1 and 0. Raises InputError for anything else."""
         value = self[column]
         if isinstance(value, str) and value.strip().casefold() in ("true", "false", "yes", "no"):
             return float(value.strip().casefold() in ("true", "yes"))
@@ -49,7 +49,7 @@ class Row(dict[str, Any]):
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Read the rows of a file. Raises InputError if it cannot be read or has no rows, or if a row lacks a column."""
+    """Return the rows of a file. Raises InputError if it cannot be read or has no rows, or if a row lacks a column."""
     text = _text(path)
     lines = _json_lines(path, text) if text.lstrip().startswith("{") else _csv(path, text)
     rows = []

@@ -1,4 +1,4 @@
-"""Locks on folders, each held by one process at a time."""
+"""Locks on folders. Only one process at a time can hold a folder's lock."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from longspan.simulator.base.files.folders import open_file
 __all__ = ["LOCK", "is_lock", "is_locked", "locked"]
 
 LOCK: Final = ".lock"
-"""The file inside a folder that is locked."""
+"""The name of the lock file inside a folder."""
 
 LOOKS: Final = 1000
-"""How often to try for a lock again, a millisecond apart, while other processes are checking whether it is held."""
+"""The number of attempts to take a lock, a millisecond apart, while other processes only check it."""
 
 _held: set[int] = set()
-"""File handles of the locks that this process holds. A forked child must not keep them once this process has ended."""
+"""File handles of the locks that this process holds. A forked child closes them: otherwise it would hold the lock after this process
+ends."""
 
 
 def _close_all() -> None:
@@ -36,10 +37,10 @@ os.register_at_fork(after_in_child=_close_all)
 
 @contextmanager
 def locked(folder: Path, what: str) -> Iterator[int]:
-    """Lock a folder, and yield the lock's file handle. The lock ends when the last process with this handle ends.
+    """Lock a folder, and yield the lock's file handle. The lock lasts until the last process with this handle ends.
 
-    `what` names the folder's content in errors. Raises InputError if another process holds the lock or if the folder was moved or deleted
-    before the lock was taken, and JournalError if the lock's file is not a regular file.
+    `what` names the folder's content in errors. Raises InputError if another process holds the lock, or if the folder was moved or deleted
+    before the lock was taken. Raises JournalError if the lock file is not a regular file.
     """
     try:
         with open_file(folder / LOCK, "ab") as file:
@@ -59,7 +60,7 @@ def locked(folder: Path, what: str) -> Iterator[int]:
 
 
 def is_lock(handle: int, folder: Path) -> bool:
-    """Return whether a file handle belongs to the lock's file now in the folder: if not, a different folder was locked."""
+    """Return whether a file handle belongs to the folder's current lock file. If not, another folder was locked."""
     try:
         return os.path.samestat(os.fstat(handle), (folder / LOCK).lstat())
     except OSError:
@@ -67,8 +68,7 @@ def is_lock(handle: int, folder: Path) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock. If the lock's file is not a regular file nobody does, because `locked` refuses
-    it."""
+    """Return whether a process holds the folder's lock. If the lock file is not a regular file, none does: `locked` refuses it."""
     try:
         with open_file(folder / LOCK, "rb") as file:
             return not _tried(file.fileno(), fcntl.LOCK_SH)
@@ -77,7 +77,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def _acquired(handle: int) -> bool:
-    """Take the lock unless another process holds it. A process that only checks the lock holds a shared one for a moment."""
+    """Take the lock unless another process holds it. A process that only checks it holds a shared lock for a moment."""
     for _ in range(LOOKS):
         if _tried(handle, fcntl.LOCK_EX):
             return True

@@ -1,4 +1,4 @@
-"""The owner of a run's files. Each file names it in the first line, so that a file of another run or conversation is recognised."""
+"""The owner of a run's files. Each file names its owner in the first line, so that a misplaced file is detected."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Owner"]
 
 @final
 class Owner(NamedTuple):
-    """A run, by the name in its manifest, and the conversation if the file belongs to one alone.
+    """A run, by the name in its manifest, and the conversation, if the file belongs to a single one.
 
-    `run` is None for a run of an earlier version, whose files do not name it.
+    `run` is None for a run of an earlier version, whose files do not name their run.
     """
 
     run: str | None
@@ -22,14 +22,14 @@ class Owner(NamedTuple):
 
     @property
     def named(self) -> dict[str, str] | None:
-        """The owner as a file names it; None if it does not."""
+        """The owner as written in a file, or None if the file does not name it."""
         if self.run is None:
             return None
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     def check(self, found: Any, path: Path, remedy: str) -> None:
-        """Compare the owner with `found`, the owner that the file at `path` names, None for none. Raises JournalError with the remedy if
-        they differ."""
+        """Compare the owner with `found`, the owner that the file at `path` names (or None). Raises JournalError with the remedy if they
+        differ."""
         if found != self.named:
             there = found if isinstance(found, dict) else {}
             self.compare(there.get("run"), there.get("conversation"), path, remedy)

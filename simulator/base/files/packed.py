@@ -1,4 +1,4 @@
-"""Journals of finished runs, packed with gzip. All readers of journals open them here, packed or not."""
+"""Journals of finished runs, compressed with gzip. All code that reads journals opens them here, compressed or not."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PACKED: Final = ".gz"
 """The suffix of a packed journal's name."""
 
 NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
-"""The errors raised by file systems without hard links."""
+"""The errors that file systems without hard links raise."""
 
 BLOCK: Final = 2**20
-"""The number of bytes read at once."""
+"""The number of bytes read in one go."""
 
 MAX_BYTES: Final = 2**32
-"""The largest journal that is packed, and the largest size of a packed journal once it is unpacked."""
+"""The largest journal to pack, and the largest size of a packed journal after unpacking."""
 
 
 def is_packed(path: Path) -> bool:
@@ -38,7 +38,7 @@ def is_packed(path: Path) -> bool:
 
 @contextmanager
 def open_journal(path: Path) -> Iterator[BinaryIO]:
-    """Open a journal for reading. A packed one is unpacked into a temporary file without a name.
+    """Open a journal for reading. A packed journal is unpacked into an anonymous temporary file.
 
     Raises OSError. Raises JournalError for a link, for a packed journal that is not gzip, and for one that expands to more than MAX_BYTES.
     """
@@ -55,15 +55,15 @@ def open_journal(path: Path) -> Iterator[BinaryIO]:
 
 
 def pack(path: Path) -> int:
-    """Pack a journal that is complete, compare the result with the original, and delete the original.
+    """Pack a complete journal, compare the result with the original, and delete the original. The caller must hold the run's lock.
 
-    The caller holds the run's lock. Returns the number of bytes freed. Raises OSError, and JournalError if the packed file's name is taken
-    by anything but an earlier packed copy of the same journal.
+    Returns the number of bytes freed. Raises OSError. Raises JournalError if the packed file's name is taken, unless by an earlier packed
+    copy of the same journal.
     """
     done = path.with_name(path.name + PACKED)
     partial = partial_of(done)
     partial.unlink(missing_ok=True)
-    if os.path.lexists(done):  # a kill between the last two steps leaves it behind
+    if os.path.lexists(done):  # a previous call was killed between its last two steps
         with open_file(path, "rb") as file:
             _compare(file, done, "is in the way of the packed journal; move it elsewhere")
             freed = os.fstat(file.fileno()).st_size - done.stat().st_size
@@ -91,9 +91,9 @@ def pack(path: Path) -> int:
 
 
 def _publish(partial: Path, done: Path) -> None:
-    """Give a file its name. Raises JournalError if the name is taken."""
+    """Rename a file without replacing another. Raises JournalError if the name is taken."""
     try:
-        os.link(partial, done)  # a rename would replace the other file
+        os.link(partial, done)  # a rename would silently replace an existing file
     except FileExistsError:
         raise JournalError(f"{done}: is in the way of the packed journal; move it elsewhere") from None
     except OSError as error:
@@ -103,7 +103,7 @@ def _publish(partial: Path, done: Path) -> None:
 
 
 def _compare(journal: BinaryIO, packed: Path, problem: str) -> None:
-    """Compare a journal with a packed one. Raises JournalError with the problem if they differ."""
+    """Compare a journal with a packed copy. Raises JournalError with `problem` if they differ."""
     try:
         with open_file(packed, "rb") as file:
             same = all(block == journal.read(len(block)) for block in _blocks(packed, file))
@@ -114,7 +114,7 @@ def _compare(journal: BinaryIO, packed: Path, problem: str) -> None:
 
 
 def _blocks(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """Yield the unpacked content of a packed journal."""
+    """Yield the unpacked content of a packed journal in blocks."""
     size = 0
     try:
         with gzip.GzipFile(fileobj=file) as packed:

@@ -44,27 +44,27 @@ __all__ = [
 GZIP: Final = b"\x1f\x8b"
 
 BLOCK: Final = 1 << 20
-"""How many unpacked bytes are counted at once."""
+"""The number of unpacked bytes to process in one step."""
 
 MAX_BYTES: Final = 1 << 30
-"""The largest data file that users may name, measured unpacked."""
+"""The largest data file that users may pass, in bytes after unpacking."""
 
 
 def partial_of(path: Path) -> Path:
-    """Return the temporary path where a file or folder is written before it is renamed to `path`."""
+    """Return the temporary path to write before renaming to `path`."""
     return path.with_name(f".{path.name}.partial")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` at the end. Raises OSError with the name `path`."""
+    """Yield a temporary path that replaces `path` when the context ends. OSErrors name `path`."""
     partial = partial_of(path)
-    partial.unlink(missing_ok=True)  # never write through a link that somebody left there
+    partial.unlink(missing_ok=True)  # never write through a link that is already there
     try:
         yield partial
         partial.replace(path)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # the error of a full disk names no file
+        error.filename, error.filename2 = str(path), None  # without this, the error of a full disk names no file
         raise
     finally:
         with suppress(OSError):
@@ -73,7 +73,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to `path` at the end. Raises InputError if `path` already exists or cannot be written."""
+    """Yield a temporary path that is renamed to `path` when the context ends. Raises InputError if `path` exists or cannot be written."""
     if path.exists() or path.is_symlink():
         raise InputError(f"{path}: already exists; choose another file with --out")
     try:
@@ -85,7 +85,7 @@ def writing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that is renamed to `path` at the end. Raises InputError as `writing` does."""
+    """Yield a temporary folder that is renamed to `path` when the context ends. Raises InputError as `writing` does."""
     if path.exists() or path.is_symlink():
         raise InputError(f"{path}: already exists; choose another folder with --out")
     try:
@@ -104,7 +104,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Write text, given whole or in pieces, and replace an older file. Raises OSError and then leaves the older file unchanged."""
+    """Write text, whole or in pieces, and replace an older file. Raises OSError, and then leaves the older file unchanged."""
     with replacing(path) as partial, partial.open("x", encoding="utf-8") as file:
         file.writelines([text] if isinstance(text, str) else text)
         file.flush()
@@ -112,13 +112,15 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_json(path: Path, model: BaseModel) -> None:
-    """Write a pydantic model as a JSON file with a checksum (see `checksums`). The JSON is indented, except that each object in a list has
-    a line of its own. Raises OSError as `write_text` does."""
+    """Write a pydantic model as a JSON file with a checksum (see `checksums`). Raises OSError as `write_text` does.
+
+    The JSON is indented, but an object in a list takes one line.
+    """
     write_text(path, sealed(_indented(model.model_dump(mode="json"), "\n")))
 
 
 def _indented(value: Any, line: str) -> str:
-    """Return JSON whose lines begin with `line`, with one line for each row of a list."""
+    """Return JSON whose lines begin with `line`. An object in a list takes one line."""
     inner = f"{line} "
     if isinstance(value, dict) and value:
         fields = (f"{_json(name)}: {_indented(field, inner)}" for name, field in value.items())
@@ -157,15 +159,15 @@ def opened(path: Path, remedy: str = "") -> Iterator[BufferedReader]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file like `os.open`, but without waiting until somebody writes to a pipe."""
+    """Open a file like `os.open`, but without blocking on a pipe that has no writer."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
     """Return a regular file's content, decompressed if it is gzip.
 
-    Raises InputError with the remedy if the file cannot be read or its content is larger than `max_bytes`. The limit applies to the
-    unpacked content, because a few kilobytes of gzip can expand to any size.
+    Raises InputError with the remedy if the file cannot be read or its content is larger than `max_bytes`. The limit applies after
+    unpacking, because a few kilobytes of gzip can expand to any size.
     """
     with opened(path, remedy) as file:
         packed = file.read(len(GZIP)) == GZIP
@@ -175,14 +177,13 @@ def read_packed(path: Path, max_bytes: int, remedy: str = "") -> bytes:
             content = (gzip.GzipFile(fileobj=file) if packed else file).read(max_bytes + 1) if size <= max_bytes else b""
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"{path}: cannot be read: damaged gzip: {one_line(error)}{remedy and f'; {remedy}'}") from error
-    if max(size, len(content)) > max_bytes:  # the file may have grown meanwhile
+    if max(size, len(content)) > max_bytes:  # the file may have grown since its size was read
         raise InputError(f"{path}: larger than {max_bytes:,} bytes; {remedy or 'split it'}")
     return content
 
 
 def _unpacked_size(file: BufferedReader, max_bytes: int) -> int:
-    """Return the number of bytes that gzip expands to, up to a little more than `max_bytes`. The bytes are not kept: memory may not hold
-    them."""
+    """Return the unpacked size of a gzip file, up to a little more than `max_bytes`. The content is discarded: it may not fit in memory."""
     size = 0
     with gzip.GzipFile(fileobj=file) as packed:
         while size <= max_bytes and (block := packed.read(BLOCK)):
@@ -192,8 +193,7 @@ def _unpacked_size(file: BufferedReader, max_bytes: int) -> int:
 
 
 def parse_json(content: str | bytes, where: str, *, unique: bool = False) -> Any:
-    """Return the value of JSON text. Raises InputError with a message that begins with `where`. With `unique`, a duplicate key is an
-    error."""
+    """Parse JSON text. Raises InputError with a message that begins with `where`. With `unique`, a duplicate key is an error."""
     try:
         return json.loads(content, object_pairs_hook=_each_once if unique else None)
     except _TwiceError as error:
@@ -206,7 +206,7 @@ def parse_json(content: str | bytes, where: str, *, unique: bool = False) -> Any
 
 
 class _TwiceError(ValueError):
-    """An object has the same key twice."""
+    """An object has a duplicate key."""
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -225,10 +225,9 @@ def digest(path: Path, remedy: str = "") -> str:
 
 
 def content_digest(path: Path) -> str:
-    """Return the SHA-256, in hexadecimal, of the data at a path: a file's content, unpacked if it is gzip, or the names and contents of a
-    folder's files.
+    """Return the SHA-256, in hexadecimal, of a file's unpacked content, or of the names and contents of a folder's files.
 
-    Files whose names begin with a dot do not count. Raises InputError if anything cannot be read.
+    Files whose names begin with a dot are ignored. Raises InputError if anything cannot be read.
     """
     if not path.is_dir():
         return _content_digest(path, stamp(path, "name another file"))
@@ -240,7 +239,7 @@ def content_digest(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _content_digest(path: Path, stamp: tuple[int, int]) -> str:
-    """Cached, because a sweep plans many runs with the same files."""
+    """Return the digest of a file. Cached, because a sweep plans many runs with the same files; `stamp` changes with the file."""
     return hashlib.sha256(read_packed(path, MAX_BYTES)).hexdigest()
 
 
@@ -252,7 +251,7 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def resolved(path: Path) -> Path:
-    """Return a path that users name as an absolute path without links. Raises InputError for a loop of links or a null character."""
+    """Return a user's path as an absolute path without links. Raises InputError for a loop of links or a null character."""
     try:
         return path.resolve()
     except (OSError, ValueError, RuntimeError) as error:
@@ -260,7 +259,7 @@ def resolved(path: Path) -> Path:
 
 
 def stamp(path: Path, remedy: str) -> tuple[int, int]:
-    """Return a file's modification time in ns and its size in bytes. A cache notices changes by them.
+    """Return a file's modification time in ns and its size in bytes, as a cache key.
 
     Raises InputError with the remedy if the file cannot be read.
     """

@@ -1,6 +1,6 @@
-"""Reads a reply as a person does: parsed once, and then asked which values it settles on, what it says of whom, and whether it leaks.
+"""Reads replies: parses a reply once, then answers which values it settles on, whose they are, and whether it leaks one.
 
-`Reading` is what readers of scenarios use. `layout` undoes markup, `splitting` cuts text into sentences and clauses, `values` finds
-values in any spelling, `lexicon` knows the words that show a stance, `mentions` tells how each value is presented, and `subjects` tells
-of whom it is said.
+Scenario graders use `Reading`. `layout` removes markup, `splitting` cuts text into sentences and clauses, `values` finds values in any
+spelling, and `lexicon` lists the words that show a stance. `mentions` determines how each value is presented, `subjects` whose it is,
+and `weighing` which of several values the reply decides on.
 """

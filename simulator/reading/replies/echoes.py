@@ -1,4 +1,4 @@
-"""Takes the user's own words off a reply that repeats them: what only stands in a question answers nothing."""
+"""Removes sentences that a reply repeats from the user's message: a value that only occurs in the question is not an answer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 __all__ = ["without_echo"]
 
 LEAST: Final = 5
-"""Words of the shortest sentence whose repetition is an echo."""
+"""The fewest words of a sentence that counts as an echo. Shorter ones ("Thank you.") may be the reply's own words."""
 MOST: Final = 150
-"""Words of a sentence that are compared."""
+"""The number of words of a sentence that are compared."""
 _ENDS: Final = re.compile(r"(?<=[.!?:])\s+|\n")
 _WORD: Final = re.compile(r"\w+")
 
 
 def without_echo(reply: str, message: str) -> str:
-    """Return a reply without the sentences of a message that it repeats word for word. Takes time linear in the reply."""
+    """Return `reply` without the sentences of `message` that it repeats word for word. Takes time linear in the length of the reply."""
     return _sentences(message).sub(" ", reply)
 
 

@@ -1,4 +1,4 @@
-"""Reads the items of lists that are written out: bullets, numbered lines, tables, or one item a line."""
+"""Extracts the items of lists in replies: bullets, numbered lines, tables, or one item per line."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ __all__ = ["items"]
 _MARK: Final = re.compile(r"\s{0,8}(?:[-*\u2022\u2013+]|\(?\d{1,3}[.):]|[^\w\s'\"(\[{|<>]{1,2}(?=\s))\s{1,4}(?=\S)")
 _RULE: Final = re.compile(r"[-:|\s]+")
 _DETAIL: Final = re.compile(r"\s{1,8}(?:[-*\u2022+]\s{1,4})?[A-Za-z]{1,20}:\s{0,4}\d{1,6}\s{0,9}")
-"""A line below an item that gives a number of it: "Quantity: 3"."""
+"""A line under an item with a number that belongs to it: "Quantity: 3"."""
 _HTML: Final = re.compile(r"</?(?:ul|ol|li)>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z]\w{0,20}/?>")
 _FIELD: Final = re.compile(
     r"\s{0,12}(?:[-*\u2022]\s{1,3})?((?!(?i:user|human|assistant)\b)[A-Za-z_]{1,20})"
     r"((?: [\w-]{1,20}=\"[^\"\n]{0,40}\"){0,3}):\s{0,3}(\S[^\n]{0,80})"
 )
-"""A line that tells a property of an item: "name: apple", with attributes if it was an element of XML."""
+"""A line with a property of an item: "name: apple". An XML element keeps its attributes."""
 _ATTRIBUTE: Final = re.compile(r'="([^"]{0,40})"')
 BARE: Final = 4
-"""The most words of an item that stands in a line of its own without a mark."""
+"""The most words of an item on an unmarked line. Longer lines are prose."""
 
 
 def items(text: str) -> list[Sequence[str]]:
-    """Return the items of the lists in a reply, each as its cells: those of a row of a table, or one. No headings, and no list that its
-    heading calls another one ("Removed:"). Takes time linear in the text and never raises."""
+    """Return the items of the lists in a reply. Each item is a sequence of cells: one, or one per column of a table.
+
+    Headings are left out, and so is a list whose heading excludes it ("Removed:"). Takes time linear in the length of the text. Never
+    raises.
+    """
     text = _HTML.sub("\n", unmarked(text))
     lines = (_TAG.sub("\n", text) if "</" in text else text).splitlines()
     if records := _records(lines):
@@ -64,7 +67,10 @@ def items(text: str) -> list[Sequence[str]]:
 
 
 def _records(lines: Sequence[str]) -> list[Sequence[str]]:
-    """Return the values of lines that are properties, as the cells of one item from each line that begins with the same key."""
+    """Return records written as `key: value` lines. A line with the first key starts a new record; its cells are the values.
+
+    Returns an empty list if the lines are not records.
+    """
     fields = [(field[1].casefold(), field[3].strip(), _ATTRIBUTE.findall(field[2])) for line in lines if (field := _FIELD.fullmatch(line))]
     keys = [key for key, _, _ in fields]
     if (
@@ -83,11 +89,11 @@ def _records(lines: Sequence[str]) -> list[Sequence[str]]:
 
 
 SIDES: Final = 2
-"""Lines around properties, such as a heading or the marks of a block."""
+"""The number of other lines around the properties, such as a heading or a code fence."""
 
 
 def _separated(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return lines as cells if all but a header end with a number behind a comma."""
+    """Return comma-separated lines as cells, if each but a header ends with a number. Return an empty list otherwise."""
     rows = [[cell.strip() for cell in line.split(",")] for (line,) in lines]
     counted = [row for row in rows if len(row) > 1 and row[-1].isdecimal()]
     return list(counted) if len(counted) > 1 and len(rows) - len(counted) <= 1 else []

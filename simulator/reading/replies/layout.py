@@ -1,4 +1,4 @@
-"""Undoes a reply's layout: what is struck out is gone, marks become words, and the cells of tables get the names of their columns."""
+"""Removes a reply's layout: drops struck-out text, replaces marks with words, and labels table cells with their column headings."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _STRUCK: Final = re.compile(
     re.IGNORECASE,
 )
 _THOUGHT: Final = "</think>"
-"""What comes before it is not said."""
+"""The end of a reasoning model's thoughts. Text before it is not part of the reply."""
 _RESULT: Final = re.compile(r"\n\s{0,9}(?:=>|[\u21d2\u27f9\u2234])\s{0,3}(?=[^\n]*\S)(?![^\n]*\n)")
-"""The mark of a last line that says what all before it comes to."""
+"""The mark of a last line that states the conclusion."""
 _BOX: Final = re.compile(r"^([ \t>*+-]{0,6})(?:\[ ?\]|\( ?\)|\u2610|\u25cb|\u25ef)\ufe0f?(?=[ ]*[^\s(\[])", re.MULTILINE)
-"""A box at the beginning of a line, left empty beside one that is ticked."""
+"""An empty checkbox at the start of a line. It means "no" if another box is ticked."""
 _TICKED: Final = re.compile(
     r"^([ \t>*+-]{0,6})(?:\[[xX\u2713\u2714]\]|\([xX*\u2022]\)|\u2611|\u2612|\u25cf|\u25c9)\ufe0f?(?=[ ]*\S)", re.MULTILINE
 )
 _IDEOGRAPHS: Final = re.compile(
     r"(?<=[a-z0-9])(?=[\u3000-\u9fff\uac00-\ud7af])|(?<=[\u3000-\u9fff\uac00-\ud7af])(?=[a-z0-9])", re.IGNORECASE
 )
-"""Where letters and the signs of other scripts meet without a space."""
+"""The position between a Latin letter or digit and an East Asian character without a space."""
 _PAIR: Final = re.compile(r"(?<=\w)[ ]\.[ ](?=\")")
-"""The dot between a name and its value in Lisp."""
+"""The dot between a name and its value in a Lisp pair."""
 _MENDED: Final = re.compile(r"(?<=\n)\*(?=\w[^*\n]{0,200}$)", re.MULTILINE)
-"""The star before what a line before should have been: "blue" and then "*red"."""
+"""The asterisk that marks a correction of an earlier line: "blue", then "*red"."""
 _LABEL: Final = re.compile(r"^\[([^\[\]\n]{1,60})\](?=[ ]{1,3}[^\s\[(])", re.MULTILINE)
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`{1,3}|</?(?:b|i|em|strong|u|mark|code)>", re.IGNORECASE)
 _ELEMENT: Final = re.compile(r"<(\w{1,30})((?:\s+[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){0,5})>([^<>\n]{0,300})</\1>")
-"""An element of XML with its attributes and its text."""
+"""An XML element with attributes and text."""
 _DIFFERS: Final = re.compile(r"^-[ ]?[^\n-][^\n]*\n(?=\+[ ]?[^\n+])", re.MULTILINE)
-"""The line of a difference that the next one replaces."""
+"""A removed line of a diff that the next line replaces."""
 _LEADERS: Final = re.compile(r"(?:[ ]\.){3,}[ ]?|(?<=\w)[.\u2026]{6,}")
-"""The dots between a name and its value."""
+"""Dot leaders between a name and its value."""
 _SPEAKER: Final = re.compile(r"^[QA]:[ ]", re.MULTILINE)
 _USER: Final = re.compile(r"^[ \t#*<|\[]{0,8}(?:user|human)[*>|\]]{0,3}[ \t]?:", re.IGNORECASE | re.MULTILINE)
-"""The beginning of a line that somebody who asks would say."""
+"""The start of a line spoken by the user."""
 _OFFER: Final = re.compile(
     r"\b(?:let me know|just say|tell me) (?:if|whether|should)\b[^.!?\n]{0,200}[.!?]?"
     r"|\b(?:would you like|do you want|shall i|should i|want me)\b[^.!?\n]{0,200}\?",
@@ -57,12 +57,12 @@ _FIELD: Final = re.compile(
     r"(?P<end>[\w][\w:./-]{0,29}))\b[\"']?",
     re.IGNORECASE,
 )
-"""What says whether a value holds: "active: false", "status: superseded", "valid_until: 2024-05-03"."""
+"""A field that says whether a value is current: "active: false", "status: superseded", "valid_until: 2024-05-03"."""
 _FENCE: Final = re.compile(r"^[ ]{0,3}```\w*[ ]*$", re.MULTILINE)
 _CROSSES: Final = "[\u274c\u2717\u2718\u2716\u2715\u26d4\U0001f5d1\U0001f6ab\U0001f44e\U0001f645]\ufe0f?"
 _CHECKS: Final = "[\u2705\u2713\u2714\u2611\U0001f44d]\ufe0f?"
 _MARKED: Final = re.compile(rf"^[^\w\n]{{0,9}}(?:{_CROSSES}|{_CHECKS})[^\n]*", re.MULTILINE)
-"""A line whose marks stand before what they mark."""
+"""A line where each mark stands before the item that it marks."""
 _CROSSED: Final = re.compile(rf"\s?{_CROSSES}\s?")
 _CHECKED: Final = re.compile(rf"\s?{_CHECKS}\s?")
 _DENIES: Final = re.compile(r"\b(?:no|not|never|none|nothing|without|wrong)\b", re.IGNORECASE)
@@ -76,15 +76,15 @@ _ASKED_BACK: Final = re.compile(
     r"(?=(?:it|that|this|you|they|he|she|we|i|your|the)\b)",
     re.IGNORECASE,
 )
-"""The beginning of a question that expects a yes, and denies nothing: "Isn't it red?"."""
+"""The start of a negative question that expects "yes" and denies nothing: "Isn't it red?"."""
 _SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
 _JOINED: Final = re.compile(r"(?<=\w)'(?=(?:s|m|ve|re|d|ll)\b)", re.IGNORECASE)
 PRIME: Final = "\u2032"
-"""Stands for the apostrophe of "it's" and "Ada's", which parts words."""
+"""Replaces the apostrophe of "it's" and "Ada's". Unlike an apostrophe, it separates words in plain text."""
 
 
 def laid_out(text: str) -> str:
-    """Return the words of a reply, line by line, without markup. Takes time linear in the text and never raises."""
+    """Return the words of a reply, line by line, without markup. Takes time linear in the length of the text. Never raises."""
     text = _flagged(unmarked(text))
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
     text = _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text))
@@ -93,7 +93,7 @@ def laid_out(text: str) -> str:
 
 
 def _flagged(text: str) -> str:
-    """Return `text` with remarks behind values in place of the fields that say whether they hold: "(current)", "(no longer)"."""
+    """Return `text` with remarks such as "(current)" and "(no longer)" in place of fields that say whether a value is current."""
     if "=" not in text and ":" not in text:
         return text
     text = _OBJECT.sub(_object, text)
@@ -101,13 +101,13 @@ def _flagged(text: str) -> str:
 
 
 def _object(match: re.Match[str]) -> str:
-    """Return an object of JSON with what some of its fields say of the others behind each of these."""
+    """Return a JSON object with the remarks from its status fields after each of its other fields."""
     kept, remarks = _remarked(match[0][:-1])
     return f"{kept.replace(',', f'{remarks},')}{remarks}}}"
 
 
 def _remarked(fields: str) -> tuple[str, str]:
-    """Return the fields that have a value, and as a remark what the others say of it."""
+    """Return `fields` without its status fields, and their remarks."""
     remarks: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -119,7 +119,7 @@ def _remarked(fields: str) -> tuple[str, str]:
 
 
 def _remark(field: re.Match[str]) -> str | None:
-    """Return what a field says of the value beside it; None if it says nothing of it."""
+    """Return the remark that a status field stands for, or None if it is not one."""
     if (end := field["end"]) is not None:
         return " (current)" if plain(end) in ("null", "none", "now", "present", "ongoing", "open", "") else " (no longer)"
     if (status := field["status"]) is not None:
@@ -135,7 +135,7 @@ def _remark(field: re.Match[str]) -> str | None:
 
 
 def _element(match: re.Match[str]) -> str:
-    """Return an element of XML as a heading and its text, with what its attributes say of it."""
+    """Return an XML element as "name: text", with the remarks from its attributes."""
     name, attributes, said = match.groups()
     kept, remarks = _remarked(attributes)
     return f"{name}{kept}: {said}{remarks}\n"
@@ -143,33 +143,33 @@ def _element(match: re.Match[str]) -> str:
 
 @cache
 def _affirmed() -> re.Pattern[str]:
-    """Return the pattern of the words of a denial that deny nothing: "no doubt", "not only"."""
+    """Return the pattern of negative phrases that deny nothing: "no doubt", "not only"."""
     return re.compile(LEXICON.source("affirmed"), re.IGNORECASE)
 
 
 def answering(text: str) -> str:
-    """Return a reply without what it says beside its answer: offers, and a dialogue that it goes on with as the user."""
+    """Return the part of a reply that answers: without offers, and without a dialogue that the model continues as the user."""
     return _OFFER.sub(" ", own_turn(text))
 
 
 def own_turn(text: str) -> str:
-    """Return a reply up to where it goes on as the user: small models do not stop."""
+    """Return a reply up to the point where the model speaks as the user. Small models often do not stop after their own turn."""
     begun = 0
     for line in _USER.finditer(text):
         before = text[begun : line.start()].rstrip()
-        if any(map(str.isalnum, before)) and not before.endswith(":"):  # what a colon leads to is quoted
+        if any(map(str.isalnum, before)) and not before.endswith(":"):  # a user line after a colon is a quotation
             return text[: line.start()]
         begun = line.end()
     return text
 
 
 def unstruck(text: str) -> str:
-    """Return a reply without what is struck out."""
+    """Return a reply without struck-out text."""
     return _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
 
 
 def unmarked(text: str) -> str:
-    """Return a reply without what is struck out or only thought, and without marks of emphasis and code."""
+    """Return a reply without struck-out text, model thoughts, emphasis and code marks."""
     text = text.translate(_APOSTROPHES)
     text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
     text = text[result.end() :] if (result := _RESULT.search(text.rstrip())) else text
@@ -183,7 +183,7 @@ def unmarked(text: str) -> str:
 
 
 def uncontracted(text: str) -> str:
-    """Return `text` with "not" for "n't", and without the apostrophes that join words."""
+    """Return `text` with "not" for "n't", and with `PRIME` for apostrophes inside words."""
     return _JOINED.sub(PRIME, _CONTRACTED.sub(_spelt_out, text.replace("`", "'").translate(_APOSTROPHES)))
 
 
@@ -193,7 +193,7 @@ def _spelt_out(match: re.Match[str]) -> str:
 
 
 def _tabled(text: str) -> str:
-    """Return `text` with the cells of tables headed by the names of their columns or rows."""
+    """Return `text` with table cells labelled by their column or row headings."""
     if "|" not in text:
         return text
     header: list[str] = []

@@ -1,4 +1,4 @@
-"""The words that show a stance: one lexicon for all readers, in lexicon.toml, with an example beside each entry."""
+"""The words that show a stance: one lexicon for all readers, in lexicon.toml, with an example for each entry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ __all__ = ["LEXICON", "Lexicon", "Stance"]
 
 
 class Stance(IntEnum):
-    """How a clause presents the things that it names, from the surest.
+    """How a clause presents the values that it names, from most to least certain.
 
-    They are named as current ("now"), as what something was changed to, as a fact, as reported or in the past tense, as explicitly past, or
-    they are denied.
+    Current ("now"), the target of a change, a plain fact, reported or in the past tense, explicitly past, or denied.
     """
 
     CURRENT = 0
@@ -30,7 +29,8 @@ class Stance(IntEnum):
 
 
 _ORDER: Final = (Stance.DENIED, Stance.CURRENT, Stance.DATED, Stance.REPORTED)
-"""The first of these that has a word in a clause applies, but no word that is part of another's phrase ("today" in "until today")."""
+"""Stances by precedence: a clause has the first one that it has a word for. Words inside a longer phrase do not count ("today" in "until
+today")."""
 
 
 _WORDS: Final = re.compile(r"<[^>]+>\??|[^\s^]+")
@@ -38,10 +38,10 @@ _WORDS: Final = re.compile(r"<[^>]+>\??|[^\s^]+")
 
 @final
 class Lexicon:
-    """Groups of entries: phrases, each with examples.
+    """Groups of phrases, each with examples.
 
-    A phrase is words in plain form. "*" stands for the rest of a word or for its beginning, "..." for up to five words, "<group>" for any
-    phrase of another group, "?" behind a word says that it may be left out, and "^" stands for the beginning of a clause.
+    A phrase is a sequence of plain words with wildcards: "*" for the start or the rest of a word, "..." for up to five words, "<group>"
+    for any phrase of another group, "?" after an optional word, and "^" for the start of a clause.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class Lexicon:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the groups: for each phrase, or several between commas, an example in which "red" is what is spoken of."""
+        """The groups by name. Each maps phrases, separated by commas, to an example about the value "red"."""
         return tomllib.loads(self._path.read_text("utf-8"))
 
     def phrases(self, group: str) -> Iterator[str]:
@@ -59,37 +59,37 @@ class Lexicon:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Return the words of all phrases: common ones, which are no slips of rarer ones."""
+        """All words in the lexicon. They are common words, so they never count as a misspelling of a rarer one."""
         return frozenset(word.rstrip("?") for group in self.groups for phrase in self.phrases(group) for word in phrase.strip("^").split())
 
     @cached_property
     def _stances(self) -> re.Pattern[str]:
-        """Return the pattern of all phrases that show a stance, the longest first, in groups that begin with the number of their stance."""
+        """The pattern of all phrases that show a stance, longest first. Each group's name starts with the number of its stance."""
         phrases = [(each, stance.value) for stance in _ORDER for each in self.phrases(stance.name.lower())]
         runs = groupby(sorted(phrases, key=lambda each: -len(each[0])), key=lambda each: each[1])
         compiled = [(stance, "|".join(self._compiled(each) for each, _ in run)) for stance, run in runs]
         return re.compile(rf"\b(?:{'|'.join(f'(?P<s{stance}_{at}>{run})' for at, (stance, run) in enumerate(compiled))})\b")
 
     def source(self, group: str) -> str:
-        """Return a regular expression for the phrases of a group, in plain words."""
+        """Return a regular expression that matches a group's phrases in plain text."""
         return rf"\b(?:{'|'.join(map(self._compiled, self.phrases(group)))})\b"
 
     def pattern(self, group: str) -> re.Pattern[str]:
-        """Return the same, compiled."""
+        """Return the compiled `source` of a group."""
         if group not in self._patterns:  # most runs need few groups
             self._patterns[group] = re.compile(self.source(group))
         return self._patterns[group]
 
     def has(self, group: str, clause: str) -> bool:
-        """Return whether a clause in plain words has a phrase of a group."""
+        """Return whether a clause in plain words contains a phrase of a group."""
         return self.pattern(group).search(clause) is not None
 
     def stances(self, clause: str) -> set[Stance]:
-        """Return the stances that a clause in plain words has words of."""
+        """Return every stance that a clause in plain words has words for."""
         return {Stance(int((match.lastgroup or "")[1])) for match in self._stances.finditer(clause)}
 
     def stance(self, clause: str) -> Stance:
-        """Return how a clause in plain words presents the things that it names."""
+        """Return the stance of a clause in plain words."""
         if self.has("also", clause):
             return Stance.ASSERTED
         found = self.stances(clause)

@@ -1,4 +1,4 @@
-"""Tells how a reply presents each value that it names: as current, as a fact, as past, as denied and so on."""
+"""Determines how a reply presents each value that it names: as current, as a fact, as past, as denied and so on."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Mention", "corrects", "mentions"]
 
 _THE: Final = r"(?:(?:the|your|(?<!after )that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
-"""Matches right before the name of something that came later than what a clause tells of: "before red it was blue"."""
+"""Matches before the name of a value that came later than the one the clause is about: "before red it was blue"."""
 _FILLED: Final = frozenset(
     "is are was were be it the a an any these those this that one ones right correct current true valid so now more longer yours use"
     " used wanted want say in on list all of them included your my".split()
 )
-"""Words between a denial and the names that it denies: "not the current one: red"."""
+"""Words that may stand between a denial and the denied names: "not the current one: red"."""
 _FILLING: Final = frozenset("a an the both even maybe perhaps possibly".split())
 _OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
-"""Words of a clause that makes a statement of its own instead of continuing an enumeration, beside those of a stance."""
+"""Words of a clause that is a statement, not the next item of an enumeration. Words of stance count too."""
 _DESCRIBED: Final = re.compile(r"x (?:\w+ed|written down)(?: (?:for|in|as|at|on|under|with)\b|(?P<ends>$))")
-"""A name with a participle, which describes it and says nothing of when: "red and blue stored for ...", "red and blue noted"."""
+"""A participle that describes a name and says nothing about time: "red and blue stored for ...", "red and blue noted"."""
 _SEVERAL: Final = re.compile(r"x (?:are|were|have|both|all)\b")
-"""What is said of all names of an enumeration: "red and blue are current"."""
+"""A statement about all names of an enumeration: "red and blue are current"."""
 _CURRENTLY: Final = re.compile(r"^(?:(?:and|that|which|this|it|s|is|the|are|where|you|most|\d+\w*) )*$")
 _POINTS: Final = re.compile(r"^(?:that|this|where)\b")
 _BESIDE: Final = re.compile(r"[(\[\u2014\u2013\u2190]|<-| - ")
@@ -37,38 +37,41 @@ _OUTDATED: Final = re.compile(
 )
 _RETRACTS: Final = frozenset("no nope nay nah not wait er erm uh wrong incorrect".split())
 _PARDONS: Final = frozenset("sorry pardon excuse apologies".split())
-"""The same, in the middle of a sentence."""
+"""Words that retract only in the middle of a sentence. At its start they are polite."""
 _MURMURS: Final = (
     _RETRACTS | _PARDONS | frozenset("oh ah hm hmm um well but and or actually rather lol haha arr me my dear ok okay right".split())
 )
-"""Words of a clause that only takes back what was said: "no, wait", "oh no, sorry"."""
+"""Words of a clause that only retracts: "no, wait", "oh no, sorry"."""
 _PREPOSTEROUS: Final = re.compile(r"i m (?:a|an|the) \w+(?: of \w+)?$")
-"""What follows a name in irony: "Red, and I'm a teapot"."""
+"""An ironic denial after a name: "Red, and I'm a teapot"."""
 _TRAILS: Final = re.compile(r"\.\.|[\u2026\u2014\u2013]|\s-")
 _AGREES: Final = frozenset("well oh ah hm hmm um so yes".split())
-"""Words of a clause that says nothing."""
+"""Filler words, which neither confirm nor retract."""
 _ARROW: Final = re.compile(r"->|=>| > |[\u2192\u27a1\u21d2\u27f6\u279c\u2794]")
 _LEFT: Final = re.compile(
     r"(?:it |this )?(?:supersedes|replaces|overrides|replacing|superseding)(?: the old)?|out|off|wrong|rejected"
     r"|not to be (?:confused|mixed up) with"
 )
-"""The heading of what was left: "supersedes: red", "out: red"."""
+"""A heading for a value that was given up: "supersedes: red", "out: red"."""
 _HELD: Final = re.compile(r"in|on|restored|reinstated|kept|stays|replacement|successor")
-"""The heading of what is so instead."""
+"""A heading for a value that is current."""
 _ELLIPTIC: Final = re.compile(r"\b(?:i|we|they) (?:do|did|have|had|will|would|can|could|am|are) not$")
-"""A denial of what was said before: "others forget. I do not: red"."""
+"""A denial that refers to the sentence before: "others forget. I do not: red"."""
 _WAS_WRONG: Final = re.compile(r"(?:is|was) (?:wrong|incorrect|outdated|out of date|a mistake|a slip)\b")
-"""What ends a sentence about a name: "red, the one you gave first, was wrong"."""
+"""The end of a sentence that retracts a name: "red, the one you gave first, was wrong"."""
 _TAKEN_BACK: Final = re.compile(r"^(?:no|nope|not)\b(?! (?:idea|clue|doubt|problem|worries|sure)\b)")
 
 
 TITLE: Final = 4
-"""The most words of a sentence that is the heading of the next one: "Not any more. Red."."""
+"""The most words of a sentence that acts as a heading for the next one: "Not any more. Red."."""
 
 
 @final
 class Mention(NamedTuple):
-    """A value that a clause names, from `start` to `end` in its words, and how it is presented. Mentions of one `run` belong together."""
+    """A value named in clause number `clause`, from `start` to `end` in its text, and its stance `how`.
+
+    Mentions with the same `run` belong to the same statement or enumeration.
+    """
 
     value: str
     how: Stance
@@ -79,10 +82,11 @@ class Mention(NamedTuple):
 
 
 def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
-    """Return the values in the order in which they are named.
+    """Return the mentions of `values` in reply order.
 
-    A clause that continues an enumeration takes over from the one before ("not red, green or blue"; "earlier: red, green") or, if it
-    begins one, from the one that ends it ("red and blue were earlier"); a remark behind a name applies to it ("red (current)").
+    A clause that continues an enumeration has the stance of the clause before it ("not red, green or blue"; "earlier: red, green"). The
+    first items of an enumeration have the stance of the clause that ends it ("red and blue were earlier"). A remark after a name applies
+    to that name ("red (current)").
     """
     heard = _Heard(clauses, values)
     for at, (clause, following) in enumerate(pairwise([*clauses, _NOTHING])):
@@ -94,7 +98,7 @@ _NOTHING: Final = Clause("", "", "", "", NONE, 0)
 
 
 class _Heard:
-    """What clauses have named so far."""
+    """The state of a scan over clauses, and the mentions found so far."""
 
     def __init__(self, clauses: Sequence[Clause], values: Findable) -> None:
         self.found: list[Mention] = []
@@ -102,21 +106,21 @@ class _Heard:
         self._values = values
         self._before = _NOTHING
         self._heading = _NOTHING
-        """The last clause that says something of the names to come, if they are bare."""
+        """The last clause that may say something about bare names after it."""
         self._enumerates = False
-        """Whether nothing but remarks was said since the last name."""
+        """Whether only remarks followed the last name, so that a bare name would continue its enumeration."""
         self._begun = False
-        """Whether that name is of an enumeration of bare names, which begin at `_bare_since` in `found`."""
+        """Whether the last name belongs to an enumeration of bare names, which starts at `_bare_since` in `found`."""
         self._bare_since = 0
         self._run = 0
         self._how = Stance.ASSERTED
-        """How the last name was presented, whatever a remark then said of it."""
+        """The stance of the last name, before any remark changed it."""
         self._last = 0
-        """Where the names of the last clause with any begin in `found`."""
+        """The index in `found` of the first name of the last clause that has names."""
         self._within = False
-        """Whether brackets are open."""
+        """Whether a bracket is open."""
         self._murmured = False
-        """Whether something like "no" was said since the last name, which begins anew."""
+        """Whether a word like "no" followed the last name. The next name then starts a new statement."""
 
     def next(self, at: int, clause: Clause, following: Clause) -> None:
         self._within = clause.gap.rfind("(") > clause.gap.rfind(")") or (self._within and ")" not in clause.gap)
@@ -128,12 +132,12 @@ class _Heard:
         self._before = clause
 
     def _remark(self, clause: Clause, following: Clause) -> None:
-        """Take what a clause without names says of the last ones, or of the next."""
+        """Apply a clause without names as a remark on the last names, or keep it as a heading for the next."""
         remark = self._remarked(clause, following)
         if remark is not None:
             self.found[self._last :] = [mention._replace(how=remark) for mention in self.found[self._last :]]
         elif clause.text.replace(" ", "").isdecimal() and self._enumerates:
-            pass  # the date or number of an entry
+            pass  # the date or number of a list entry
         elif _MURMURS.issuperset(clause.text.split()):
             self._murmured = self._murmured or not _AGREES.issuperset(clause.text.split())
         elif not (self._within and self._enumerates and _says_nothing(clause)):
@@ -153,7 +157,7 @@ class _Heard:
         return Stance.DENIED if same and (LEXICON.has("gave it up", clause.text) or _WAS_WRONG.match(clause.text)) else None
 
     def _name(self, at: int, clause: Clause, following: Clause, matches: Sequence[Found]) -> None:
-        """Take the names of a clause: as its words present them or, if they are bare, as what comes before them does."""
+        """Record the names of a clause. Bare names have the stance of the heading or enumeration before them."""
         if self._murmured:
             self._enumerates, self._heading, self._murmured = False, self._before, False
         stated = how = self._stated(clause, matches)
@@ -177,7 +181,7 @@ class _Heard:
         self._how = self.found[-1].how
 
     def _stated(self, clause: Clause, matches: Sequence[Found]) -> Stance | None:
-        """Return how a clause that makes a statement of its own presents its names; None if it continues or begins an enumeration."""
+        """Return the stance that a clause states for its names, or None if the names are bare and belong to an enumeration."""
         rest = _without_names(clause.text, matches)
         bare = _FILLING.issuperset(clause.text[: matches[0].start].split()) and not _states(rest)
         titled = clause.link == "head" and (not self._enumerates or (bare and self._begun))
@@ -202,7 +206,7 @@ class _Heard:
         return own
 
     def _joined(self, clause: Clause, matches: Sequence[Found], rest: str, own: Stance) -> Stance:
-        """Return how a clause presents its names that is joined to the names before it, which its words may be about as well."""
+        """Return the stance of a clause that is joined to the names before it. Its words may apply to those names as well."""
         if clause.link != "joint":
             return own
         if matches[0].start == 0 and clause.gap.strip(" ,").casefold() in ("and", "or", "&"):
@@ -217,31 +221,31 @@ class _Heard:
 
 
 def _says_nothing(clause: Clause) -> bool:
-    """Return whether a clause in brackets behind a name says nothing of what follows: "red (2nd, current)"."""
+    """Return whether a clause in brackets after a name shows no stance, such as "2nd" in "red (2nd, current)"."""
     return LEXICON.stance(clause.text) == Stance.ASSERTED
 
 
-@cache  # these patterns take long to compile, and no reply without a value needs them
+@cache  # compiling these patterns is slow, and a reply without a value needs none of them
 def _gone() -> re.Pattern[str]:
-    """Return what matches right before the name of something that was left, and says nothing about anything else ("it replaced blue")."""
+    """Return a pattern that matches right before the name of a value that was given up ("it replaced blue")."""
     return re.compile(rf"{LEXICON.source('left before')} {_THE}")
 
 
 @cache
 def _left() -> re.Pattern[str]:
-    """Return what matches after the name of something that was left."""
+    """Return a pattern that matches right after the name of a value that was given up."""
     return re.compile(f" {LEXICON.source('left after')}")
 
 
 @cache
 def _newest() -> re.Pattern[str]:
-    """Return what matches right before the name of something that nothing came after."""
+    """Return a pattern that matches right before the name of the latest value."""
     return re.compile(rf"{LEXICON.source('nothing since')} {_THE}")
 
 
 @cache
 def _reached() -> re.Pattern[str]:
-    """Return what matches right before the name of something that was changed to."""
+    """Return a pattern that matches right before the name of the target of a change."""
     return re.compile(
         rf"{LEXICON.source('changed')}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
         rf"|{LEXICON.source('exchanged')}.{{0,60}}\b(?:for|with) {_THE}"
@@ -250,7 +254,7 @@ def _reached() -> re.Pattern[str]:
 
 
 def _replaces(clause: Clause, following: Clause, found: Sequence[Mention], run: int) -> bool:
-    """Return whether a bare name says what is so instead of the only one that is denied before it: "not red, blue"."""
+    """Return whether a bare name replaces the only value denied before it: "not red, blue"."""
     if clause.gap.strip() != "," or found[-1].how != Stance.DENIED or (following.link == "joint" and following.part <= COMMA):
         return False
     return len(found) < 2 or found[-2].run != run
@@ -261,8 +265,10 @@ def _is_alternative(clause: Clause) -> bool:
 
 
 def _how(heading: Clause, clause: Clause | None = None) -> Stance:
-    """Return the stance of a clause for the bare names behind it. A denial of something else is none: "not to be repeated: red"; and so is
-    a sentence of its own."""
+    """Return the stance that a heading gives to the bare names after it.
+
+    A denial of something else does not count ("not to be repeated: red"), and neither does a complete sentence before the names.
+    """
     parted = clause is not None and clause.gap.strip() == "." and len(heading.text.split()) > TITLE
     cell = clause is not None and heading.gap.strip() == ":" and "\n" in clause.gap and ":" not in clause.gap
     if LEXICON.has("corrected", heading.text) or parted or cell:
@@ -288,14 +294,14 @@ def _states(clause: str) -> bool:
 
 
 def _named_in(clause: str, matches: Sequence[Found], how: Stance, run: int, at: int) -> list[Mention]:
-    """Return the values that a clause names. If something was changed to several of them, one after another, the last counts."""
+    """Return the mentions in a clause. If a chain of changes names several values, only the last is the target of the change."""
     unsure = LEXICON.has("unsure", clause[:200])
     found = [Mention(match.value, _local(clause, match, how, unsure), run, at, match.start, match.end) for match in matches]
     return [mention._replace(how=Stance.REPORTED) if mention.how == Stance.CHANGED else mention for mention in found[:-1]] + found[-1:]
 
 
 def _local(clause: str, match: Found, how: Stance, unsure: bool) -> Stance:
-    """Return how a clause presents a name: as the clause does, unless the words around it say that it was left or reached."""
+    """Return the stance of one name: the stance of its clause, unless the words next to the name mark it as old or new."""
     before = clause[max(0, match.start - 100) : match.start]
     if _newest().search(before):
         return Stance.CURRENT
@@ -309,8 +315,10 @@ def _local(clause: str, match: Found, how: Stance, unsure: bool) -> Stance:
 
 
 def _without_names(clause: str, matches: Sequence[Found]) -> str:
-    """Return a clause without the names in it, whose words say nothing of it ("Painted Quill"), and without its words about names that were
-    left: "instead of blue it is red" denies nothing else."""
+    """Return a clause with "x" for each name, so that words of a name show no stance ("Painted Quill").
+
+    Words about a value that was given up are removed too: "instead of blue it is red" denies only blue.
+    """
     kept: list[str] = []
     at = 0
     for match in matches:
@@ -321,7 +329,7 @@ def _without_names(clause: str, matches: Sequence[Found]) -> str:
 
 
 def _remark(clause: Clause, before: Clause, *, within: bool) -> Stance | None:
-    """Return how a clause without names, `within` brackets or not, presents the name before it; None if it says nothing about it."""
+    """Return the stance that a clause without names gives to the name before it, or None. `within`: whether it is in brackets."""
     if ("\n" in clause.gap and not clause.text.startswith("that ")) or clause.gap.strip(" ,.").casefold().endswith(("if", "unless")):
         return None
     if clause.gap.casefold().endswith("and") and _PREPOSTEROUS.match(clause.text):
@@ -353,12 +361,12 @@ def _remark(clause: Clause, before: Clause, *, within: bool) -> Stance | None:
 
 
 def _confirms(clause: Clause) -> bool:
-    """Return whether a clause says of the only value before it that it is the right one."""
+    """Return whether a clause confirms the only value before it."""
     return clause.part <= SENTENCE and "?" not in clause.gap and LEXICON.has("confirmed", clause.text)
 
 
 def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]:
-    """Return mentions with those denied that a reply takes back before it names others: "blue - no, wait, red"."""
+    """Return the mentions, with those denied that the reply retracts before it names others: "blue - no, wait, red"."""
     if len(found) < 2:
         return found
     last = found[-1].clause
@@ -372,7 +380,7 @@ def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]
 
 
 def corrects(clause: Clause) -> bool:
-    """Return whether a clause takes back what was said before it: "no, wait", "scratch that"."""
+    """Return whether a clause retracts the text before it: "no, wait", "scratch that"."""
     said = clause.text.split()
     taken = _RETRACTS | _PARDONS if NONE < clause.part < SENTENCE else _RETRACTS
     if taken.intersection(said) and _MURMURS.issuperset(said):

@@ -1,4 +1,4 @@
-"""A reply, parsed once, and the questions that readers ask of it."""
+"""A parsed reply, and the questions that graders ask about it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = ["MANY", "YOU", "Reading", "Settled", "parsed", "quoting", "settled_wo
 
 
 _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")
-"""Matches before somebody else's value that a reply offers as one more answer: "red, perhaps Jocelyn's blue"."""
+"""Matches before another person's value if the reply offers it as one more possible answer: "red, perhaps Jocelyn's blue"."""
 MANY: Final = 3
-"""How many others a reply may say a value of and still answer a question about one."""
+"""The most other people or things whose values a reply may list and still answer a question about one of them."""
 BRIEF: Final = 40
-"""Clauses of a reply that may be short of a value because of a slip of a letter."""
+"""The most clauses of a reply that is searched for misspelled values."""
 FEW: Final = 3
-"""Words of a clause in which a word of SHORT letters is such a slip; in others, it has LONG ones."""
+"""The most words of a short clause. In it, a misspelled word needs SHORT letters; in a longer clause, LONG letters."""
 SHORT: Final = 5
 LONG: Final = 7
 APART: Final = 8
-"""Letters of a word that may be written apart with such a slip."""
+"""The fewest letters of a misspelled word that may also be split in two."""
 MOST: Final = 2
-"""Words of a value."""
+"""The most words of a clause that is not worth quoting, because it only repeats the value."""
 QUOTED: Final = 80
-"""Characters of a clause that the reason of a grade quotes."""
+"""The most characters of a clause that the reason of a grade quotes."""
 
 
 @final
 class Settled(NamedTuple):
-    """The values that a reply settles on, in the order of the possible values, and the clauses that decided."""
+    """The values that a reply settles on, in the order of the possible values, and the clauses that state them."""
 
     values: list[str]
     quotes: list[str]
@@ -49,23 +49,25 @@ class Settled(NamedTuple):
 
 @final
 class Reading:
-    """A reply as its clauses. Takes time linear in the reply and never raises."""
+    """A reply as a sequence of clauses. Parsing takes time linear in the length of the reply and never raises."""
 
     def __init__(self, text: str) -> None:
         self.text = readable(text)
         self.clauses: Sequence[Clause] = parsed(self.text)
 
     def mentions(self, values: Findable) -> Sequence[Mention]:
-        """Return the values that the reply names, in order, each with how it is presented."""
+        """Return the mentions of `values` in reply order, each with its stance."""
         return mentions(self.clauses, values)
 
     def settles(self, values: Findable, heeds: Callable[[int], bool] | None = None) -> Settled:
-        """Return the values that the reply settles on: one if it answers, several if it hedges.
+        """Return the values that the reply settles on: none, one if it answers, several if it hedges.
 
-        Values that a clause denies or calls past are never settled on ("not blue", "it used to be blue"). Of the others, those called
-        current count; if none is, the last that something was changed to ("you changed it to red"); then those asserted, those reported
-        ("you said red"), and those dated to the past ("earlier you said red"). So a reply that describes a change, lists a history or shows
-        a table, and says which value is current, settles on one. Clauses, by their numbers, that the reader does not heed do not count.
+        Values that are denied or called out of date never count ("not blue", "it used to be blue"). Of the rest, the reply settles on the
+        values with the strongest stance: current; then the target of the last change ("you changed it to red"); then asserted; then
+        reported ("you said red"); then dated to the past ("earlier you said red"). So a reply that describes a change, a history or a
+        table settles on one value if it says which one is current.
+
+        `heeds` takes a clause number and returns False for clauses to ignore.
         """
         return self.of(values, heeds=heeds)
 
@@ -76,12 +78,13 @@ class Reading:
         spelled: Mapping[str, str] | None = None,
         heeds: Callable[[int], bool] | None = None,
     ) -> Settled:
-        """Return the values that the reply settles on for a subject. What it says of others does not count.
+        """Return the values that the reply settles on for one subject, ignoring values that it gives to others.
 
-        `wholes`: names of the subject, and those of the others; with several such pairs, what is said of the others of any does not count.
-        A reply that goes through more than MANY others answers nothing about anyone.
-        `spelled`: further spellings of these names. A value of others counts where the reply leaves open which of two it is ("red, or
-        Jocelyn's blue").
+        `wholes`: pairs of the subject's names and the names of others. With several pairs, a value of another subject in any pair is
+        ignored. A reply that lists values of more than MANY others settles on nothing.
+        `spelled`: alternative spellings of these names. Another subject's value does count if the reply leaves open which of the two is
+        right ("red, or Jocelyn's blue").
+        `heeds`: as for `settles`.
         """
         found = self.mentions(values) or self._slipped(values)
         if found and not self._is_undecided(found):
@@ -91,8 +94,11 @@ class Reading:
         return self._settled(found, values)
 
     def slips(self, values: Sequence[str]) -> Mapping[str, str]:
-        """Return the words of a short reply that are one of a value's words with a slip of a letter, with what is meant: in clauses of a
-        few words, or if they are long. A long word may be written apart, too: "dart bord"."""
+        """Return the misspelled words of a short reply, mapped to the words of `values` that they stand for.
+
+        A misspelling is one letter off. It counts in a clause of a few words, or if the word is long. A long word may also be split in
+        two: "dart bord".
+        """
         if len(self.clauses) > BRIEF:
             return {}
         found: dict[str, str] = {}
@@ -105,7 +111,7 @@ class Reading:
         return {said: meant for said, meant in found.items() if said.replace(" ", "") != meant}
 
     def _slipped(self, values: Findable) -> Sequence[Mention]:
-        """Return the mentions of values whose words are there with slips of a letter."""
+        """Return the mentions of values that the reply misspells."""
         slips = self.slips(values.values) if isinstance(values, Values) else {}
         if not slips:
             return []
@@ -113,7 +119,7 @@ class Reading:
         return mentions([clause._replace(text=wrong.sub(lambda said: slips[said[0]], clause.text)) for clause in self.clauses], values)
 
     def named(self, values: Findable, *wholes: Whole) -> list[str]:
-        """Return the values that the reply names of a subject and does not deny, each once, in its order: the items of a list in prose."""
+        """Return the values that the reply names for a subject and does not deny, without repeats: the items of a list in prose."""
         found = self._said_of(self.mentions(values), wholes, {})
         return list(dict.fromkeys(mention.value for mention in found if mention.how < Stance.DENIED))
 
@@ -129,7 +135,7 @@ class Reading:
         return found
 
     def pieces(self, part: int, marks: str = "") -> list[str]:
-        """Return the reply's plain words, cut where something parts it as strongly as `part` (see Clause), and at some more marks."""
+        """Return the reply's plain words, cut at gaps of at least strength `part` (see `Clause`) and at any character of `marks`."""
         found: list[str] = []
         for clause in self.clauses:
             if found and clause.part < part and not any(mark in clause.gap for mark in marks):
@@ -139,13 +145,15 @@ class Reading:
         return found
 
     def corrected(self) -> str:
-        """Return what the reply says after it corrects itself for the last time; nothing if it does not."""
+        """Return the text from the reply's last correction of itself on, or "" if there is none."""
         at = max((at for at, clause in enumerate(self.clauses) if corrects(clause)), default=None)
         return "" if at is None else " ".join(clause.raw for clause in self.clauses[at:])
 
     def attributed(self, group: str) -> frozenset[int]:
-        """Return the numbers of the clauses about what others say, by the words of a group, with what such a clause introduces: "according
-        to the leaflet, red", "the leaflet: red"."""
+        """Return the numbers of clauses that report what others say, and of clauses that such a clause introduces.
+
+        `group` is the lexicon group that names the others. Examples: "according to the leaflet, red", "the leaflet: red".
+        """
         found: set[int] = set()
         for at, clause in enumerate(self.clauses):
             led = at - 1 in found and (":" in clause.gap or LEXICON.has("according", self.clauses[at - 1].text)) and clause.part < SENTENCE
@@ -158,7 +166,7 @@ class Reading:
         return clause.gap.strip(" ,").casefold() == "or" or bool(_OFFERED.search(clause.text[: mention.start]))
 
     def _is_undecided(self, found: Sequence[Mention]) -> bool:
-        """Return whether the reply names several values, and says at last that it cannot tell which is right."""
+        """Return whether the reply names several values and then says that it cannot decide between them."""
         if len({mention.value for mention in found}) < 2:
             return False
         after = self.clauses[found[-1].clause :]
@@ -176,12 +184,14 @@ class Reading:
         )
 
     def _is_unknown(self, since: int) -> bool:
-        """Return whether the reply says after a clause that it does not know."""
+        """Return whether a clause after number `since` says that the answer is unknown."""
         return any(LEXICON.has("unknown", clause.text) for clause in self.clauses[since + 1 :])
 
     def leaks(self, values: Values) -> bool:
-        """Return whether the reply has one of the values in it, however it presents it: one that is denied or called forgotten is given
-        away too, and so is one that is struck out or spelled out letter by letter."""
+        """Return whether the reply contains one of `values`, in any stance.
+
+        A value that is denied or called forgotten is given away too. So is a value that is struck out or spelt letter by letter.
+        """
         text = plain(self.text)
         said = values.find(text) or values.find(mended(text, values.values, LONG))
         return bool(said) or any(_spelt(value) in text for value in values.values)
@@ -205,12 +215,12 @@ class Reading:
 
 @lru_cache(maxsize=64)
 def parsed(text: str) -> Sequence[Clause]:
-    """Return the clauses of a reply. The last ones are remembered, since several questions are asked of a reply."""
+    """Return the clauses of a reply. Cached, because graders ask several questions about the same reply."""
     return clauses(laid_out(own_turn(text)))
 
 
 def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
-    """Return the candidates that `text` settles on, as they are spelled, in their order: see `Reading.settles`."""
+    """Return the candidates that `text` settles on, spelled as given and in their order. See `Reading.settles`."""
     return Reading(text).settles(Values(candidates, forms=False)).values
 
 
@@ -219,7 +229,7 @@ def _spelt(value: str) -> str:
 
 
 def quoting(quotes: Sequence[str], limit: int = 2) -> str:
-    """Return the clauses that decided, for the reason of a grade, if they say more than a value."""
+    """Return the deciding clauses as quotations for the reason of a grade. Clauses that only repeat the value are left out."""
     said = [quote for quote in quotes if len(quote.split()) > MOST]
     shown = [" ".join(quote.replace(PRIME, "'").split()).encode("utf-8", "replace").decode() for quote in said[:limit]]
     return "".join(f": '{quote if len(quote) <= QUOTED else quote[: QUOTED - 1] + chr(0x2026)}'" for quote in shown)

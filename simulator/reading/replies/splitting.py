@@ -1,4 +1,4 @@
-"""Cuts text into sentences and clauses: the one splitter of all readers."""
+"""Splits text into sentences and clauses. All readers use this splitter."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longspan.simulator.base.words import plain
 __all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "TURN", "Clause", "clauses", "undotted"]
 
 NONE, BRACKET, COMMA, TURN, SENTENCE, LINE = range(6)
-"""How strongly the marks between two clauses part them."""
+"""How strongly the marks between two clauses separate them, from weakest to strongest."""
 
 _DOTTED: Final = re.compile(r"\b(?:([ap])\.\s?m\.|(e)\.\s?g\.|(i)\.\s?e\.)", re.IGNORECASE)
 _SECOND: Final = {"a": "m", "p": "m", "e": "g", "i": "e"}
 _SHORTENED: Final = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|vs|approx|etc|cf)\.(?=[^\S\n]{0,3}[\w,])|(?<![.!?] )(?<!^)\b(Nos?)\.(?=\s?\d)")
 
 _TIME: Final = rf"(?:\d|then|last|yesterday|the \d|that (?:day|time)|{'|'.join([*month_name[1:], *day_name])})"
-"""What follows "since" where it is no "because"."""
+"""Words after "since" in its temporal sense. Before other words it means "because" and starts a clause."""
 _CUTS: Final = re.compile(
     r"(?P<joint>,(?!\d{3}\b)|(?<!\d)[/|]|[/|](?!\d)|&|->|=>|(?<=\w) > (?=\w)|[\u2192\u27a1\u21d2\u27f6\u279c\u2794]\ufe0f?|"
     r"\b(?:and|or|plus|(?<!could )(?<!might )(?<!may )also)\b)"  # between items of an enumeration
@@ -37,7 +37,7 @@ _CUTS: Final = re.compile(
 _AUXILIARY: Final = re.compile(
     r"\b(?:is|am|are|was|were|be|s|m|re|ve|do|does|did|has|have|had|can|could|will|would|should|may|might|must|d|ll) $", re.IGNORECASE
 )
-"""Matches before a "not" that negates its own clause: "it is not red", other than "red, not blue"."""
+"""Matches before a "not" that negates its own clause ("it is not red"). Any other "not" starts a clause ("red, not blue")."""
 _ENDS: Final = re.compile(r"[.!?\u2026]")
 _TURNS: Final = re.compile(r"[;]|but|yet|however|though|while|whereas|because|since(?=\s+\w)|if|unless|until|when|where", re.IGNORECASE)
 _JOINTS: Final = re.compile(r"[,/&|]|and|or|plus|also", re.IGNORECASE)
@@ -47,8 +47,9 @@ _JOINTS: Final = re.compile(r"[,/&|]|and|or|plus|also", re.IGNORECASE)
 class Clause(NamedTuple):
     """A clause in plain words.
 
-    `link` joins it to the one before ("joint", "head" or ""), by the marks in `gap`. `raw` is the clause as it is written. `part` says how
-    strongly the gap parts the two, `sentence` counts sentences, and `asks` tells whether a question mark ends its sentence.
+    `raw` is the clause as written. `gap` is the text between it and the clause before. `link` is the kind of gap: "joint" between items of
+    an enumeration, "head" after a heading, or "". `part` is the strength of the gap. `sentence` is the number of the clause's sentence, and
+    `asks` is set if that sentence ends with a question mark.
     """
 
     text: str
@@ -61,7 +62,7 @@ class Clause(NamedTuple):
 
 
 def undotted(text: str) -> str:
-    """Return `text` with its abbreviations written without dots, which would end a sentence: "9 a.m. sharp" as "9 am sharp"."""
+    """Return `text` with abbreviations without dots, which would end a sentence: "9 am sharp" for "9 a.m. sharp"."""
     if "." not in text:
         return text
     return _SHORTENED.sub(lambda match: match[0][:-1], _DOTTED.sub(_joined, text))
@@ -74,7 +75,7 @@ def _joined(match: re.Match[str]) -> str:
 
 
 def clauses(text: str) -> Sequence[Clause]:
-    """Return the clauses of `text` that have words."""
+    """Return the clauses of `text`, without those that have no words."""
     found: list[Clause] = []
     asking: set[int] = set()
     at, link, gap, part, sentence = 0, "", "", NONE, 0

@@ -1,4 +1,4 @@
-"""Tells of whom, or of what, a reply says each value: "5691 is the garage door's", "7454 (bicycle lock), 5691 (garage door)"."""
+"""Determines whose value each mention is: "5691 is the garage door's", "7454 (bicycle lock), 5691 (garage door)"."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from longspan.simulator.reading.replies.values import Values
 __all__ = ["YOU", "Whole", "subjects", "yours"]
 
 Whole = tuple[Sequence[str], Sequence[str]]
-"""Names of a subject, and those of all others."""
+"""The names of a subject, and the names of all others."""
 YOU: Final = ("you", "your", "yours")
-"""How a reply speaks of whoever asks."""
+"""How a reply addresses the user."""
 _PEOPLE: Final = (
     "friend mother mum mom father dad wife husband partner son daughter child kid girlfriend boyfriend twin stepmother stepfather"
     " roommate teacher coach"
@@ -24,13 +24,13 @@ _PEOPLE: Final = (
 
 
 def yours(people: Iterable[str]) -> Whole:
-    """Return the names of whoever asks, and those of their `people` and of others that most have: "your aunt", "your friend"."""
+    """Return the names of the user, and the names of people around the user: "your aunt" for each of `people`, "your friend" and so on."""
     return YOU, [f"your {person}" for person in dict.fromkeys([*people, *_PEOPLE])]
 
 
 @final
 class _Place(NamedTuple):
-    """A subject that is named, and where: its clause, and its first character there."""
+    """A named subject, and its position: clause number, and offset in that clause's text."""
 
     subject: str
     clause: int
@@ -41,28 +41,27 @@ _LIKENED: Final = re.compile(
     r"\b(?:(?<!not the )(?<!more )(?<!sounds )(?<!looks )(?:like|same as|just as)"
     r"|not(?! (?:the same|like|just))|(?:present|gift|surprise) from) (?:\w+ ){0,3}$"
 )
-"""Words before a subject that only serves to compare, or is ruled out, or gives something: "red, like your aunt's", "not Ada's"."""
+"""Words before a subject that is compared, ruled out, or the giver of a present: "red, like your aunt's", "not Ada's"."""
 _ADDRESSED: Final = re.compile(
     r" (?:(?:may|might|could|must|probably) )?(?:be )?(?:re|means?|meant|asked|ask|said|say|told|wrote|want|mentioned|see|know|think"
     r"|thinking|mixing|confus\w+)\b"
 )
-"""Words after "you" that speak of the conversation, and of nothing that is the user's: "you mean your aunt's"."""
+"""Words after a "you" that refers to the conversation, not to the user's property: "you mean your aunt's"."""
 _GIVEN: Final = re.compile(r"\b(?:gave|give|giving|told|tell|telling|show|showed|offer|offered|sent|remind) $")
 """Words before such a "you"."""
 LONGEST: Final = 60
-"""Characters looked at before a subject."""
+"""The number of characters searched before a subject."""
 NEAR: Final = 3
-"""Subjects looked at before and after a value, in other clauses."""
+"""The number of subjects considered on each side of a value."""
 WITHIN: Final = 8
-"""Clauses looked at between the two."""
+"""The most clauses between a value and its subject."""
 
 
 def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Values) -> list[str | None]:
-    """Return for each mention of a value the subject that it is said of; None if the reply does not say of what.
+    """Return the subject of each mention, or None if the reply does not say whose the value is.
 
-    A value goes with the subject that the fewest and weakest marks part it from, in its sentence; of two as near, with one that has no
-    other value. Several values have the same one if the reply enumerates them. A subject that a heading or a question names goes with what
-    follows it.
+    A value belongs to the subject in its sentence with the fewest and weakest marks between them. If two are equally near, a subject
+    without a value wins. Values in an enumeration may share a subject. A subject in a heading or a question owns the values after it.
     """
     places = [
         _Place(found.value, at, found.start)
@@ -80,7 +79,7 @@ def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Valu
         if (cost := _cost(clauses, mention, places[which])) is not None
     )
     found: dict[int, int] = {}
-    first: dict[int, int] = {}  # the value that a subject has
+    first: dict[int, int] = {}  # each subject's first value
     for _, number, which in pairs:
         if number not in found and which not in first:
             found[number], first[which] = which, number
@@ -91,12 +90,15 @@ def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Valu
 
 
 def _near(clauses: Sequence[int], clause: int) -> range:
-    """Return which of the places, by their clauses, are nearest to a clause: a few before it and after it."""
+    """Return the indices of the places nearest to a clause: a few on each side. `clauses` is the sorted clause number of each place."""
     return range(max(0, bisect_left(clauses, clause) - NEAR), min(len(clauses), bisect_right(clauses, clause) + NEAR))[: 4 * NEAR]
 
 
 def _cost(clauses: Sequence[Clause], mention: Mention, place: _Place) -> tuple[int, int, int] | None:
-    """Return how far a subject is from a value: the strongest mark between them, the number of marks, and characters; None if too far."""
+    """Return the distance of a subject from a value, or None if it is too far.
+
+    The distance is the strongest mark between them, then the number of marks, then the number of characters.
+    """
     first, last = sorted((mention.clause, place.clause))
     if last - first > WITHIN:
         return None
@@ -109,7 +111,7 @@ def _cost(clauses: Sequence[Clause], mention: Mention, place: _Place) -> tuple[i
 
 
 def _part(clause: Clause) -> int:
-    """Return how strongly a clause is parted from the one before. A relative clause goes with what it follows."""
+    """Return the strength of the gap before a clause. A relative clause counts as part of the clause before it."""
     if clause.part <= TURN and "which" in clause.gap:
         return NONE
     if clause.part == COMMA and clause.text.startswith(("who ", "that is ", "that s ", "whose ")):
@@ -118,7 +120,7 @@ def _part(clause: Clause) -> int:
 
 
 def _leads(clauses: Sequence[Clause], at: int, to: int) -> bool:
-    """Return whether a clause with a subject heads what follows: a line above it, or a question before it, with nothing between."""
+    """Return whether the clause at `at` is a heading or a question that the clause at `to` follows directly."""
     if to - at > 3:
         return False
     gaps = [clause.gap for clause in clauses[at + 1 : to + 1]]

@@ -1,4 +1,4 @@
-"""Times of the clock in replies: "9:30 a.m.", "half past nine", "at 9", "nine o'clock", "09h00"."""
+"""Parses times of day in replies: "9:30 a.m.", "half past nine", "at 9", "nine o'clock", "09h00"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Times"]
 
 _HOUR: Final = "|".join([r"[01]?\d", "2[0-4]", *SMALL[1:13]])
 _AT: Final = "|".join(rf"(?<=\b{word} )(?<!\d {word} )" for word in "at from to is by around about open opens opening".split())
-"""Words before a bare number that make it an hour."""
+"""Words that turn the bare number after them into an hour."""
 _TIME: Final = re.compile(
     rf"\b(?:half past (?P<half>{_HOUR})"
     rf"|(?P<at>{_AT})?(?P<hour>{_HOUR})(?:(?:h| ?)(?P<minutes>[0-5]\d)| (?P<thirty>thirty))?"
@@ -23,13 +23,16 @@ _TIME: Final = re.compile(
 
 @final
 class Times:
-    """Times such as "9:30" that a question may be answered with. Any other time is another answer, and so is the same hour p.m."""
+    """Times such as "9:30" as possible answers. Implements `Findable`.
+
+    Any other time is a wrong answer, found with the value "". So is the same hour p.m.: the expected times are all in the morning.
+    """
 
     def __init__(self, values: Sequence[str]) -> None:
         self.values = values
 
     def find(self, text: str) -> list[Found]:
-        """Return the times that plain text names, in its order."""
+        """Return the times that plain text names, in text order."""
         return [
             Found(self._value(match), match.start(), match.end())
             for match in _TIME.finditer(text)

@@ -1,4 +1,4 @@
-"""Values as replies write them: in any spelling, together or apart, in the singular or the plural."""
+"""Finds values in replies in any spelling: as one word or two, singular or plural."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from longspan.simulator.reading.replies.lexicon import LEXICON
 __all__ = ["Findable", "Found", "Values", "figured", "figures", "mended", "says_nearly"]
 
 COMPOUND: Final = 6
-"""Letters of the shortest word that may be a compound, and so be written apart: "beanbag", "bean bag"."""
+"""The fewest letters of a word that may be a compound, which replies may write as two words: "beanbag", "bean bag"."""
 SOUNDING: Final = 7
 SOUNDS: Final = 4
-"""Letters, and consonants, of a word that may be written as it sounds: "liquorice"."""
+"""The fewest letters (SOUNDING) and consonants (SOUNDS) of a word that may be spelled by its sound: "liquorice"."""
 PART: Final = 3
-"""Letters of its shortest part."""
+"""The fewest letters of each half of a compound."""
 
 
 @final
 class Found(NamedTuple):
-    """A value, and where plain text names it."""
+    """A value, and its position in plain text."""
 
     value: str
     start: int
@@ -33,24 +33,24 @@ class Found(NamedTuple):
 
 
 class Findable(Protocol):
-    """What a question may be answered with: how to find it."""
+    """A set of possible answers that can be found in text."""
 
     @property
     def values(self) -> Sequence[str]:
-        """Return the values, in the order in which they are returned."""
+        """The values, in their canonical order."""
         ...
 
     def find(self, text: str) -> list[Found]:
-        """Return the values that plain text names, in its order. One that is not among `values` is another answer, whatever it is."""
+        """Return the values that plain text names, in text order. A found value that is not in `values` is a wrong answer."""
         ...
 
 
 @final
 class Values:
-    """What a question may be answered with. `others`: further spellings, by spelling ("gray": "grey").
+    """Possible answers as text. `others` maps alternative spellings to values ("gray": "grey").
 
-    A value is found as whole words in plain form, and of overlapping ones the longest ("sky blue" does not name blue). With `forms`, a
-    compound may be written apart or together, and a noun may be in the plural.
+    Values match as whole words in plain text, and the longest of overlapping matches wins ("sky blue" does not match blue). With `forms`,
+    compounds match as one or two words, and nouns match in the plural.
     """
 
     def __init__(self, values: Iterable[str], others: Mapping[str, str] | None = None, *, forms: bool = True) -> None:
@@ -64,13 +64,13 @@ class Values:
         return bool(self.values)
 
     def find(self, text: str) -> list[Found]:
-        """Return the values that plain text names, in its order."""
+        """Return the values that plain text names, in text order."""
         return self._spellings.find(text)
 
 
 @final
 class _Spellings:
-    """How values are spelled. The pattern of all spellings takes long to compile, so it is not where no value can be found."""
+    """The spellings of a set of values. Their pattern is slow to compile, so it is compiled only for text that may contain a value."""
 
     def __init__(self, values: tuple[str, ...], others: tuple[tuple[str, str], ...], forms: bool) -> None:
         self.values = tuple(dict.fromkeys(value for value in values if plain(value)))
@@ -102,7 +102,7 @@ def _together(text: str) -> str:
 
 
 def _forms(word: str) -> Iterable[tuple[str, bool]]:
-    """Yield a noun with its plurals, or with its singular, and whether it is the noun itself."""
+    """Yield a noun, then its possible plurals and its singular. The flag is True for the noun itself."""
     yield word, True
     if not word or word[-1].isdigit():
         return
@@ -118,7 +118,7 @@ def _forms(word: str) -> Iterable[tuple[str, bool]]:
 
 
 def _apart(form: str) -> str:
-    """Return a pattern of a form, with its compounds together or apart."""
+    """Return a pattern that matches a form with its compounds as one word or two."""
     return " ?".join(_word(word) for word in form.split()) if not form[:1].isdigit() else re.escape(form)
 
 
@@ -138,8 +138,10 @@ _RUN: Final = re.compile(rf"\b(?:{_NUMERAL})(?:[ ,-]{{1,2}}(?:and )?(?:{_NUMERAL
 
 
 def figured(text: str, values: Iterable[str]) -> str:
-    """Return `text` with those numbers of `values` in figures that have marks or spaces between digits ("4 7 1 1", "47-11") or are spelled
-    out ("four seven one one", "forty-seven eleven"). Takes time linear in the text."""
+    """Return `text` with the numbers among `values` written in plain figures. Takes time linear in the length of the text.
+
+    Handles marks or spaces between digits ("4 7 1 1", "47-11") and spelled-out numbers ("four seven one one", "forty-seven eleven").
+    """
     known = tuple(values)  # not a set, whose order differs between processes
     for value in known:
         text = re.sub(r"(?<!\d)" + r"[ ,.*_-]{0,2}".join(value) + r"(?!\d)", value, text)
@@ -152,7 +154,7 @@ def figured(text: str, values: Iterable[str]) -> str:
 
 
 def figures(text: str) -> str:
-    """Return plain `text` with the numbers that are spelled out in figures: "four seven", "forty seven", "four thousand and seven"."""
+    """Return plain `text` with spelled-out numbers in figures: "four seven", "forty seven", "four thousand and seven"."""
     words = text.split()
     written: list[str] = []
     at = 0
@@ -164,7 +166,7 @@ def figures(text: str) -> str:
 
 
 def _numeral(words: Sequence[str], at: int) -> tuple[int | None, int]:
-    """Return the number that is spelled out from a word on, and where it ends; None if there is none."""
+    """Return the number spelled out from word `at` on, or None, and the index of the word after it."""
     value, end = _below_hundred(words, at)
     if value is None:
         return None, at + 1
@@ -185,15 +187,17 @@ def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
 
 
 def mended(text: str, values: Iterable[str], least: int = 5) -> str:
-    """Return plain text with slips of a letter put right, where the word that is meant is one of a value's words, of at least `least`
-    letters: "inside the matress". Takes time linear in the text."""
+    """Return plain text with misspelled words of `values` corrected: "inside the matress". Takes time linear in the length of the text.
+
+    Only words of at least `least` letters are corrected.
+    """
     known = _vocabulary(tuple(values))
     return " ".join(_mended(word, known.get(word[0], ()), least) for word in text.split()) if known else text
 
 
 @lru_cache(maxsize=500)
 def _vocabulary(values: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
-    """Return the words of values, with their plurals, by their first letters."""
+    """Return the words of values and their plurals, grouped by first letter."""
     found: dict[str, list[str]] = {}
     for word in dict.fromkeys(word for value in values for word in plain(value).split()):
         found.setdefault(word[0], []).extend((word, f"{word}s"))
@@ -204,13 +208,14 @@ def _mended(word: str, known: Sequence[str], least: int) -> str:
     if len(word) < least - 1 or word in known or word in LEXICON.words:
         return word
     meant = [each for each in known if is_slip(word, each, least + each.endswith("s"))]
-    alike = [each for each in known if min(len(word), len(each)) >= SOUNDING and each[-1] == word[-1]]  # no "practice" for "parquets"
+    # Requiring the same last letter keeps "practice" from matching "parquets".
+    alike = [each for each in known if min(len(word), len(each)) >= SOUNDING and each[-1] == word[-1]]
     meant = meant or [each for each in alike if sounds_like(word, each, SOUNDS)]
     return meant[0] if len({each.removesuffix("s") for each in meant}) == 1 else word
 
 
 def says_nearly(text: str, phrase: str) -> bool:
-    """Return whether `text` says a phrase, its compounds together or apart, or each of its words with at most a slip of a letter."""
+    """Return whether `text` contains a phrase, with compounds as one word or two, and with at most one slip of a letter per word."""
     said, meant = plain(text).split(), plain(phrase).split()
     windows = zip(*(said[at:] for at in range(len(meant))), strict=False)
     return re.search(rf"\b{' '.join(map(_word, meant))}\b", " ".join(said)) is not None or any(

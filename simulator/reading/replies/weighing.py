@@ -1,4 +1,4 @@
-"""Weighs what a reply says of several values against each other by its course: questions it answers, concessions, conditions, sequences."""
+"""Decides between several values that a reply names, by its course: questions answered, concessions, conditions, sequences."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from longspan.simulator.reading.replies.splitting import SENTENCE, TURN, Clause
 __all__ = ["weighed"]
 
 LOOKED_AT: Final = 300
-"""Characters of a clause that are looked at for words that apply to all of it."""
+"""The number of characters of a clause that are searched for words that apply to all of it."""
 POINTING: Final = 3
-"""Clauses after the last value that may point at one."""
+"""The number of clauses after the last value that may refer back to one of them ("the latter")."""
 
 
 def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
-    """Return mentions as the course of the reply leaves them.
+    """Return the mentions with the stance that they have in the context of the whole reply.
 
-    What is only supposed or offered is no more than reported ("if it is red", "shall I change it to red?"). Denied is what a reply asks
-    and then answers with something else ("Red? It's blue."), what it concedes ("you liked red, but you chose blue"), and what it denies
-    later ("Red and blue. Red was dropped."). A value that is named again, alone and last, is the one decided on ("Red or blue? I'd say
-    blue."), and so is that which the reply points at ("Red and blue. The latter is newer.").
+    - A supposition or an offer counts as reported at most ("if it is red", "shall I change it to red?").
+    - A value is denied if the reply asks about it and answers with another ("Red? It's blue."), concedes it ("you liked red, but you chose
+      blue") or denies it later ("Red and blue. Red was dropped.").
+    - The reply decides on a value that it repeats alone at the end ("Red or blue? I'd say blue."), or that it refers back to ("Red and
+      blue. The latter is newer.").
     """
     supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
     runs = {mention.run for mention in found if mention.clause in supposed}
@@ -52,20 +53,20 @@ def _conditions(clause: Clause) -> bool:
 
 
 def _wonders(clauses: Sequence[Clause], at: int) -> bool:
-    """Return whether a clause is a question that the reply cannot answer: "I don't know if it's red"."""
+    """Return whether a clause is an indirect question that the reply cannot answer: "I don't know if it's red"."""
     asks = clauses[at].text.startswith("whether ") or " whether " in clauses[at].text[:LOOKED_AT]
     unknown = at > 0 and clauses[at].part < SENTENCE and LEXICON.has("unknown", clauses[at - 1].text)
     return asks or (unknown and _conditions(clauses[at]))
 
 
 def _supposed(mention: Mention, clause: Clause) -> Mention:
-    """Return a mention as less than a statement. What a condition denies is likely ("if it isn't red")."""
+    """Return a mention in a supposition with its weaker stance. A value that a condition denies is likely ("if it isn't red")."""
     likely = mention.how == Stance.DENIED and _conditions(clause) and Stance.DENIED in LEXICON.stances(clause.text[:LOOKED_AT])
     return mention._replace(how=Stance.ASSERTED if likely else max(mention.how, Stance.REPORTED))
 
 
 def _aside(mention: Mention, clause: Clause, asides: Container[int]) -> Mention:
-    """Return a mention as less than what it is an aside to: "red (though it may be blue by now)", "By the way, the door is blue."."""
+    """Return a mention in an aside with its weaker stance: "red (though it may be blue by now)", "By the way, the door is blue."."""
     if mention.how == Stance.ASSERTED and clause.sentence in asides:
         return mention._replace(how=Stance.REPORTED)
     conceded = "(" in clause.gap and clause.gap.casefold().endswith(("though", "but", "while"))
@@ -74,19 +75,21 @@ def _aside(mention: Mention, clause: Clause, asides: Container[int]) -> Mention:
 
 def _answers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
     last = next((mention for mention in reversed(found) if mention.how <= Stance.REPORTED and _states(clauses[mention.clause])), None)
+    """Deny the values that the reply asks about and then answers with another value."""
     if last is None:
         return found
     return _without(found, lambda each: each.clause < last.clause and each.value != last.value and clauses[each.clause].asks)
 
 
 def _states(clause: Clause) -> bool:
-    """Return whether a clause answers, instead of offering one more possibility."""
+    """Return whether a clause states an answer, and does not merely offer another possibility."""
     if clause.asks or clause.gap.strip(" ,").casefold().endswith(("or", "also")):
         return False
     return not any(LEXICON.has(group, clause.text[:LOOKED_AT]) for group in ("added", "unsure"))
 
 
 def _concedes(clauses: Sequence[Clause], found: Sequence[Mention]) -> list[Mention]:
+    """Deny the values that the reply concedes before it turns to another: "you liked red, but you chose blue"."""
     kept = list(found)
     for number, (before, mention) in enumerate(pairwise(found), 1):
         turn = next((at for at in range(mention.clause, before.clause, -1) if _turns(clauses[at])), None)
@@ -107,7 +110,7 @@ def _concedes(clauses: Sequence[Clause], found: Sequence[Mention]) -> list[Menti
 
 
 def _concession(clauses: Sequence[Clause], at: int, to: int) -> bool:
-    """Return whether a sentence begins by conceding what a clause says, and goes on to another one: "though you liked red, it is blue"."""
+    """Return whether the sentence opens by conceding clause `at` and turns to clause `to`: "though you liked red, it is blue"."""
     first = next(
         (since for since in range(at, max(at - 2, -1), -1) if since == 0 or clauses[since - 1].sentence < clauses[at].sentence), None
     )
@@ -122,6 +125,7 @@ def _turns(clause: Clause) -> bool:
 
 
 def _drops(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    """Deny every mention of a value that the reply denies in a later sentence."""
     gone = {mention.value: clauses[mention.clause].sentence for mention in found}
     last = {mention.value: mention.how for mention in found}
     if min(last.values()) > Stance.REPORTED:
@@ -130,6 +134,7 @@ def _drops(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Ment
 
 
 def _decides(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    """Deny the other values if the reply repeats one of them, alone, at its end."""
     last = found[-1]
     among = {mention.value for mention in found if mention.run == last.run}
     again = any(mention.value == last.value and mention.run != last.run for mention in found)
@@ -140,6 +145,7 @@ def _decides(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Me
 
 
 def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+    """Deny the values that the reply does not refer back to with "the latter" or "the former". After "both", all of them stay."""
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
     after = [clause.text for clause in clauses[found[-1].clause + 1 : found[-1].clause + 1 + POINTING]]
@@ -154,7 +160,7 @@ def _refers(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
 
 
 def _outdates(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
-    """Of entries of a log, each with its date, the latest counts: "3 May: red", "9 June: blue"."""
+    """Deny all but the latest of dated log entries: "3 May: red", "9 June: blue"."""
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
     if best > Stance.REPORTED or len({mention.value for mention in tied}) < 2 or len({mention.run for mention in tied}) < len(tied):
@@ -170,7 +176,7 @@ def _outdates(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[M
 
 
 def _day(clauses: Sequence[Clause], mention: Mention, named: Container[int]) -> int | None:
-    """Return the day that an entry of a log begins with, or gives in brackets."""
+    """Return the day that a log entry begins with or gives in brackets, or None."""
     own = clauses[mention.clause].text[: mention.start]
     if len(own.split()) <= HEAD and (day := the_day(own)) is not None:
         return day
@@ -185,7 +191,7 @@ def _day(clauses: Sequence[Clause], mention: Mention, named: Container[int]) -> 
 
 
 def _likeliest(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
-    """Of values each with its likelihood in per cent, the likeliest counts: "60% red, 40% blue"."""
+    """Deny all but the likeliest of values with percentages: "60% red, 40% blue"."""
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
     shares = [_PERCENT.search(clauses[mention.clause].raw) for mention in tied]
@@ -198,11 +204,11 @@ def _likeliest(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[
 
 _PERCENT: Final = re.compile(r"\b(\d{1,3}) ?(?:%|per ?cent\b)")
 HEAD: Final = 6
-"""The most words of a clause that gives the date of an entry."""
+"""The most words of a clause that gives the date of a log entry."""
 YEAR: Final = 12 * 31
-"""Days of a year, 31 a month."""
+"""The number of days in a year of 31-day months, as `the_day` counts."""
 ENTRY: Final = 3
-"""Clauses from the date of an entry to its value."""
+"""The number of clauses before a value that are searched for its date."""
 
 
 def _without(found: Sequence[Mention], denied: Callable[[Mention], bool]) -> list[Mention]:

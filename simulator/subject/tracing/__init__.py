@@ -1,4 +1,4 @@
-"""OpenTelemetry traces of runs as they are played (docs/guides/tracing.md)."""
+"""OpenTelemetry traces of runs in progress (docs/guides/tracing.md)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["exporting", "telling"]
 
 @contextmanager
 def exporting(wanted: bool) -> Iterator[Any]:
-    """If `wanted`, export a trace of everything played inside the context, and yield the Tracing; otherwise yield None.
+    """If `wanted`, export a trace of everything played inside the context, and yield the Tracing. Otherwise yield None.
 
-    The Tracing is closed at the end; its `counts` then say what could not be exported. Raises InputError if the extra is missing, or if the
-    environment names a collector that cannot be used.
+    The Tracing is closed at the end. Its `counts` then give the number of lost spans. Raises InputError if the extra is missing, or if the
+    environment variables name an unusable collector.
     """
     if not wanted:
         yield None
@@ -38,7 +38,7 @@ def exporting(wanted: bool) -> Iterator[Any]:
 
 @contextmanager
 def telling(wanted: bool) -> Iterator[None]:
-    """Export as `exporting` does, and at the end print a line about spans that could not be exported."""
+    """Export like `exporting`. At the end, print a line about spans that could not be exported."""
     with exporting(wanted) as tracing:
         yield
     if tracing is not None and tracing.lost:

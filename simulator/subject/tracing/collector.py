@@ -1,7 +1,7 @@
-"""The way to the user's collector: OTLP over HTTP, configured by OpenTelemetry's environment variables, in a thread of its own.
+"""Sends spans to the user's collector: OTLP over HTTP from a separate thread, configured by OpenTelemetry's environment variables.
 
-A collector may be down, slow or hostile. So the queue of spans is limited, nothing waits for the collector except the end of the run, which
-waits for a few seconds, and only the status of its answers is read.
+A collector may be down, slow or hostile. So the queue of spans is bounded, only the end of a run waits for the collector, for a few
+seconds, and only the status of its answers is read.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from longspan.simulator.base.errors import InputError, one_line
 __all__ = ["Collector"]
 
 DEFAULT: Final = "http://localhost:4318"
-"""The address of a collector on this machine, by OpenTelemetry's convention."""
+"""The default address of a local collector, by OpenTelemetry's convention."""
 
 PROTOCOL: Final = "http/protobuf"
 
 CLOSE_SECONDS: Final = 5.0
-"""How many seconds the end of a run waits for the last spans to be exported."""
+"""The number of seconds that the end of a run waits for the last spans."""
 
 NOISY: Final = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
-"""The loggers that would complain about the collector in the middle of a run."""
+"""The loggers that would print errors about the collector in the middle of a run."""
 
 _ours: Final = ContextVar("ours", default=False)
-"""Whether the exporter's library is called by this module, and not by the user's own telemetry."""
+"""Whether this module is calling the exporter's library. It is False while the user's own telemetry calls it."""
 
 
 @final
 class Collector(SpanProcessor):
-    """Exports finished spans in batches. `made` and `exported` count them; `problem` gives the reason for the last failure.
+    """Exports finished spans in batches. `made` and `exported` count them. `problem` is the reason for the last failure.
 
-    Raises InputError if the environment names a collector that cannot be used.
+    Raises InputError if the environment variables name an unusable collector.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Collector(SpanProcessor):
         try:
             self._exporter = _Exporter(OTLPSpanExporter(endpoint=address, session=self._session))
             self._batches: SpanProcessor = BatchSpanProcessor(self._exporter)
-        except Exception as error:  # such as a variable that is not a number, or a missing credential provider
+        except Exception as error:  # for example, a variable that is not a number, or a missing credential provider
             raise InputError(f"--otel: OpenTelemetry's environment variables cannot be used: {one_line(error)}") from error
         for name in NOISY:
             logging.getLogger(name).addFilter(_not_ours)
@@ -76,7 +76,7 @@ class Collector(SpanProcessor):
         return f"{_shown(self._session.address)} {self._session.problem or 'did not take them in time'}"
 
     def close(self) -> None:
-        """Export the remaining spans. Gives up after CLOSE_SECONDS, or at once if nobody listens at the address."""
+        """Export the remaining spans. Gives up after CLOSE_SECONDS, or immediately if the connection is refused."""
         over = self._session.over
 
         def finish() -> None:
@@ -90,7 +90,7 @@ class Collector(SpanProcessor):
 
 @final
 class _Exporter(SpanExporter):
-    """An exporter that counts the spans it has exported and is quiet about the others."""
+    """An exporter that counts exported spans."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -115,9 +115,9 @@ class _Exporter(SpanExporter):
 
 @final
 class _Session(requests.Session):
-    """Sends spans to `address`, and reads nothing of the answer except its status.
+    """Sends spans to `address`. Reads only the status of the answer, because a hostile collector may send any amount of data.
 
-    `problem` is the most recent failure, if any. `over` means that nobody listens there, or nothing is left to send.
+    `problem` is the last failure, or "". `over` is set if the collector is unreachable, or if nothing is left to send.
     """
 
     def __init__(self, address: str) -> None:
@@ -125,7 +125,7 @@ class _Session(requests.Session):
         self.address = address
         self.problem = ""
         self.over = threading.Event()
-        self.trust_env = not _is_loopback(address)  # a proxy cannot reach this machine
+        self.trust_env = not _is_loopback(address)  # a proxy cannot reach this machine's loopback address
 
     def request(self, method: Any, url: Any, *arguments: Any, **options: Any) -> requests.Response:
         try:
@@ -138,7 +138,7 @@ class _Session(requests.Session):
             self.over.set()
             raise
         except Exception as error:
-            self.problem = f"cannot be used ({type(error).__name__})"  # the error's message may hold a key
+            self.problem = f"cannot be used ({type(error).__name__})"  # the error's message may contain a key
             raise
         response.close()
         self.over.clear()
@@ -147,12 +147,12 @@ class _Session(requests.Session):
         else:
             self.problem = f"answered {response.status_code}"
         if 300 <= response.status_code < 400:
-            raise requests.RequestException(self.problem)  # the exporter would otherwise take it for success
+            raise requests.RequestException(self.problem)  # the exporter would treat a redirect as success
         return response
 
 
 def _address() -> str:
-    """Return the address given in the environment. Raises InputError."""
+    """Return the collector's address from the environment variables. Raises InputError if they cannot be used."""
     for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         if protocol := os.environ.get(name):
             if protocol != PROTOCOL:
@@ -173,7 +173,7 @@ def _address() -> str:
 
 
 def _shown(address: str) -> str:
-    """Return an address without the parts that may be secret."""
+    """Return an address without user name, password and query, which may be secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 

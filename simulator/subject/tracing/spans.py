@@ -1,4 +1,4 @@
-"""Turns as OpenTelemetry spans, named by its conventions for generative AI (docs/guides/tracing.md)."""
+"""Represents turns as OpenTelemetry spans, named by its conventions for generative AI (docs/guides/tracing.md)."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ CAPTURE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 CAPTURING: Final = ("true", "1", "span_only", "span_and_event")
 
 MAX_TEXT: Final = 20_000
-"""The maximum number of characters exported from one string."""
+"""The most characters exported from one string."""
 
 MAX_ITEMS: Final = 50
-"""The maximum number of memories, and of inner calls, exported for a turn."""
+"""The most memories, and the most inner calls, exported for a turn."""
 
+# OTLP's integers have 64 bits, and an agent may report any count.
 MAX_COUNT: Final = 2**63 - 1
 
 PROVIDERS: Final = {"google": "gcp.gemini", "mistral": "mistral_ai", "x-ai": "x_ai"}
-"""Providers whose names OpenTelemetry spells differently."""
+"""Providers with a different name in OpenTelemetry's conventions."""
 
 Attributes = dict[str, Any]
 
@@ -50,7 +51,7 @@ Attributes = dict[str, Any]
 class Tracing:
     """Exports everything that is played to the user's collector, until it is closed.
 
-    Raises InputError if the environment names a collector that cannot be used.
+    Raises InputError if the environment variables name an unusable collector.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class Tracing:
             if str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service"):
                 resource = resource.merge(Resource({SERVICE_NAME: "longspan", "service.version": version("longspan")}))
             provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
-        except Exception as error:  # such as a sampler or a limit that cannot be read
+        except Exception as error:  # for example, an unknown sampler or a malformed limit
             self._collector.close()
             raise InputError(f"--otel: OpenTelemetry's environment variables cannot be used: {one_line(error)}") from error
         provider.add_span_processor(self._collector)
@@ -71,37 +72,37 @@ class Tracing:
         self._problem_elsewhere = ""
 
     def conversation(self, name: ConversationName) -> _Spans:
-        """Return the recipient of a conversation's notifications, beginning where its journal ends."""
+        """Return the receiver for one conversation, starting at the end of its journal."""
         return _Spans(name, self._tracer, self._ids, self._captures)
 
     def add(self, made: int, exported: int, problem: str) -> None:
-        """Count spans made and exported by another process, and the reason why some could not be exported."""
+        """Add the spans of another process: how many it made and exported, and why it could not export the rest."""
         self._elsewhere[0] += made
         self._elsewhere[1] += exported
         if made > exported:
             self._problem_elsewhere = problem
 
     def close(self) -> None:
-        """Export the remaining spans, for a few seconds at most."""
+        """Export the remaining spans. Takes a few seconds at most."""
         self._collector.close()
 
     @property
     def counts(self) -> tuple[int, int, str]:
-        """The numbers of spans made and exported so far, and the reason why the others could not be exported."""
+        """The numbers of spans made and exported so far, and the reason for lost ones."""
         here = self._collector
         made, exported = here.made + self._elsewhere[0], here.exported + self._elsewhere[1]
         return made, exported, here.problem if here.made > here.exported else self._problem_elsewhere
 
     @property
     def lost(self) -> str:
-        """A sentence about the spans that were not exported, and why; empty if all were."""
+        """A sentence about lost spans, or "" if all spans were exported."""
         made, exported, problem = self.counts
         return f"{made - exported:,} of {made:,} spans were not exported: {problem}" if made > exported else ""
 
 
 @final
 class _Ids(RandomIdGenerator):
-    """Random ids for spans. The id of the trace is set before its first span is made."""
+    """Random ids for spans, and a given id for the trace, which must be set before the first span is made."""
 
     trace_id = 0
 
@@ -114,7 +115,7 @@ class _Ids(RandomIdGenerator):
 
 @final
 class _Spans:
-    """The trace of a conversation. It keeps its id however often the run is resumed, and gets a first span each time."""
+    """The trace of a conversation. Its id is the same in every session of a run, and each session adds a first span."""
 
     def __init__(self, name: ConversationName, tracer: Tracer, ids: _Ids, captures: bool) -> None:
         self._name = name
@@ -132,7 +133,7 @@ class _Spans:
 
     @contextmanager
     def turn(self, number: int, message: Message, told: str | None = None) -> Iterator[_Span]:
-        """Surround a turn. `told` is the reply, if the agent is told of the turn and not asked."""
+        """Surround a turn. `told` is the reply if the agent only reads the turn, else None."""
         about: Attributes = {
             "longspan.turn": number,
             "longspan.turn_id": message.turn_id,
@@ -148,25 +149,25 @@ class _Spans:
 
     @contextmanager
     def night(self, turn: int, to: datetime) -> Iterator[_Span]:
-        """Surround the agent's work in a night before a turn. The night ends at the virtual time `to`."""
+        """Surround the agent's work in the night before a turn. The night ends at the virtual time `to`."""
         with self._span("consolidate", turn, {"longspan.turn": turn, "longspan.sent_at": to.isoformat()}) as span:
             yield span
 
     @contextmanager
     def catch_up(self, turns: int) -> Iterator[_Span]:
-        """Surround bringing the agent to the end of a journal with `turns` turns."""
+        """Surround the replay of a journal with `turns` turns to the agent."""
         with self._span("catch_up", turns, {"longspan.turn": turns}) as span:
             yield span
 
     @contextmanager
     def _span(self, operation: str, number: int, about: Attributes) -> Iterator[_Span]:
-        """Make a span, and keep it current until the block ends, for OpenTelemetry too."""
+        """Make a span, and keep it current inside the block, for OpenTelemetry's own API too."""
         parent = set_span_in_context(self._beginning(number))
         attributes = {"gen_ai.operation.name": operation} | self._agent_attributes | self._attributes | about
         started = time.time_ns()
         otel = self._tracer.start_span(f"{operation} {self._agent}", parent, SpanKind.INTERNAL, attributes, start_time=started)
         span = _Span(otel, self._tracer, self._attributes | {"longspan.turn": number}, started, self._captures)
-        # The agent may name the span but not read it, because it reveals which test a conversation belongs to.
+        # Pass on the span's name but not its attributes: they would tell the agent which test the conversation belongs to.
         token = current.attach(set_span_in_context(NonRecordingSpan(otel.get_span_context())))
         heard = SPAN.set(span)
         try:
@@ -178,10 +179,11 @@ class _Spans:
             otel.end()
 
     def _beginning(self, number: int) -> OtelSpan:
-        """Return the first span. It is exported at once and has no duration, so that turns have a parent even if the run is killed."""
+        """Return the session's first span. It has no duration and is exported immediately: turns have a parent even after a crash."""
         if self._first is None:
             name = self._name
             digest = hashlib.sha256("\0".join([name.nonce, name.run, name.agent, name.id]).encode("utf-8", "replace"))
+            # A trace id of 0 is invalid in OpenTelemetry.
             self._ids.trace_id = int.from_bytes(digest.digest()[:16], "big") or 1
             attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name.run, "longspan.agent": name.agent}
             attributes |= self._attributes | {"longspan.turn": number}
@@ -192,7 +194,7 @@ class _Spans:
 
 @final
 class _Span:
-    """The span of a turn, with the spans of its model calls and memories."""
+    """The span of a turn, with child spans for its model calls and memories."""
 
     def __init__(self, otel: OtelSpan, tracer: Tracer, attributes: Attributes, started: int, captures: bool) -> None:
         self._otel = otel
@@ -205,12 +207,12 @@ class _Span:
 
     @property
     def traceparent(self) -> str | None:
-        """The span's name for other programs (W3C); None if OpenTelemetry is disabled."""
+        """The span's W3C name for other programs, or None if OpenTelemetry is disabled."""
         named = self._otel.get_span_context()
         return f"00-{named.trace_id:032x}-{named.span_id:016x}-{int(named.trace_flags):02x}" if named.is_valid else None
 
     def replied(self, reply: Reply, costs: Costs | None) -> None:
-        """Record the agent's reply: whether it is a refusal, its usage and cost, and the contents of its trace."""
+        """Record the agent's reply: refusal, usage, cost, and the contents of its trace."""
         self._otel.set_attributes(_usage(reply.usage))
         if reply.refused:
             self._otel.set_attribute("longspan.refused", True)
@@ -218,12 +220,12 @@ class _Span:
             self._otel.set_attribute("longspan.cost_usd", cost)
         if self._captures:
             self._otel.set_attribute("gen_ai.output.messages", _as_message("assistant", reply.text))
-        with suppress(Exception):  # an agent in this process may return a trace of any shape
+        with suppress(Exception):  # an agent in this process may return a trace of any type
             self._note(reply.trace or {})
 
     @contextmanager
     def model_call(self, model: str) -> Iterator[Used]:
-        """Surround a call to a model, PROVIDER/MODEL."""
+        """Surround a call to a model (PROVIDER/MODEL)."""
         self._has_calls = True
         attributes = {"gen_ai.operation.name": "chat"} | _model(model) | self._attributes
         otel = self._tracer.start_span(f"chat {attributes['gen_ai.request.model']}", self._below, SpanKind.CLIENT, attributes)
@@ -234,7 +236,7 @@ class _Span:
             otel.end()
 
     def _note(self, trace: Mapping[str, Any]) -> None:
-        """Add a span for each step in a trace. Steps have no times, so a search comes first and the others last."""
+        """Add a span for each step of a trace. Traces have no times, so searches start the turn and other steps end it."""
         now = time.time_ns()
         for operation, memories, at in (("search_memory", trace.get("read"), self._started), ("upsert_memory", trace.get("written"), now)):
             if isinstance(memories, Sequence) and memories:
@@ -258,7 +260,7 @@ class _Span:
 
 @contextmanager
 def _failing(otel: OtelSpan, captures: bool) -> Iterator[None]:
-    """Mark a span as failed if the block raises. The message is left out unless `captures`, because it may quote the conversation."""
+    """Mark a span as failed if the block raises. Unless `captures`, the message is left out: it may quote the conversation."""
     try:
         yield
     except BaseException as error:
@@ -268,7 +270,7 @@ def _failing(otel: OtelSpan, captures: bool) -> Iterator[None]:
 
 
 def _model(name: str) -> Attributes:
-    """Return the attributes that describe a model, PROVIDER/MODEL."""
+    """Return the attributes of a model (PROVIDER/MODEL)."""
     provider, slash, model = name.partition("/")
     if not slash:
         return {"gen_ai.request.model": name}
@@ -287,13 +289,13 @@ def _usage(usage: Usage | None) -> Attributes:
 
 
 def _as_message(role: str, text: str) -> str:
-    """Return a message as JSON in the form of the conventions."""
+    """Return a message as JSON, in the format of the conventions."""
     message: Attributes = {"role": role, "parts": [{"type": "text", "content": _clean(text, MAX_TEXT)}]}
     return json.dumps([message | ({"finish_reason": "stop"} if role == "assistant" else {})])
 
 
 def _records(memories: Sequence[Any]) -> str:
-    """Return memories as JSON in the form of the conventions."""
+    """Return memories as JSON, in the format of the conventions."""
     shown = [memory for memory in memories[:MAX_ITEMS] if isinstance(memory, Mapping)]
     return json.dumps([{"id": str(each.get("id"))[:120], "content": str(each.get("text", ""))[:1000]} for each in shown])
 

@@ -295,7 +295,7 @@ def test_the_gate_of_a_run_has_three_outcomes(tmp_path: Path, capsys: pytest.Cap
     assert "no question lies that far back: use a longer span." in said
     assert "longspan: stateless: failed: does not recall at least 50% of plain facts at every distance up to 1,700 tokens" in said
     assert run_command([*reach, "oracle", "--at-least", "0.9"]) == 2
-    assert "--at-least is for the gate: add --fail-under-reach" in capsys.readouterr().err
+    assert "--at-least requires --fail-under-reach" in capsys.readouterr().err
     assert run_command([*reach, "oracle", "--fail-under-reach", "8k"]) == 2
     expected = "a reach of 8,000 tokens needs a span of at least 9,000, got 2,000: use --span 26000, or at least 9000"
     assert expected in capsys.readouterr().err
