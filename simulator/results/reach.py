@@ -171,7 +171,7 @@ class ReachResult(_Frozen):
     of whether recall depends on the type, None with too few types.
 
     `asked` counts the questions, and `recalled` is the sum of their scores. `chance` is the expected score of a guess among all values of a
-    type, `heard` that of a guess among the values stated so far. `outcomes` counts the values in wrong answers (see `contract.rungs`).
+    type; `heard`, of a guess among the values stated so far. `outcomes` counts the values in wrong answers (see `contract.rungs`).
     `at_once` counts the questions in the same message as their fact, and `able` is the sum of their scores; both are 0 for a stage of a
     memory. `furthest` is the furthest distance in tokens. `strands` has the other strands.
     """

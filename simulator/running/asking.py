@@ -148,7 +148,7 @@ class Asking:
                     live.replay(past.message, past.reply, asked=self._own and past.asked)
                 live.replay_nights(nights_before(self._past.turn))
                 await live.catch_up()
-                # Only the prompts of the repeated turn are returned, not those of catching up.
+                # Only the prompts of the repeated turn are returned, not the prompts of catching up.
                 prompts.prompts.clear()
                 reply, costs = await live.reply(message_of(self._past.turn), "")
             finally:

@@ -16,7 +16,7 @@ def fork_in(run: RunFolder, id: str) -> Fork | None:
 
 
 def snapshots_in(run: RunFolder, id: str, fork: Fork | None) -> Snapshots | None:
-    """Return the snapshots for a conversation's agent. A twin uses those of the other conversation before the fork; a lesion has none."""
+    """Return the snapshots for a conversation's agent. A twin uses the other conversation's, from before the fork; a lesion has none."""
     if fork is None:
         return Snapshots(run.snapshots(id), run.owner(id))
     trunk = fork.point.conversation

@@ -41,7 +41,7 @@ def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pair
     one, other = names[first], names[second]
     pair = next((pair for pair in pairs if pair.column == column and {pair.agent, pair.other} == {first, second}), None)
     if pair is None:
-        return f"{one} leads{column.at}, ahead of {other}: {shares} of full marks. They share no tests, so neither is shown to be better."
+        return f"{one} leads{column.at}, ahead of {other}: {shares} of full marks. They share no tests, so neither is known to be better."
     told = f"p {p_told(pair.corrected)} over {counted_conversations(pair.conversations, recorded=pair.recorded)}"
     if pair.agent == first and pair.verdict == "better":
         return f"{one} is better than {other}{column.at}: {shares} of full marks ({told})."

@@ -26,8 +26,8 @@ LEAST_QUESTIONS: Final = 4
 def make_curve(agent: str, note: str, each: ReachResult, answers: Sequence[tuple[int, float]], at_once: Sequence[float]) -> Curve:
     """Return the curve of an agent's result, with a note on its runs.
 
-    `answers` has the distance in tokens and the score of each plain fact that was asked for later, nearest first. `at_once` has the scores
-    of facts that were asked for in the same message.
+    `answers` has the distance in tokens and the score of each plain fact whose question came later, nearest first. `at_once` has the scores
+    of facts whose question was in the same message.
     """
     number = min(MAX_POINTS, len(answers) // LEAST_QUESTIONS) or 1
     groups = [answers[len(answers) * part // number : len(answers) * (part + 1) // number] for part in range(number)]

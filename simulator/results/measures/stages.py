@@ -256,7 +256,7 @@ def _verdicts(side: SideBySide) -> Iterator[str]:
         pairs = [pair for pair in side.recall_pairs if pair.column == column]
         if open_ones:
             names = listed([side.called.names[agent] for agent in open_ones])
-            yield f"The recall of {names}{column.at} is not known exactly, and not compared: memories in their own words name no turns."
+            yield f"The recall of {names}{column.at} is not known exactly, so it is not compared: rephrased memories name no turns."
         if len(agents) == 2 and pairs:
             yield _of_two(side, pairs[0])
         elif pairs:
@@ -280,7 +280,7 @@ def _of_two(side: SideBySide, pair: Pair) -> str:
         case "tie":
             return f"{one} and {other} tie in recall{at}: {tested}."
     needed = "" if pair.more is None else f"; about {pair.more:,} more would show this one in four of five cases"
-    return f"No difference in recall is shown between {one} and {other}{at}: {tested}{needed}."
+    return f"No significant difference in recall between {one} and {other}{at}: {tested}{needed}."
 
 
 def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: Sequence[Pair]) -> str:

@@ -163,7 +163,7 @@ SLOWER: Final = 3.0
 
 
 def _minutes(pace: Pace, used: Iterable[Mapping[str, int]]) -> tuple[float, float]:
-    """Return the minutes that ideal answers take at the measured pace, and the most that the longest answers take if it slows down."""
+    """Return the minutes for ideal answers at the measured pace, and the most for answers of maximum length at a reduced pace."""
     quick = slow = 0.0
     for usage in used:
         fresh = (usage.get("input_tokens", 0) - usage.get("cached_tokens", 0)) / pace.reading
