@@ -25,10 +25,10 @@ MAX_VALUE: Final = 10**12
 
 @final
 class Column(NamedTuple):
-    """A column of comparable scores: a span in tokens, with all tests in one conversation or in separate ones (`isolated`).
+    """A column of comparable scores: a span in tokens, with all tests in one conversation or each in a separate one (`isolated`).
 
-    A span of 0 stands for scenarios with separate conversations and no span. `branch` is how the questions about histories were asked, "on"
-    without histories.
+    The span is 0 for scenarios that play each test in a separate conversation without a span. `branch` is how questions about histories
+    were asked; it is "on" without histories.
     """
 
     isolated: bool
@@ -62,7 +62,7 @@ class Unusable(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Graded:
-    """A run with its results. Its files are untrusted, so `load` checks that they are consistent."""
+    """A run with its results. The files are untrusted, so `load` checks that they are consistent."""
 
     folder: RunFolder
     manifest: Manifest
@@ -117,9 +117,9 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
 
 
 def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusable]]:
-    """Return the runs with a graded test, and separately the runs that were interrupted before any test was graded.
+    """Split runs into those with a graded test, and those that were interrupted before any test was graded.
 
-    The latter have no score, rather than a score of 0. Raises InputError if no run is left.
+    An interrupted run has no score, rather than a score of 0. Raises InputError if no run is left.
     """
     left = [run for run in runs if run.result.ungraded]
     unusable = [
@@ -139,7 +139,7 @@ def names(runs: Sequence[Graded]) -> dict[Path, str]:
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the folders of the runs in a path. Links inside it are not resolved; the path itself is, so that none is read twice."""
+    """Return the folders of the runs in a path. Resolve the path itself, so that no run is read twice, but no links inside it."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""Papers whose published figures can be recomputed from their data. They are found by entry point."""
+"""Papers with published figures that can be recomputed from their data, found by entry point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Frozen(BaseModel):
 
 @final
 class Cell(_Frozen):
-    """One figure, computed from `n` items, and the published figure (None if not published)."""
+    """One figure computed from `n` items, and the published figure (None if unpublished)."""
 
     paper: str
     table: str
@@ -46,7 +46,7 @@ class Reproduction(_Frozen):
 
 
 class Paper(Protocol):
-    """Recomputes a paper's figures. A paper with a `needs_paths` of False takes no files."""
+    """Recomputes a paper's figures. If its `needs_paths` is False, it takes no files."""
 
     def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
         """Recompute the figures from the files and folders in `paths`. Raises InputError if they cannot be read."""
@@ -59,6 +59,6 @@ def needs_paths(paper: Paper) -> bool:
 
 
 def paper(name: str) -> Paper:
-    """Return the paper registered as `name`. Raises InputError if there is none."""
+    """Return the paper registered as `name`. Raises InputError for an unknown name."""
     loaded: Paper = load(PAPERS, "paper", name)
     return loaded

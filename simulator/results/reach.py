@@ -1,4 +1,4 @@
-"""The result on how far back an agent remembers, as result.json stores it, and in words."""
+"""How far back an agent remembers: the fields stored in result.json, and their description in words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ABLE: Final = 0.2
 """The least share of right answers to questions without need for memory that shows an agent can do the task."""
 
 NEVER: Final = 0.025
-"""If the probability of far recall below one half is less than this, recall counts as more than half at every distance."""
+"""If far recall is below one half with a probability under this, recall counts as more than half at every distance."""
 
 TYPES_SHOWN: Final = 0.01
 """The p-value below which recall is reported to depend on the type of fact."""
@@ -65,8 +65,11 @@ STEP: Final = 100
 """Spans are rounded up to a multiple of this many tokens. It also covers the message that states a fact, and the charge for its turn."""
 
 BEYOND, MORE = 3, 2_000
-"""The default span for a reach is this many times as long, plus this many tokens. Then several questions lie around that distance and
-beyond it, even if replies are short. The least allowed span has at most one, which cannot decide."""
+"""The default span for a reach is this many times as long, plus this many tokens.
+
+Then several questions lie around that distance and beyond it, even if replies are short. The shortest allowed span has at most one, which
+cannot decide.
+"""
 
 _KINDS: Final[Mapping[Kind, str]] = {
     "message window": "a message window",
@@ -86,7 +89,7 @@ class _Frozen(BaseModel):
 
 @final
 class Extent(_Frozen):
-    """A share or a distance with its 95% credible interval. A distance of None is further than any that was asked."""
+    """A share or a distance with its 95% credible interval. None stands for a distance beyond the furthest question."""
 
     value: float | None
     low: float | None
@@ -99,7 +102,8 @@ class Extent(_Frozen):
 
 @final
 class DistancesByUnit(_Frozen):
-    """A distance in tokens, in messages of both sides, in seconds of virtual time and in nights; None where nothing is shown in a unit."""
+    """A distance in tokens, in messages of both sides, in seconds of virtual time and in nights. A unit without a significant finding is
+    None."""
 
     tokens: Extent | None = None
     messages: Extent | None = None
@@ -142,8 +146,10 @@ class TypeResult(_Frozen):
 
 @final
 class StrandResult(_Frozen):
-    """A strand's questions: those as far back as the reach or the drop of plain facts and those further back. Without either, all are
-    `within`."""
+    """The results of one strand of questions, split at the reach of plain facts, or else at their drop.
+
+    Without either, all questions count as `within`.
+    """
 
     name: str
     within: Count
@@ -152,22 +158,22 @@ class StrandResult(_Frozen):
 
 @final
 class ReachResult(_Frozen):
-    """How far back plain facts are recalled. All intervals are 95% credible ones.
+    """How far back plain facts are recalled. All intervals are 95% credible intervals.
 
-    `near` and `far` are the shares recalled at the nearest and the furthest distance, or, if no kind of limit `fits`, of the nearest and
-    the furthest third. `drop` is where recall falls from near to far; None if no fall is shown. `reach` is the furthest distance at which
-    half of the facts are recalled; None unless recall beyond it is shown to be below one half. `unit` is the unit of the limit; `within`
-    and `beyond` count the questions up to the reach, or else the drop, and those further back, in that unit. `below` is the probability
+    `near` and `far` are the recall at the nearest and the furthest distance. If no kind of limit `fits`, they are the recall in the nearest
+    and the furthest third. `drop` is where recall falls from near to far; None if no fall is significant. `reach` is the furthest distance
+    where half of the facts are recalled; None unless recall beyond it is significantly below one half. `unit` is the unit of the limit.
+    `within` and `beyond` count the questions on either side of the reach, or else of the drop, in that unit. `below` is the probability
     that far recall is below one half.
 
-    `kind` is the kind of limit that the answers show, and `kinds` the probabilities. `alike`: recall is alike at all distances. `share` is
-    the share recalled at all distances together; `thirds` are those by distance. `by_type` has the types of facts, and `types_p` the
-    p-value of a test whether recall depends on them, None if there are too few.
+    `kind` is the kind of limit, and `kinds` has the probability of each kind. `alike`: recall is alike at all distances. `share` is the
+    recall at all distances together, and `thirds` has it by distance. `by_type` has it by type of fact. `types_p` is the p-value of a test
+    of whether recall depends on the type, None with too few types.
 
-    `asked` counts the questions, and `recalled` is the sum of their scores. A guess among all values of a type earns `chance`, one among
-    the values stated so far `heard`. `outcomes` counts what wrong answers settled on: see `contract.rungs`. `at_once` facts were asked for
-    in the message that stated them, and `able` is the sum of these scores; both are 0 for a stage of a memory. `furthest` is the furthest
-    distance in tokens. `strands` are the other questions.
+    `asked` counts the questions, and `recalled` is the sum of their scores. `chance` is the expected score of a guess among all values of a
+    type; `heard`, of a guess among the values stated so far. `outcomes` counts the values in wrong answers (see `contract.rungs`).
+    `at_once` counts the questions in the same message as their fact, and `able` is the sum of their scores; both are 0 for a stage of a
+    memory. `furthest` is the furthest distance in tokens. `strands` has the other strands.
     """
 
     stage: Stage
@@ -199,7 +205,7 @@ class ReachResult(_Frozen):
 
     @property
     def can(self) -> bool:
-        """Whether the agent can do the task: it answers some questions that need no memory, or half of those at some distance."""
+        """Whether the agent can do the task: it answers some questions that need no memory, or half of the questions at some distance."""
         return self.able >= ABLE * self.at_once or any((each.share.value or 0) >= HALF for each in self.thirds)
 
     @property
@@ -209,7 +215,8 @@ class ReachResult(_Frozen):
 
     @property
     def guesses(self) -> bool:
-        """Whether the agent often names values stated for others, and is right no more often than by guessing among the values stated."""
+        """Whether the agent often names values stated for others, and scores no better than by guessing among the values stated."""
+        # Two standard deviations above the expected number of lucky guesses, under the binomial distribution.
         luck = self.asked * self.heard + 2 * sqrt(self.asked * self.heard * (1 - self.heard))
         return self.outcomes.get("confused", 0) >= self.asked / 3 and self.recalled <= luck
 
@@ -239,9 +246,9 @@ class ReachResult(_Frozen):
 
 
 def keep_reach(value: Any) -> Any:
-    """Return result.json's `reach`, or nothing if an earlier version wrote it.
+    """Return result.json's `reach`, or an empty list if an earlier version wrote it.
 
-    That version used another method; `longspan score` computes it again.
+    Earlier versions used another method; `longspan score` computes the reach again.
     """
     if isinstance(value, list) and any(isinstance(each, dict) and "near" not in each for each in value):
         return []

@@ -1,4 +1,4 @@
-"""Asks an agent a turn of a run again, from the state before that turn. The run's folder does not change."""
+"""Repeats a turn of a run with an agent, from the state before that turn. The run's folder does not change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
 
 @final
 class Past(NamedTuple):
-    """A turn of a conversation and the turns before it. `expected`: the ideal reply to a question of a scripted test."""
+    """A turn of a conversation and the turns before it. `expected` is the ideal reply to a question of a scripted test."""
 
     conversation: str
     before: list[PlayedTurn]
@@ -40,7 +40,7 @@ class Past(NamedTuple):
 
 @final
 class Again(NamedTuple):
-    """A turn's new reply, its cost in dollars by part, None if unknown, and the prompts sent to models for it."""
+    """A turn's new reply, its cost in dollars by part (None if unknown), and the prompts sent to models for it."""
 
     reply: Reply
     costs: Costs | None
@@ -48,9 +48,9 @@ class Again(NamedTuple):
 
 
 def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Past:
-    """Read a turn and the turns before it. `conversation` may be left out if the run has only one.
+    """Read a turn and the turns before it. `conversation` may be omitted if the run has only one.
 
-    Raises InputError if there is no such turn, and JournalError for a damaged journal.
+    Raises InputError if the turn does not exist, and JournalError for a damaged journal.
     """
     known = list(run.manifest.conversations)
     if conversation is None and len(known) > 1:
@@ -76,10 +76,10 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 
 
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
-    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn belongs to no graded
-    test.
+    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's reply.
 
-    A dynamic test's later messages, which might have been different, are not played.
+    Returns None if the turn belongs to no graded test. A dynamic test might have reacted to `reply` with other messages; they are not
+    played.
     """
     id = past.turn.message.test
     if past.turn.reply is None or id is None:
@@ -105,10 +105,10 @@ def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | N
 
 @final
 class Asking:
-    """Asks `agent`, or the run's agent if it is None, a turn of a run again.
+    """Repeats a turn of a run with `agent`, or with the run's agent if it is None.
 
-    Its standard error is in `log`. Raises InputError for an unknown kind of agent, and for an agent in the manifest that the user has not
-    allowed (see `trust`).
+    The agent's standard error goes to `log`. Raises InputError for an unknown kind of agent, and for an agent in the manifest that the user
+    has not allowed (see `trust`).
     """
 
     def __init__(self, run: RunFolder, past: Past, agent: str | None = None) -> None:
@@ -132,8 +132,8 @@ class Asking:
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
         """Bring the agent to the turn, and ask it.
 
-        First call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, nothing happens
-        and StoppedError is raised. Raises AgentError if the agent fails.
+        Before that, call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, do
+        nothing and raise StoppedError. Raises AgentError if the agent fails.
         """
         prompts = PromptLog(None)
         with self.log.kept(None), prompts.kept():
@@ -148,6 +148,7 @@ class Asking:
                     live.replay(past.message, past.reply, asked=self._own and past.asked)
                 live.replay_nights(nights_before(self._past.turn))
                 await live.catch_up()
+                # Only the prompts of the repeated turn are returned, not the prompts of catching up.
                 prompts.prompts.clear()
                 reply, costs = await live.reply(message_of(self._past.turn), "")
             finally:
@@ -159,5 +160,5 @@ class Asking:
         saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
         since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
         if observes(agent) or saved == number:
-            return f"{self.spec} is shown {since}", False
-        return f"{self.spec} cannot be shown turns: {since} are sent to it again", True
+            return f"{self.spec} observes {since}", False
+        return f"{self.spec} has no observe: {since} are sent to it again", True

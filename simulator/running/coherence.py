@@ -34,7 +34,7 @@ def check_coherence(run: RunFolder) -> None:
 
 
 def _add(event: events.Event, transcript: Transcript, manifest: Manifest, count: Callable[[str], int]) -> str | None:
-    """Add the next event to the transcript. Describe the part that does not follow from earlier events; None if all does."""
+    """Add the next event to the transcript. Return what contradicts earlier events; None if it is consistent."""
     now, tokens, waiting = transcript.now, transcript.tokens, transcript.waiting
     try:
         change = transcript.add(event)

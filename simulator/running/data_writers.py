@@ -1,4 +1,4 @@
-"""Data written by a model for a scenario beforehand. Nothing is written while a run is played or graded."""
+"""Data that a model writes for a scenario in advance. No data is written while a run is played or graded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Asks(Protocol):
     """A model whose answers are stored and reused."""
 
     async def ask_all(self, queries: Sequence[Query[Answered]]) -> list[Answered | str]:
-        """Return the answer to each query, or the reason why there is none. The queries are sent concurrently."""
+        """Return the answer to each query, or the reason for its absence. The queries are sent concurrently."""
         ...
 
 
@@ -56,7 +56,7 @@ class Writer(Protocol):
 
 
 def writer(scenario: str) -> Writer:
-    """Return the writer for a scenario. Raises InputError if there is none."""
+    """Return the writer for a scenario. Raises InputError for a scenario without one."""
     loaded: Writer = load(WRITERS, "writer", scenario)()
     return loaded
 
@@ -72,11 +72,11 @@ def settings_of(writer: Writer, given: Mapping[str, Any]) -> BaseModel:
 async def write(
     writer: Writer, settings: BaseModel, spec: str, out: Path, *, max_cost: float = inf, log: Callable[[str], None] = lambda line: None
 ) -> tuple[list[Path], Sequence[str]]:
-    """Have the model of a spec write a scenario's data into `out`. Return the files, and notes about parts that were written again or left
-    out.
+    """Have the model of a spec write a scenario's data into `out`.
 
-    The model's answers are kept in `out`, so that the same command continues after an interruption. Raises InputError for invalid input,
-    and StoppedError if more than `max_cost` dollars could be spent.
+    Returns the files, and notes about parts that were written again or left out. The model's answers are kept in `out`, so that the same
+    command continues after an interruption. Raises InputError for invalid input, and StoppedError if more than `max_cost` dollars could be
+    spent.
     """
     check_model(spec, max_cost, role="writer")
     store = AnswerStore.create(out)

@@ -1,7 +1,7 @@
-"""Exports the user's side of runs as datasets, for people who play them elsewhere.
+"""Exports the user's side of runs as datasets, so that they can be played elsewhere.
 
-The messages of a dynamic test depend on the agent. They are left out and their places filled, as if the test had said nothing, so that runs
-of the same suite, span and seed give the same dataset for every agent.
+The messages of a dynamic test depend on the agent. They are replaced by filler, as if the test had said nothing, so that runs of the same
+suite, span and seed give the same dataset for every agent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
-    """Write the datasets of runs to the new folder `out`, each in a folder of its own. Return the runs that have no dataset, and why.
+    """Write the datasets of runs to the new folder `out`, one folder each. Return the runs without a dataset, with the reason.
 
     docs/reference/exports.md describes the files. The folder is created atomically. Raises InputError if it exists or cannot be written, or
     if no run has a dataset.
@@ -65,13 +65,13 @@ def _files(run: Graded) -> dict[str, str]:
     """Return the files of a run's dataset by name. Raises LongspanError if it has none."""
     path, manifest = run.folder.path, run.manifest
     if manifest.imported is not None:
-        raise InputError(f"{path}: it was imported, and what was said followed the agent's replies: it has no dataset")
+        raise InputError(f"{path}: no dataset: the run was imported, and its messages depended on the agent's replies")
     if manifest.format == 1:
-        made = f"longspan {manifest.versions.get('longspan', '0.2')}, in which the conversation followed the agent's replies"
-        raise InputError(f"{path}: it was made by {made}: it has no dataset; play its suite, span and seed with this version")
+        made = f"longspan {manifest.versions.get('longspan', '0.2')}, and its messages depended on the agent's replies"
+        raise InputError(f"{path}: no dataset: the run was made by {made}; play its suite, span and seed with this version")
     if not all(run.folder.journal(id).exists() and is_closed(run.folder.journal(id)) for id in manifest.conversations):
         remedy = "continue it with `longspan resume`, or play its suite, span and seed with another agent: the dataset is the same"
-        raise InputError(f"{path}: it was interrupted, so that its dataset would end early; {remedy}")
+        raise InputError(f"{path}: interrupted, so its dataset would end early; {remedy}")
     messages: list[Row] = []
     expected: list[Row] = []
     left_out: dict[str, str] = {}
@@ -87,7 +87,7 @@ def _files(run: Graded) -> dict[str, str]:
         trunk = manifest.trunks.get(id)
         expected += [_expected(id, trunk, test, played.turns) for test in played.tests.values() if test.id not in reasons]
     if not expected:
-        raise InputError(f"{path}: it has no dataset: every test is left out, such as {' ('.join(next(iter(left_out.items())))})")
+        raise InputError(f"{path}: no dataset: every test is left out, such as {' ('.join(next(iter(left_out.items())))})")
     about = _about(manifest) | {"left_out": left_out}
     try:
         return {
@@ -115,13 +115,13 @@ def _about(manifest: Manifest) -> Row:
 def _left_out(test: PlayedTest) -> str | None:
     """Return the reason why a test is left out, or None if it is kept."""
     if test.definition.outline:
-        return "dynamic: what it says depends on the agent"
+        return "dynamic: its messages depend on the agent"
     return f"failed: {test.error}" if test.status == "scenario_error" else None
 
 
 @final
 class _Place(NamedTuple):
-    """A place left by a test that is left out: its filler, and its charged position."""
+    """A position left by an omitted test: its filler, its charged position, and whether it is a past turn (`told`)."""
 
     filler: Distraction
     dealt: int
@@ -129,7 +129,7 @@ class _Place(NamedTuple):
 
 
 def _messages(manifest: Manifest, id: str, played: OwnTurns) -> Iterator[Row]:
-    """Yield the rows of a conversation's messages, with filler in the places of its dynamic tests.
+    """Yield the rows of a conversation's messages, with filler in place of its dynamic tests.
 
     Raises JournalError if the journal does not fit the conversation, and InputError for anything that the user has not allowed (see
     `gate`).
@@ -155,7 +155,7 @@ def _dealt(message: events.Message) -> int:
 
 
 def _places(manifest: Manifest, id: str, played: OwnTurns) -> dict[int, _Place]:
-    """Return the places of a conversation's dynamic tests by turn, farewells included."""
+    """Return the positions of a conversation's dynamic tests by turn, including farewells."""
     dynamic = [test for test in played.tests.values() if test.definition.outline]
     if not dynamic:
         return {}

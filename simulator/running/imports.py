@@ -37,8 +37,10 @@ UNSEEDED: Final = "0" * 64
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """The user's options for an import: the `definitions` of the tests, their `span` in tokens, the `agent` that played (None if not
-    given), and whose `rules` grade."""
+    """The user's options for an import.
+
+    These are the `definitions` of the tests, their `span` in tokens, the `agent` that played (None if not given), and whose `rules` grade.
+    """
 
     definitions: Definitions | None = None
     span: int | None = None
@@ -49,9 +51,9 @@ class ImportOptions:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """One conversation: the `events` of its journal from `begin`, in tokens of `tokenizer`, and the `suite` for grading its tests.
+    """One conversation: the `events` of its journal from `begin`, in tokens of `tokenizer`, and the `suite` that grades its tests.
 
-    `left_out` says why some defined tests are missing, `notes` what could not be imported unchanged.
+    `left_out` gives the reasons for missing tests, and `notes` describe changes made by the import.
     """
 
     suite: Suite
@@ -65,7 +67,7 @@ class Imported:
 def opening(suite: Suite, scenario: str, id: str, script: Script | None, facts: Mapping[str, Any] | None = None) -> events.Open:
     """Return the `open` event of the suite's test `id` of `scenario`, at position 0.
 
-    It contains the script that was played or, without one, the `facts`; None if the expected answers are unknown. Raises InputError for an
+    It contains the script that was played or, without one, the `facts` (None if the expected answers are unknown). Raises InputError for an
     invalid script.
     """
     scenario_ = make_scenario(scenario, suite.scenarios[scenario])
@@ -105,6 +107,7 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions, pages: 
     manifest = _manifest(kind, file, imported, options)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder as `out`, since a rename is atomic only within a file system.
         partial = Path(tempfile.mkdtemp(prefix=".import-", dir=out.parent))
     except OSError as error:
         raise InputError(f"{out}: cannot create the run's folder: {error.strerror}; choose another with --out") from error

@@ -1,4 +1,4 @@
-"""Planning runs: creates a run's tests from its settings or its manifest, and checks them before anything is written."""
+"""Plans runs: creates a run's tests from its settings or its manifest, and checks them before anything is written."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder.
+    """A run to be played: its manifest, the tests of each conversation, its agent, and the parent `out` of its folder.
 
-    If every test has its own conversation, `agent` has no timestamps unless its spec sets them. No test asks about time there, and one may
-    depend on the exact length of its text and the digits in it.
+    If every test has its own conversation, `agent` has no timestamps unless its spec sets them: no test asks about time there, and a test
+    may depend on the exact length and digits of its text.
     """
 
     manifest: Manifest
@@ -171,7 +171,7 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
         else:
             left_out.append(reason)
     if settings.nights and (settings.isolated or all(test.script.alone for test in tests)):
-        raise InputError("--nights: every test has a conversation to itself, with no span for nights to fall in; leave it out")
+        raise InputError("--nights: every test has a separate conversation, without a span for nights; leave it out")
     if not tests:
         raise InputError(f"no test of suite {settings.suite.name} fits in a span of {settings.span:,} tokens: {left_out[0]}")
     starts_at = min([settings.starts_at, *(date for test in tests for date in test.script.dates())])
@@ -198,7 +198,7 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
 
 
 def repetitions(plans: Iterable[Plan]) -> list[str]:
-    """Return notes to the user about runs that would make an agent play the same thing several times.
+    """Return notes to the user about runs that make an agent play the same tests several times.
 
     A recorded history in its own conversation is the same for every seed and span.
     """
@@ -214,8 +214,8 @@ def repetitions(plans: Iterable[Plan]) -> list[str]:
         what, count = ("history", "it counts") if len(known) == 1 else (f"{len(known):,} histories", "they count")
         if (times := len(runs)) > 1:
             sentences.append(
-                f"note: {times:,} runs of {runs[0].agent} tell the same recorded {what} and ask the same questions, whatever the seed or "
-                f"the span: that is paid for {times:,} times, and {count} once; one run is enough, unless its replies vary"
+                f"note: {times:,} runs of {runs[0].agent} play the same recorded {what} and ask the same questions for every seed and "
+                f"span: this costs {times:,} times as much, but {count} once; one run is enough, unless its replies vary"
             )
     return sentences
 
@@ -225,7 +225,7 @@ def _check_environment(manifest: Manifest) -> None:
     for spec in (AgentSpec.parse(text) for text in (manifest.agent, manifest.judge) if text is not None):
         now = resolved_spec(spec)
         if more := [f"{name}={value}" for name, value in now.options.items() if name not in spec.options]:
-            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset the variable that names it")
+            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset that variable")
 
 
 def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
@@ -238,7 +238,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     if manifest.format == 1:
         made = manifest.versions.get("longspan", "0.2")
         raise InputError(
-            f"the run was made by longspan {made}, in which the conversation followed the agent's replies: it cannot be resumed, replayed "
+            f"the run was made by longspan {made}, where messages depended on the agent's replies: it cannot be resumed, replayed "
             "or played again by this version; `longspan score`, `view`, `compare` and `export` read it"
         )
     if manifest.imported is not None:
@@ -259,7 +259,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
         _check_data(manifest)
         raise InputError(
-            "the manifest's tests are not those that the run was created with: a scenario, its data or the manifest has changed, "
+            "the manifest's tests differ from the tests that the run was created with: a scenario, its data or the manifest has changed, "
             f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
@@ -267,9 +267,9 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
 
 
 def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: str) -> Plan:
-    """Plan a new run of some of a run's tests, by id, from its manifest. Questions about a history come with the test that tells it.
+    """Plan a new run of some of a run's tests, chosen by id. Questions about a history include the test that plays it.
 
-    `parent`: the name of the run's folder. Raises InputError as `replan` does.
+    `parent` is the name of the run's folder. Raises InputError as `replan` does.
     """
     whole = replan(manifest, manifest.agent, out)
     told = {id: {planned.trunk for planned in group if planned.id in chosen} for id, group in manifest.conversations.items()}
@@ -314,8 +314,8 @@ def check_branches(plan: Plan, agent: Agent) -> None:
             tokens = sum(segment.tokens for test in plan.tests[trunk] for segment in test.script.segments(count, "uniform"))
             raise InputError(
                 f"agent {plan.agent} has {lacking(agent)}, so that the {branches:,} questions about {trunk} "
-                "cannot each be asked from the same state: --branch off asks them one after another, where one may give away another's "
-                f"answer; --branch retell tells the {tokens:,} tokens again for each"
+                "cannot each be asked from the same state: --branch off asks them one after another, where one may reveal another's "
+                f"answer; --branch retell repeats the {tokens:,} tokens for each"
             )
 
 

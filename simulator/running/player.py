@@ -1,4 +1,4 @@
-"""Plays the conversations of runs, each with its branches and experiments, within limits that all runs share."""
+"""Plays the conversations of runs, with their branches and experiments, within limits that all runs share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination,
 __all__ = ["Listener", "Outcome", "Player", "RunEvent"]
 
 MAX_FAILURES: Final = 2
-"""The number of failed branches in a row after which a trunk's others are left for `longspan resume`."""
+"""After this many failed branches in a row, a trunk's other branches are left for `longspan resume`."""
 
 GRACE_PERIOD: Final = 10.0
 """The seconds that the current turn may take to finish when a run is stopped."""
@@ -79,7 +79,7 @@ Listener = Callable[[RunEvent], None]
 class Outcome:
     """A played run: its folder, its results (None if they cannot be written), and the error that interrupted it.
 
-    `kept` is False if its agent failed before the first reply: nothing was played, and there is no folder.
+    `kept` is False if its agent failed before the first reply. Then the folder has been deleted.
     """
 
     folder: Path
@@ -90,7 +90,7 @@ class Outcome:
 
 @final
 class Player:
-    """Plays runs that share a limit of conversations, a ledger and a listener, and stops them."""
+    """Plays runs that share a limit on conversations, a ledger and a listener, and can stop them."""
 
     def __init__(self, limit: trio.CapacityLimiter, listener: Listener | None, ledger: Ledger) -> None:
         self._limit = limit
@@ -112,7 +112,7 @@ class Player:
             async for _ in received:
                 if self._stopped:
                     break
-                complain("stopping after the current turn; press Ctrl-C again to stop at once")
+                complain("stopping after the current turn; press Ctrl-C again to stop immediately")
                 self.stop()
             self._at_once = True
             for scope in self._scopes:
@@ -170,6 +170,7 @@ class Player:
 
         async def play_experiments(group: _Group, trunk: str) -> None:
             """Play the experiments of a conversation, each with a separate agent."""
+            # Each experiment starts from a new agent, since the last one knows turns that the next must not know.
             experiments = plan.manifest.experiments_in(trunk)
             for id in experiments:
                 await group.close()
@@ -202,8 +203,10 @@ class Player:
         return errors[0] if errors else None
 
     async def _admit(self, spec: AgentSpec, purse: Purse) -> None:
-        """Have the kind of agent check it before a new run, once for all runs, at the expense of `purse`. Raises InputError if it is unfit
-        to be played."""
+        """Run the checks of the agent's kind before a new run, once for all runs, paid from `purse`.
+
+        Raises InputError if the agent must not be played.
+        """
         async with self._door:
             if str(spec) in self._admitted or self._stopped:
                 return
@@ -221,8 +224,8 @@ class Player:
             finding = await check.find() if check.at_door else None
             if finding is not None and finding.verdict == "bad":
                 raise InputError(
-                    f"agent {spec}: {check.name}: {redacted(finding.what)}; `longspan check` tells more, and unchecked=true plays it as it "
-                    "is, which the result then says"
+                    f"agent {spec}: {check.name}: {redacted(finding.what)}; `longspan check` reports more, and unchecked=true plays it "
+                    "anyway, with a warning in the result"
                 )
 
     def _agent_limit(self, spec: AgentSpec) -> trio.CapacityLimiter:
@@ -317,10 +320,10 @@ class Player:
 @final
 @dataclass(slots=True)
 class _Group:
-    """A conversation and its `branches`, which one agent plays in sequence. `purse` pays for it.
+    """A conversation and its `branches`, which one agent plays in sequence, paid from `purse`.
 
-    `trunk` is the end of the first, once it has been played, and `trunk_agent` brings the agent back there. `failures` counts the
-    interrupted conversations in a row.
+    `trunk` is the end of the conversation once it has been played, and `trunk_agent` restores the agent to that state. `failures` counts
+    the interrupted conversations in a row.
     """
 
     plan: Plan
@@ -342,7 +345,7 @@ class _Group:
             check_branches(self.plan, live.agent)
 
     async def after(self, conversation: Conversation, live: LiveAgent, id: str) -> None:
-        """Note that a conversation has been played to its end."""
+        """Record that a conversation has been played to its end."""
         if self.trunk is not None:
             await live.end_branch()
         elif self.branches:
@@ -369,8 +372,10 @@ class _Group:
 
 @final
 class _Hearing:
-    """Passes a conversation's events to the listener in order. An event that ends a test, and all later events, wait until the test is
-    graded."""
+    """Passes a conversation's events to the listener in order.
+
+    An event that ends a test, and all later events, wait until the test is graded.
+    """
 
     def __init__(self, worker: GradingWorker, listener: Listener | None) -> None:
         self._worker = worker
@@ -402,7 +407,7 @@ class _Hearing:
 
 
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
-    """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
+    """Return the method that gives the agent ideal replies, or None. Only the kind `oracle` gets them."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
 
 

@@ -102,7 +102,7 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
         with plan.inspected() as agent:
             if models_of(agent) is None:
                 told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
-                complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
+                complain(f"agent {spec}: the usage of a reply is not known beforehand; the first one that does not report {told} stops it")
             elif in_dollars:
                 check_priced(agent, str(spec))
     for judge in {plan.manifest.judge for plan in plans if plan.manifest.judge is not None}:
@@ -110,9 +110,9 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
 
 
 def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
-    """Return how much runs, including their judges, have spent or may have spent so far, and the highest cost of a single event.
+    """Return how much runs and their judges have spent or may have spent so far, and the highest cost of a single event.
 
-    Raises InputError for a run whose replies cost something but whose spending was not recorded.
+    Raises InputError for a run whose replies cost something, but whose spending was not recorded.
     """
     spent, dearest = [], NOTHING
     for run in runs:
@@ -156,8 +156,8 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
             shown += (transcripts[id].turns if id in transcripts else fork.point.turn) - known
     where = f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
     if observes(agent) or not shown:
-        return f"{spec} continues {where} and is shown the {shown:,} turns after that without being asked", False
-    return f"{spec} cannot be shown turns: {shown:,} turns are sent to it again, {where}", True
+        return f"{spec} continues {where} and observes the {shown:,} turns after that", False
+    return f"{spec} has no observe: {shown:,} turns are sent to it again, {where}", True
 
 
 async def play_runs(
@@ -226,14 +226,15 @@ async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
 async def replay(run: RunFolder) -> Result:
     """Replay a run from its journals, without a model, and grade it. Writes nothing.
 
-    An imported run was not scheduled by the conductor, so its events are only checked for consistency.
+    The events of an imported run are only checked for consistency, because the conductor did not schedule them.
 
-    Raises ReplayError if an event differs from the journal or costs were counted twice, StoppedError if a journal ends before its
+    Raises ReplayError if an event differs from the journal or costs were counted twice, and StoppedError if a journal ends before its
     conversation does.
     """
     if run.manifest.imported is not None:
         check_coherence(run)
         return grade_run(run)
+    # No agent is called, so any kind will do, and the run's own need not be installed.
     plan = replan(run.manifest, "silent", run.path.parent)
     gradebook = Gradebook(run.manifest)
     trunks: dict[str, Trunk] = {}

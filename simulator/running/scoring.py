@@ -21,7 +21,7 @@ __all__ = ["Page", "Pages", "Scoring", "score"]
 
 
 class Page(Protocol):
-    """A run's page. It reads the events of the run's conversations along with the gradebook, and is written once the run is graded."""
+    """A run's page. It reads the events of the run's conversations together with the gradebook, and is written once the run is graded."""
 
     def heard(self, conversation: str, transcript: Transcript, change: Change) -> None:
         """Add the next event's change to a conversation's transcript."""
@@ -30,7 +30,7 @@ class Page(Protocol):
         """Drop everything that was added to a conversation, before it is read again."""
 
     def write(self, result: Result) -> None:
-        """Write the page of these results. Raises JournalError for a damaged file and OSError if it cannot be written."""
+        """Write the page with these results. Raises JournalError for a damaged file, and OSError if the page cannot be written."""
 
 
 Pages = Callable[[RunFolder], Page]
@@ -39,9 +39,9 @@ Pages = Callable[[RunFolder], Page]
 
 @final
 class Scoring:
-    """Collects a run's results from its events, as they are played or read, and its page, if there is one. Each event is processed once.
+    """Collects a run's results from its events as they are played or read, and its page, if any. Each event is processed once.
 
-    With `before_damage`, a damaged journal is read up to its damage, without the branches at its end, and the results report that.
+    With `before_damage`, a damaged journal is read up to the damage, without the branches at its end, and the results report that.
     """
 
     def __init__(self, run: RunFolder, pages: Pages | None = None, *, before_damage: bool = False) -> None:
@@ -52,7 +52,7 @@ class Scoring:
         self._page = pages(run) if pages is not None else None
 
     def add(self, conversation: str, event: Event) -> Change:
-        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
+        """Add a conversation's next event. Raises JournalError if it contradicts earlier events."""
         change = self.gradebook.add(conversation, event)
         if self._page is not None and conversation in self._run.manifest.conversations:
             self._page.heard(conversation, self.gradebook.transcripts[conversation], change)

@@ -60,7 +60,7 @@ def test_a_memory_that_copies_turns_and_names_none_has_stored_them_by_inference(
     assert memory.inferred == memory.needles
     lost, found = memory.needles["not_retrieved"], memory.needles["found_undecided"]
     assert memory.sentence == (
-        f"Questions relied on {lost + found} needles; {lost} were stored but not retrieved (inferred). {found} were retrieved (inferred); "
+        f"Questions relied on {lost + found} needles; {lost} were stored, not retrieved (inferred). {found} were retrieved (inferred); "
         "their answers have no score. Inferred: from wording or time, as memories name no turns."
     )
     page = report(next(path for path in tmp_path.iterdir() if path.is_dir()))

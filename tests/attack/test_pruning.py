@@ -314,11 +314,11 @@ def test_what_comes_into_a_run_while_it_is_deleted_stays(runs: Path, monkeypatch
         remove(folder)
 
     monkeypatch.setattr(Path, "rmdir", interrupted)
-    with pytest.raises(LongspanError, match=r"\.old\.pruned: cannot be deleted any further: Directory not empty; move what is in it"):
+    with pytest.raises(LongspanError, match=r"\.old\.pruned: the rest cannot be deleted: Directory not empty; move its content"):
         old.prune()
     assert (runs / ".old.pruned" / "conversations" / "notes.txt").read_text() == "mine"
     monkeypatch.undo()
-    assert ".old.pruned: left alone: it holds what is not longspan's" in pruned(runs)[1]
+    assert ".old.pruned: kept: it contains files that longspan did not write" in pruned(runs)[1]
     (runs / ".old.pruned" / "conversations" / "notes.txt").unlink()
     assert pruned(runs)[0] == 0
     assert sorted(path.name for path in runs.iterdir()) == [NEW, OTHER]
@@ -347,7 +347,7 @@ def test_a_folder_of_somebodys_with_such_a_name_is_left_alone(runs: Path) -> Non
     _written(".photos.pruned", "beach.jpg")(runs)
     (runs / ".link.pruned").symlink_to(runs / OTHER)
     before = {name: content for name, content in content_of(runs).items() if not name.startswith("old/")}
-    assert pruned(runs)[1].count("left alone: it holds what is not longspan's") == 2
+    assert pruned(runs)[1].count("kept: it contains files that longspan did not write") == 2
     assert content_of(runs) == before
     tried("prune: what is needed", 2)
 

@@ -112,7 +112,7 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     longspan("run", "--scenario", "colours", "--tests", "2", "--agent", "notebook", "--seed", "1")
     run = "runs/ltm-2k-notebook-seed1"
     listed = longspan("show", run).splitlines()
-    assert listed[0].startswith("Too few tests to tell whether it is better than guessing: ")
+    assert listed[0].startswith("Too few tests to compare it with guessing: ")
     assert [line.split()[0] for line in listed[1:4]] == ["ltm", "colours-1", "colours-2"]
     shown = longspan("show", run, "colours-1")
     assert all(len(line) <= 60 for line in shown.splitlines())

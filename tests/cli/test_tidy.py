@@ -231,7 +231,7 @@ def test_only_what_no_result_needs_is_deleted(tmp_path: Path, monkeypatch: pytes
     assert called("prune") == 0
     shown = capsys.readouterr()
     assert files(tmp_path) == before, "without --yes nothing is deleted"
-    assert "runs/linked: left alone: " in shown.err
+    assert "runs/linked: kept: " in shown.err
     assert [line.split(":")[0] for line in shown.out.splitlines()[:-1]] == [
         f"runs/{name}" for name in ("ltm-2k-notebook-seed0", "mine", "newer", "playing")
     ]
@@ -249,7 +249,7 @@ def test_only_what_no_result_needs_is_deleted(tmp_path: Path, monkeypatch: pytes
     capsys.readouterr()
     assert called("prune", "--replicates", "--yes") == 0
     left = capsys.readouterr().err
-    assert "is a copy of it, so that nobody can tell which is needed" in left, "tests/attack/test_pruning.py has the rest"
+    assert "is a copy of it, so it is unclear which one is needed" in left, "tests/attack/test_pruning.py has the rest"
     assert first.exists()
     assert (first.with_name("mine") / "notes.txt").exists()
     assert len(list(outside.iterdir())) > 0

@@ -174,7 +174,7 @@ def test_a_blatant_difference_in_few_conversations_is_shown_for_these_conversati
         f"keeps and forgets differ in {where} at 2k: 100% against 31% of full marks (p < 0.001 over {seeds * FACTS} questions); "
         "other conversations may differ."
     )
-    assert second.startswith("Where agents share ")
+    assert second.startswith("With ")
     (pair,) = comparison.pairs
     assert (pair.verdict, pair.tests, pair.counted) == ("better here", seeds * FACTS, "questions")
     assert pair.corrected >= 0.05, "whole conversations decide about others"

@@ -302,7 +302,7 @@ def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab
     expect(tab.locator("#hits")).to_have_text(re.compile("hit 1 of "))
     tab.go_back()
     assert tab.url.endswith(f"#{order[-1]}")
-    tab.get_by_label("by key").uncheck()
+    tab.get_by_label("keys:").uncheck()
     tab.keyboard.press("n")
     assert tab.url.endswith(f"#{order[-1]}"), "single keys can be turned off (WCAG 2.2, 2.1.4)"
     tab.locator(f"#{order[0]} .self").focus()
@@ -313,7 +313,7 @@ def test_a_test_shows_all_that_was_said_when_it_is_asked_for(tab: Tab, mixed: Pa
     failures(tab)
     test = tab.locator("#test-jokes-1")
     test.locator(".grounds").click()
-    test.get_by_text("All that was said").click()
+    test.get_by_text("All turns:").click()
     own = [turn for turn in data(mixed)["turns"] if turn.get("test") == "jokes-1"]
     expect(test.locator(".whole .turn")).to_have_count(len(own))
     expect(test.locator(".whole dd").first).to_have_text(own[0]["text"], use_inner_text=True)
@@ -340,7 +340,7 @@ def test_the_conversation_is_played_back(visit: Open, mixed: Path) -> None:
     expect(tab.locator("#play-stored p").first).to_contain_text(f"{stored} memories")
     now = [test["id"] for test in read["tests"] if test["first"] <= recalled["number"] <= test["last"]]
     expect(tab.locator("#play-tests a")).to_have_text(now)
-    tab.get_by_text("The agent's memory then").click()
+    tab.get_by_text("The agent's memory at this turn").click()
     expect(tab.locator("#play-stored p").first).to_be_visible()
     tab.get_by_label("Speed").select_option("10")
     tab.locator("#play-kind").select_option("questions")

@@ -195,7 +195,7 @@ def test_the_page_says_first_who_leads_and_a_grid_of_scenarios_shows_what_differ
     expect(said).to_contain_text("They differ most in colours (100% against 0%).")
     rows = seen.page.locator(".grid tbody tr")
     assert [text.split()[:4] for text in rows.all_inner_texts()] == [["colours", "100%", "100%", "0%"], ["jokes", "100%", "100%", "100%"]]
-    seen.page.get_by_label("only what differs").check()
+    seen.page.get_by_label("only differences").check()
     expect(rows.first).to_be_visible()
     expect(rows.last).to_be_hidden()
     shown = seen.page.locator(".matrix tbody tr:visible").all_inner_texts()
@@ -265,19 +265,20 @@ def test_isolated_tests_are_conversations_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agents", "seeds", "tests", "expected"),
     [
-        (2, 1, 1, "Too few to tell: 1 conversation in common. {}; it takes 6. Play 5 more seeds of each; 8 are recommended."),
+        (2, 1, 1, "Too few conversations: 1 conversation in common. {}; this needs 6. Play 5 more seeds of each; 8 are recommended."),
         (
             2,
             5,
             1,
-            "Where agents share 5 conversations, nothing is shown about others: that takes 6. Play 1 more seed of each; 8 are recommended.",
+            "With 5 conversations in common, results do not generalise to others: this needs 6. Play 1 more seed of each; "
+            "8 are recommended.",
         ),
         (2, 6, 1, None),
         (
             3,
             2,
             1,
-            "Too few to tell: 2 conversations in common. {}; it takes 7 for 3 pairs of agents. "
+            "Too few conversations: 2 conversations in common. {}; this needs 7 for 3 pairs of agents. "
             "Play 5 more seeds of each; 8 are recommended.",
         ),
     ],
@@ -289,14 +290,14 @@ def test_too_few_conversations_to_show_anything_are_noted_with_how_many_more_wou
         for seed in range(seeds):
             made_run(tmp_path, f"agent{agent}", constant(agent / 2), seed=seed, scenarios=("colours", "jokes"), tests=tests)
     comparison = load_comparison([tmp_path])
-    found = [each.text for each in comparison.said.verdicts if each.text.startswith(("Too few", "Where agents share"))]
+    found = [each.text for each in comparison.said.verdicts if each.text.startswith(("Too few", "With "))]
     table = next(table for table in tables(comparison) if table.title.startswith("Pairs"))
     if expected is None:
         assert found == []
         assert "p of these tests" not in table.columns
         assert table.rows[0][-1] == "better"
     else:
-        assert found == [expected.format("Even an agent that was better in every one of them could owe that to chance")]
+        assert found == [expected.format("Even an agent that is better in all of them could be so by chance")]
         assert "p of these tests" in table.columns
 
 

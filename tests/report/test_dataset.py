@@ -242,8 +242,8 @@ def uncharged(entries: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (changed(cut), "it was interrupted, so that its dataset would end early; continue it with `longspan resume`"),
-        (of_0_2, "it was made by longspan 0.2.0.dev0, in which the conversation followed the agent's replies"),
+        (changed(cut), "interrupted, so its dataset would end early; continue it with `longspan resume`"),
+        (of_0_2, "the run was made by longspan 0.2.0.dev0, and its messages depended on the agent's replies"),
         (imported, "it was imported"),
         (only_dynamic, "every test is left out"),
         (outlined(replies=10**12), "but its outline declares 1000000000"),

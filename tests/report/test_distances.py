@@ -177,23 +177,23 @@ def test_scenarios_that_are_seen_only_at_some_distances_are_named(result: Result
     ]
     sentence = narrow(points(tests, 2_000))
     assert sentence is not None
-    assert sentence.endswith("cannot be told apart: colours (30–35%)")
+    assert sentence.endswith("cannot be separated: colours (30–35%)")
     assert narrow(points(tests[3:], 2_000)) is None
     assert narrow(points([changed(test, exempt="isolated") for test in tests], 2_000)) is None, "distances are not what such a run is about"
 
 
 def test_one_sentence_says_whether_spans_were_kept_and_one_what_replies_made_of_them(result: Result) -> None:
-    assert spans_kept(result) == "All tests kept their span as dealt."
+    assert spans_kept(result) == "All tests kept their span in charged tokens."
     tests = [changed(test, span_dealt=1_000 + number, span_used=5_000 + 10 * number) for number, test in enumerate(result.tests)]
     tests[1] = changed(tests[1], certified=False)
     tests[2] = changed(tests[2], certified=False, span_dealt=0, span_used=0)
     other = result.model_copy(update={"tests": tests})
-    kept = f"31 of 33 tests kept their span as dealt; beyond it: {tests[1].id}; without a question that was asked: {tests[2].id}."
+    kept = f"31 of 33 tests kept their span in charged tokens; beyond it: {tests[1].id}; without a question that was asked: {tests[2].id}."
     assert spans_kept(other) == kept
-    said = "A test was dealt a span of 1,016 tokens at the median; with this agent's own replies it came to 5,165 tokens at the median"
+    said = "A test's span is 1,016 charged tokens at the median; with this agent's replies, it is 5,165 tokens at the median"
     assert spans_said(other) == f"{said} (5,000 to 5,320)."
     earlier = result.model_copy(update={"tests": [changed(test, span_dealt=0) for test in tests]})
-    assert str(spans_said(earlier)).startswith("With this agent's own replies, a test's span came to 5,165 tokens at the median")
+    assert str(spans_said(earlier)).startswith("With this agent's replies, a test's span is 5,165 tokens at the median")
     alone = result.model_copy(update={"tests": [changed(test, exempt="alone") for test in tests]})
     assert (spans_kept(alone), spans_said(alone)) == (None, None)
 

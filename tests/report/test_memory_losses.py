@@ -91,7 +91,7 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
         assert rows[0] == ["needed", sum(expected.values())]
         assert rows[-1] == ["answered right", sum(number for (_, how), number in expected.items() if how == "found_right")]
         assert ("stored" in [name for name, _ in rows]) == (tells == "memory")
-        assert ("never stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
+        assert ("not stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
 
 
 def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
@@ -118,7 +118,7 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
         (Needles(found_wrong=34), "Questions relied on 34 needles. All 34 were retrieved; none led to a correct answer."),
         (Needles(found_right=1, found_undecided=2), "Questions relied on 3 needles. All 3 were retrieved; 1 led to a correct answer, and 2 "
          "to answers without a score."),
-        (Needles(not_retrieved=2, found_undecided=3), "Questions relied on 5 needles; 2 were stored but not retrieved. 3 were retrieved; "
+        (Needles(not_retrieved=2, found_undecided=3), "Questions relied on 5 needles; 2 were stored, not retrieved. 3 were retrieved; "
          "their answers have no score."),
         (Needles(1), "Questions relied on 1 needle; 1 had not been stored."),
     ],
@@ -140,7 +140,7 @@ def test_the_sentence_says_how_many_outcomes_were_inferred() -> None:
     object.__setattr__(losses, "stored", (4, 3))
     object.__setattr__(losses, "tells", "memory")
     assert losses.sentence == (
-        "Questions relied on 24 needles; 12 were stored but not retrieved (inferred). 5 were retrieved (1 inferred); 2 led to correct "
+        "Questions relied on 24 needles; 12 were stored, not retrieved (inferred). 5 were retrieved (1 inferred); 2 led to correct "
         "answers. 7 unreported; 4 were stored (3 inferred). Inferred: from wording or time, as memories name no turns."
     )
 
@@ -157,7 +157,7 @@ def test_the_sentence_says_how_many_outcomes_were_inferred() -> None:
 def test_the_sentence_of_an_agent_that_tells_nothing(answers: Answers, sentence: str | None) -> None:
     losses = MemoryLosses.of([], 0)
     object.__setattr__(losses, "answers", answers)
-    assert losses.sentence == (sentence and f"The agent tells nothing of its memory. {sentence}")
+    assert losses.sentence == (sentence and f"The agent reports nothing about its memory. {sentence}")
 
 
 def test_a_cell_of_the_map_opens_its_tests_without_a_script(visit: Open, tmp_path: Path) -> None:

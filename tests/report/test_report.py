@@ -29,7 +29,7 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert page.root.one("p", class_="score").words == "100%"
     assert page.root.one("p", class_="share").words.startswith(f"2.00 of 2 points · guessing {chance / 2:.0%}")
-    assert f"would score about {chance / 2:.0%} ({chance:.2f} points); this is {1 - chance / 2:.0%} above that" in summary.words
+    assert f"would score about {chance / 2:.0%} ({chance:.2f} points); the score is {1 - chance / 2:.0%} above that" in summary.words
     figures = figures_of(page)
     assert figures["Tokens"] == f"{result.tokens:,} in {result.turns:,} turns"
     assert figures["Filler tokens"].startswith(f"{result.filler_tokens:,} ")
@@ -38,7 +38,7 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     tokens = Distances.of(result.tests, 2000).tokens
     assert tokens is not None
     assert figures["Evidence distance"].startswith(
-        f"{tokens.median:,.0f} tokens at the median, {tokens.low:,} to {tokens.high:,}; of the span"
+        f"{tokens.median:,.0f} tokens at the median, {tokens.low:,} to {tokens.high:,}; of the charged span"
     )
     assert summary.one("p", id="spans").words == f"{spans_kept(result)} {spans_said(result)}"
     assert "Without a score" not in figures
@@ -133,7 +133,7 @@ def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: 
 
 def test_a_score_below_chance_is_no_better(isolated: Path) -> None:
     page = report(isolated)
-    assert "this is no better" in page.root.one("main").words
+    assert "the score is no better" in page.root.one("main").words
 
 
 def cells(test: Element) -> list[str]:
@@ -154,11 +154,12 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     facts = facts_of(test)
     assert facts["Status"] == "scored"
     assert (
-        facts["Span"] == f"{result.span_dealt:,} of 2,000 tokens as dealt to every agent; {result.span_used:,} tokens with its own replies"
+        facts["Span"]
+        == f"{result.span_dealt:,} of 2,000 tokens as charged to every agent; {result.span_used:,} tokens with its own replies"
     )
     assert (
         facts["Evidence distance"]
-        == f"{question_asked.tokens:,} tokens with its own replies; {question_asked.dealt:,} as dealt to every agent"
+        == f"{question_asked.tokens:,} tokens with its own replies; {question_asked.dealt:,} as charged to every agent"
     )
     assert "Played" not in facts
     assert facts["Grade decided by"] == f"turn #{result.turns[0]}"
@@ -173,7 +174,7 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     assert json.loads(test.one("pre").text) == opened["facts"]
     for pair in result.evidence:
         (needle,) = (needle for needle in needles if needle.all("a")[0].words == f"#{pair.needle_turn}")
-        dealt = f"{pair.dealt:,} as dealt to every agent, {(pair.dealt or 0) / 20:.0f}% of the span"
+        dealt = f"{pair.dealt:,} as charged to every agent, {(pair.dealt or 0) / 20:.0f}% of the span"
         text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {dealt}"
         assert needle.one("ul", class_="evidence").words == text
 
@@ -211,9 +212,9 @@ def test_where_needles_were_lost_is_in_the_row_and_with_each_needle(woven: Path)
         return manifest, result.model_copy(update={"tests": tests})
 
     test = report(woven, change).root.one("tbody", id="test-colours-1")
-    assert cells(test)[-1] == "not found 1 of 2found, not answered right 1 of 2"
+    assert cells(test)[-1] == "not retrieved 1 of 2retrieved, not answered right 1 of 2"
     assert {name: value for name, value in facts_of(test).items() if name.startswith("Needles")} == {
-        "Needles stored": "2 of 2", "Needles found": "1 of 2", "Needles echoed": "0 of 1"}  # fmt: skip
+        "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles echoed": "0 of 1"}  # fmt: skip
     outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
     assert outcomes == [["stored", "found", "not echoed"], ["stored", "not found"]]
 

@@ -32,7 +32,7 @@ class Teller:
     def observe(self, message, reply):
         pass
 """
-TITLE = "What was shown to the model that answers"
+TITLE = "Input of the answering model"
 
 
 def test_mean_and_most_tokens_of_prompts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_mean_and_most_tokens_of_prompts_are_told(tmp_path: Path, monkeypatch: p
         on = io.StringIO()
         print_scores(run.manifest, read_result(run), Console(file=on, width=200))
         mean, most, context = metrics["prompt_tokens_mean"], metrics["prompt_tokens_most"], "4.0k" if more else "2.0k"
-        said = f"shown to the model that answers: {mean:,.0f} tokens a reply on average, {most:,.0f} at most (context {context})"
+        said = f"input of the answering model: {mean:,.0f} tokens a reply on average, {most:,.0f} at most (context {context})"
         assert said in on.getvalue()
     comparison = load_comparison([tmp_path / "runs"])
     (table,) = (table for table in tables(comparison) if table.title == TITLE)

@@ -152,7 +152,7 @@ def test_a_model_that_repeats_itself_is_said_to_be_stuck(tmp_path: Path, capsys:
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
     assert "the agent is stuck" in shown
-    assert "--isolated plays each test in a conversation of its own" in shown
+    assert "--isolated plays each test in a separate conversation" in shown
     report = (folder / "report.html").read_text("utf-8")
     assert "<strong>Stuck.</strong>" in report
     assert said in report
@@ -182,7 +182,7 @@ def test_a_model_that_declines_whatever_it_is_told_is_stuck(tmp_path: Path) -> N
     folder, result = stuck(reply, tmp_path, scenarios=["name_list", "locations"])
     each = found(result)
     assert (each.declined, each.alike) == (each.told, 0)
-    assert f"{each.told} of {each.told} messages that only tell something are answered as if they asked for something" in told(
+    assert f"{each.told} of {each.told} messages that only state something are answered as if they asked for something" in told(
         folder, result
     )
 

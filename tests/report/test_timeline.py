@@ -126,7 +126,7 @@ def test_its_sums_are_those_of_the_journal(visit: Open, tmp_path: Path, agent: s
     fates = Counter(dict.fromkeys({fate for _, fate in expected}, 0))
     for (_, fate), number in expected.items():
         fates[fate] += number
-    legend = page.root.one("ul", **{"aria-label": "What became of the needles that questions needed"})
+    legend = page.root.one("ul", **{"aria-label": "Outcomes of the needles that questions needed"})
     told = {item.attributes["data-fate"]: item.words for item in legend.all("li") if "data-fate" in item.attributes}
     assert told == {fate: f"{number} {OUTCOMES[fate]}" for fate, number in fates.items()}
     instead = {(arc[0], arc[1]) for lane in lanes for arc in lane.get("instead", [])}

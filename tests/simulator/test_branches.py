@@ -440,7 +440,7 @@ def test_resuming_says_how_many_turns_of_the_history_are_shown_again(agent: str,
     run, _ = played(tmp_path, agent)
     shutil.rmtree(run.journal("diary-d1-q9").parent)  # as if the run had been killed before it
     notice, costly = trio.run(describe_catch_up, run, AgentSpec.parse(run.manifest.agent))
-    assert f"is shown the {shown} turns after that" in notice
+    assert f"observes the {shown} turns after that" in notice
     assert not costly
 
 

@@ -190,13 +190,13 @@ def test_a_window_too_small_for_what_most_suites_never_send_is_no_fault(cls: typ
         (Rewinds, "good", "`rewind` takes back what was said"),
         (Loads, "good", "loading it again takes back what was said"),
         (SavesTheTime, "good", "`rewind` takes back"),
-        (RewindsNothing, "bad", "it knows what was said before `rewind`: questions about a history learn of each other"),
-        (LoadsMore, "bad", "it knows what was said before loading it again"),
-        (CountsQuestions, "bad", "leaves traces in its snapshot (asked) that `rewind` does not take back"),
+        (RewindsNothing, "bad", "it remembers turns from before `rewind`: questions about a history are not independent"),
+        (LoadsMore, "bad", "it remembers turns from before loading it again"),
+        (CountsQuestions, "bad", "changes its snapshot (asked), and `rewind` does not undo that"),
         ("memory/python:tests.agents.memories:Refreshing?answerer=none", "good", "`rewind` takes back"),
         ("memory/python:tests.agents.memories:Logging?answerer=none", "good", "`rewind` takes back"),
         ("memory/python:tests.agents.memories:SaysRefreshing?answerer=none", "bad", "in its snapshot (memory/inner/kept.json) that"),
-        ("memory/python:tests.agents.memories:SaysLogging?answerer=none", "bad", "it knows what was said before `rewind`"),
+        ("memory/python:tests.agents.memories:SaysLogging?answerer=none", "bad", "it remembers turns from before `rewind`"),
         (Plain, None, ""),
     ],
 )
@@ -210,11 +210,11 @@ def test_what_an_agent_cannot_take_back_is_told(named: type[Plain] | str, verdic
 @pytest.mark.parametrize(
     ("cls", "verdict", "part"),
     [
-        (Plain, "note", "tells none"),
-        (Tells, "good", "tells written, read, recent"),
+        (Plain, "note", "no traces"),
+        (Tells, "good", "reports written, read, recent"),
         (Unreadable, "note", "cannot be read: written.0: must be an object"),
-        (Numbered, "note", "names '7', which is no turn_id that it was sent"),
-        (Invented, "note", "read a memory with the id 'm9', and wrote none; `turns` names the turns"),
+        (Numbered, "note", "names '7', which is not a turn_id it has received"),
+        (Invented, "note", "read a memory with the id 'm9', but wrote none; `turns` names the turns"),
         (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, k, beyond_k, prompt_tokens, calls"),
     ],
 )
@@ -242,8 +242,8 @@ def test_a_lag_that_is_not_known_in_time_is_told_and_the_agent_is_not_ready(monk
 @pytest.mark.parametrize(
     ("cls", "verdict", "part"),
     [
-        (Appends, "note", "is stored twice: its snapshot has the message once more"),
-        (WritesAnew, "note", "is stored twice: its trace writes 'm3' anew"),
+        (Appends, "note", "is stored twice: its snapshot has the message twice"),
+        (WritesAnew, "note", "is stored twice: its trace writes 'm3' again"),
         (Keyed, "good", "gets the same reply"),
         (Tells, "good", "gets the same reply"),
     ],

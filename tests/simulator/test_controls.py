@@ -210,7 +210,7 @@ def test_where_no_test_has_a_score_there_is_no_empty_table(tmp_path: Path, capsy
     words = "run --scenario colours --experiment control --agent memory/bm25?answerer=none --out".split()
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert "with and without distance" not in out
-    assert "control 3 tests, none of which has a score both in the run and without distance" in out
+    assert "control 3 tests, none with a score both in the run and without distance" in out
 
 
 # ---- what a score shows
@@ -262,7 +262,7 @@ def test_the_next_command_plays_the_same_tests_without_distance(tmp_path: Path, 
     out, _ = printed(capsys, ["run", *first, "--out", str(tmp_path / "one")])
     line = next(line for line in out.splitlines() if line.startswith("Not shown"))
     assert line.startswith(
-        "Not shown to be better than guessing (p = 1.000 over 12 tests): 0% of full marks (0.00 of 2) where guessing earns 6%."
+        "Not shown to be better than guessing (p = 1.000 over 12 tests): 0% of full marks (0.00 of 2) where guessing scores 6%."
     )
     _, _, command = line.partition("See whether the agent can do the tasks at all: ")
     assert command.endswith("--isolated")
@@ -272,7 +272,7 @@ def test_the_next_command_plays_the_same_tests_without_distance(tmp_path: Path, 
     line = next(line for line in out.splitlines() if line.startswith("Not shown"))
     assert line.startswith(
         "Not shown to be better than guessing, even without distance (p = 1.000 over 12 tests): 0% of full marks (0.00 of 2) where "
-        "guessing earns 6%. So its score at a distance says nothing about memory."
+        "guessing scores 6%. So its score at a distance says nothing about memory."
     )
     _, _, last = line.partition("See how far back it remembers facts that any agent can repeat: ")
     assert last == "longspan run reach --agent silent --span 2k"
@@ -315,7 +315,7 @@ def test_a_memory_whose_answerer_guesses_is_to_be_looked_at_without_it(tmp_path:
     recall = longspan.load(tmp_path / "two").recall
     assert recall is not None
     assert re.search(rf"The memory finds {recall:.0%} \[\d+%, \d+%\] of the evidence among the first 1 memories", out)
-    assert "No test has a score, so that nothing is known of answers." in out
+    assert "No test has a score, so its answers are unknown." in out
     report = (run.path / "report.html").read_text("utf-8")
     assert found.sentence in report
     score, sentence, lanes = map(report.index, ('class="score"', found.sentence, 'id="timeline"'))
@@ -371,7 +371,7 @@ def test_several_runs_are_judged_together(tmp_path: Path, capsys: pytest.Capture
     words = "run --scenario colours --tests 1 --seed 0-3 --agent notebook --agent silent --out".split()
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert (
-        "notebook at 2k: Better than guessing (p = 0.028 over 4 tests): 50% of full marks (0.50 of 1) where guessing earns 7%. Play a "
+        "notebook at 2k: Better than guessing (p = 0.028 over 4 tests): 50% of full marks (0.50 of 1) where guessing scores 7%. Play a "
         "control to see whether the loss is due to distance: "
     ) in out
     assert "silent at 2k: Not shown to be better than guessing (p = 1.000 over 4 tests): " in out
@@ -393,7 +393,7 @@ def test_without_a_control_the_line_claims_nothing_of_memory_and_names_the_comma
     said, _, command = line.partition(" Play a control to see whether the loss is due to distance: ")
     assert said == (
         "Better than guessing (p < 0.001 over 30 tests), shown in 2 of 10 scenarios: "
-        "30% of full marks (3.02 of 10) where guessing earns 5%."
+        "30% of full marks (3.02 of 10) where guessing scores 5%."
     )
     (one,) = (tmp_path / "one").iterdir()
     assert meaning(read_result(RunFolder(one))).scenarios == ["colours", "jokes"]
@@ -455,10 +455,10 @@ def test_no_p_value_is_printed_where_nobody_knows_what_guessing_earns(tmp_path: 
 
     found = judged(1.0, "colours", "jokes")
     assert (found.verdict, found.scenarios) == ("unknown", [])
-    assert found.sentence == ("100% of full marks (2.00 of 2) in open questions, where what guessing earns is not known, over 8 tests.")
+    assert found.sentence == ("100% of full marks (2.00 of 2) in open questions, where the score of guessing is unknown, over 8 tests.")
     assert judged(0.0, "colours", "jokes").sentence.startswith("Not shown to be better than guessing: 0% of full marks")
     assert judged(1.0, "colours").sentence == (
-        "Better than guessing (p < 0.001 over 4 tests): 100% of full marks (2.00 of 2) where guessing earns 2%, open questions aside."
+        "Better than guessing (p < 0.001 over 4 tests): 100% of full marks (2.00 of 2) where guessing scores 2%, without open questions."
     )
 
 

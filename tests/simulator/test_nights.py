@@ -297,7 +297,7 @@ def cut(folder: Path, copy: Path, lines: int) -> Path:
 # At the door.
 
 
-@pytest.mark.parametrize(("settings", "said"), [({"isolated": True}, "--nights: every test has a conversation to itself")])
+@pytest.mark.parametrize(("settings", "said"), [({"isolated": True}, "--nights: every test has a separate conversation")])
 def test_nights_need_a_span_to_fall_in(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}}})
     with pytest.raises(InputError, match=said):

@@ -132,7 +132,7 @@ def test_a_test_of_two_runs_is_shown_side_by_side(visit: Open, server: Server) -
     expect(page.locator("#parting .side").nth(1)).to_contain_text("OK.")
     expect(page.locator(".lane")).to_have_count(2)
     assert page.locator(".lane .arc").count() >= 2
-    page.get_by_role("link", name="They part at turn").press("Enter")
+    page.get_by_role("link", name="First difference: turn").press("Enter")
     expect(page.locator("#parting")).to_be_in_viewport()
     assert seen.faults() == []
     seen.picture("view-side", whole=True)

@@ -133,7 +133,7 @@ def test_a_run_that_is_being_played_leads_from_its_report_to_its_live_page(made:
     runs = tmp_path / "runs"
     run = RunFolder(Path(shutil.copytree(made / ORACLE, runs / ORACLE)))
     with serving(runs) as server, run.lock():
-        assert f'<a class="live" href="/runs/{ORACLE}/live">Being played: follow it</a>' in server.get(f"/runs/{ORACLE}/report").text
+        assert f'<a class="live" href="/runs/{ORACLE}/live">Running: follow it</a>' in server.get(f"/runs/{ORACLE}/report").text
         (run.path / "result.json").unlink()
         answer = server.get(f"/runs/{ORACLE}/report")
         assert (answer.status, answer.headers["location"]) == (303, f"/runs/{ORACLE}/live")

@@ -38,14 +38,16 @@ FILE_NAME: Final = "report.html"
 SCRIPTS: Final = ("markdown.js", "turns.js", "views.js", "conversation.js", "tests.js", "timeline.js", "story.js", "playing.js")
 STYLES: Final = ("base.css", "pictures.css", "head.css", "timeline.css", "run.css", "result.css")
 
-DISTANCES_NOTE: Final = "Graded questions by their evidence distance. Each row has questions of other scenarios."
+DISTANCES_NOTE: Final = "Graded questions by their evidence distance. The rows contain questions of different scenarios."
 
 MAX_TOLD: Final = 20_000_000
-"""The most characters of told turns on a page. If a history is longer, only the turns that tests need are kept: a browser could not open
-the rest."""
+"""The maximum characters of history turns on a page.
+
+Of a longer history, only the turns that tests need are kept, since a browser could not open all of it.
+"""
 
 DEFLATED_FROM: Final = 100_000
-"""From this many characters of turns, a page has its conversations deflated: the file is a third as long and opens faster."""
+"""Conversations with this many characters or more are deflated: the file is a third as long and opens faster."""
 
 BUFFERED_PIECES: Final = 500
 """The number of pieces of the rendered template that are written together."""
@@ -56,7 +58,7 @@ POLICY: Final = policy(SCRIPTS, STYLES)
 
 @final
 class Report:
-    """The page of a run that is being played or read."""
+    """The page of a run while it is played or read."""
 
     def __init__(self, run: RunFolder) -> None:
         self._run = run
@@ -65,15 +67,15 @@ class Report:
         self.forget: Final = self._reading.forget
 
     def write(self, result: Result) -> None:
-        """Write the page of these results; see `write_report`."""
+        """Write the page with these results; see `write_report`."""
         write_report(self._run, result, self._reading)
 
 
 def write_report(run: RunFolder, result: Result, reading: Reading | None = None) -> Path:
     """Write `report.html` into a run's folder atomically and return its path.
 
-    The conversations come from `reading`, which is changed, or else from the folder's journals. A missing or incomplete journal is shown as
-    far as it goes. Raises JournalError if a journal is damaged, and OSError if the file cannot be written.
+    The conversations come from `reading`, which is changed, or else from the folder's journals. A missing or incomplete journal is shown up
+    to its end. Raises JournalError if a journal is damaged, and OSError if the file cannot be written.
     """
     path = run.path / FILE_NAME
     write_text(path, report_of(run, result, reading))
@@ -88,11 +90,11 @@ def report_of(
     live: str | None = None,
     run_path: str = "",
 ) -> Iterator[str]:
-    """Yield the page in pieces. All files are read before the first piece. `home` is the address of the list of runs, `live` that of the
-    page that follows the run while it is played, if there are such pages, and `run_path` is the run's folder as commands name it: a page
-    that opens from disk knows it by itself.
+    """Yield the page in pieces. All files are read before the first piece.
 
-    Raises JournalError if a journal is damaged.
+    `home` is the address of the list of runs, and `live` the address of the page that follows the run while it is played; each is None
+    without such a page. `run_path` is the run's folder for commands; a page opened from disk knows its own path. Raises JournalError if a
+    journal is damaged.
     """
     conversations = (reading or Reading.of(run)).conversations
     add_prompts(run, conversations)
@@ -170,7 +172,7 @@ def report_of(
 
 
 def _recalled(run: RunFolder, result: Result) -> Mapping[str, Estimate]:
-    """Return the recall of a memory that was only searched, by scenario and in all, which has no name; empty for all other runs."""
+    """Return the recall of a memory that only searched, by scenario, and in total under an empty name; empty for all other runs."""
     if result.searched is None:
         return {}
     asked, k = EvidenceQuestions.of([(run.manifest, result.tests)]), result.searched.k or 0
@@ -190,6 +192,6 @@ def _kept(conversations: Mapping[str, ConversationView], tests: Iterable[TestVie
 
 
 def _bounds(tests: Sequence[TestView]) -> tuple[float, float]:
-    """Return the lowest and highest possible mean score of `tests`: tests without a score count as 0 or as 1."""
+    """Return the lowest and highest possible mean score of `tests`. Tests without a score count as 0 or as 1."""
     results = [test.result for test in tests if test.result.counts] or [test.result for test in tests]
     return fmean(result.lowest for result in results), fmean(result.highest for result in results)

@@ -44,7 +44,7 @@ CURVE: Final = 200
 """The height of a curve."""
 
 MAX_VECTOR_MARKS: Final = 3_000
-"""If there are more needles and questions, they are drawn as a bitmap."""
+"""More needles and questions than this are drawn as a bitmap, since each mark adds a path to an SVG."""
 
 PAPER: Final = "#ffffff"
 SOFT: Final = "#555d66"
@@ -64,7 +64,7 @@ DARK: Final = {
     CHANCE: "#ff9c8f",
     **dict(zip(GRADES.values(), ("#8ec4f5", "#ffd76e", "#ff668a", "#a0a8b0"), strict=True)),
 }
-"""The colours that replace each colour on a dark screen. They are the colours of the report."""
+"""The replacement for each colour on a dark screen, as in the report."""
 
 MEANINGS: Final[dict[Grade, str]] = {"full": "all points", "part": "more than chance", "low": "no more than chance", "none": "no score"}
 FILLS: Final[dict[Grade, Any]] = {"full": "full", "part": "left", "low": "none", "none": "none"}
@@ -97,8 +97,11 @@ NEEDLES: Final[dict[Outcome, dict[str, Any]]] = {
 @final
 @dataclass(frozen=True)
 class Card:
-    """The contents of a card. `lanes` are listed by scenario. `ticks` belong to the one conversation that the lanes share, if they share
-    one. A card with a `curve` has no lanes."""
+    """The contents of a card.
+
+    `lanes` are listed by scenario. `ticks` are the axis of the conversation that all lanes share; empty if they share none. A card with a
+    `curve` has no lanes.
+    """
 
     run: Graded
     interval: Interval | None
@@ -146,7 +149,7 @@ class Card:
 
 
 def draw_card(run: Graded, format: Format) -> bytes:
-    """Return the content of a file with a run's card. An SVG follows the reader's choice of light and dark.
+    """Return the content of a file with a run's card. An SVG adapts to light and dark screens.
 
     The same run gives the same bytes. Raises JournalError if a journal is damaged.
     """
@@ -186,7 +189,7 @@ def _fill_curve(figure: Figure, card: Card, layout: CurveLayout) -> None:
 
 
 def _begin(figure: Figure, height: float) -> Axes:
-    """Return axes over the whole of a figure, which measure from the top."""
+    """Return axes over the whole of a figure, with lengths measured from the top."""
     figure.set_size_inches(WIDTH / 72, height / 72)
     figure.set_facecolor(PAPER)
     axes = figure.add_axes((0, 0, 1, 1))
@@ -231,7 +234,7 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     points = f"{low:.2f}" if result.score is not None else f"{low:.2f} to {high:.2f}"
     searched = result.searched
     if searched is not None:
-        of = f"of the evidence found among the first {searched.k} memories, nobody answered"
+        of = f"of the evidence found among the first {searched.k} memories, search only"
     else:
         of = "interrupted, no test is graded" if result.ungraded else f"{points} of {result.max_score} points{named}"
     _write(axes, beside, at - 7, of, 15)
@@ -322,6 +325,7 @@ def _foot(axes: Axes, card: Card, bottom: float) -> None:
         axes.plot([at + 5], [line], linestyle="", **look)
         at += 15 if look else 0
         _write(axes, at, line, text, 11.5, SOFT, va="center")
+        # About 6.1 points a character at this size. Measuring text would need a renderer before the figure has its height.
         at += 14 + 6.1 * len(text)
     _write(axes, MARGIN, bottom + 26 + 18 * _legend_lines(card) + 18, card.commitment, 10.5, SOFT, va="center", family="monospace")
 
@@ -333,7 +337,7 @@ def _legend(card: Card) -> Iterator[tuple[str, dict[str, Any]]]:
         if fate in fates:
             yield OUTCOMES[fate], look | {"color": FATES[fate]}
     if any(lane.instead for lane in lanes):
-        yield "found instead", {"marker": "_", "markersize": 9, "color": FATES["instead"]}
+        yield "retrieved instead", {"marker": "_", "markersize": 9, "color": FATES["instead"]}
     yield "question:", {}
     for grade, meaning in MEANINGS.items():
         if grade in {lane.grade for lane in lanes}:
@@ -341,7 +345,7 @@ def _legend(card: Card) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _legend_lines(card: Card) -> int:
-    """Return how many lines the legend takes."""
+    """Return the number of lines in the legend."""
     at, lines = float(MARGIN), 1
     for text, look in _legend(card):
         if at + 15 + 6.1 * len(text) > WIDTH - MARGIN:

@@ -14,13 +14,16 @@ from longspan.simulator.results.analysis.distances import Point
 __all__ = ["Chart", "Dot", "chart"]
 
 SPREAD: Final = 0.025
-"""By how much a dot is moved at most, as a share of the figure's height."""
+"""The maximum distance that a dot is moved, as a share of the figure's height."""
 
 
 @final
 class Dot(NamedTuple):
-    """A graded question. `x` and `y` are shares of the figure's width and height, from its top left. Questions of one score are moved
-    up and down a little, each always by the same amount, so that they do not hide each other."""
+    """A graded question.
+
+    `x` and `y` are shares of the figure's width and height, from the top left. Dots with equal scores would hide each other, so each is
+    moved up or down a little, always by the same amount.
+    """
 
     point: Point
     x: float
@@ -29,9 +32,9 @@ class Dot(NamedTuple):
 
 @final
 class Chart(NamedTuple):
-    """A figure, in shares of its width and height: its `dots`, and the `line` and the `band` as points of SVG in percent.
+    """A figure in shares of its width and height: its `dots`, and the `line` and the `band` as SVG points in percent.
 
-    `half` is the place where the line falls to one half, with as much of its interval as lies in the figure; None if the line does not fall
+    `half` is the place where the line falls to one half, with the part of its interval inside the figure; None if the line does not fall
     that far.
     """
 
@@ -63,6 +66,7 @@ def chart(points: Sequence[Point]) -> Chart | None:
 
 
 def _moved(point: Point, y: float) -> float:
+    # A checksum instead of a random number, so that the same run gives the same page.
     return y + SPREAD * (crc32(f"{point.test} {point.turn}".encode()) / 2**31 - 1)
 
 

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file with its figures. It loads nothing and has no scripts."""
+"""A comparison as one HTML file with its figures. It loads nothing and contains no scripts."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ POLICY: Final = policy((), STYLES)
 """The Content-Security-Policy of all comparison pages."""
 
 CAPTIONS: Final[Mapping[FigureName, str]] = {
-    "bars": "Scores by span, in percent of full marks, as in the paper's Figure 5. Lines are 95% intervals; pale ends are what tests "
-    "without a score could add.",
+    "bars": "Scores by span, in percent of full marks, as in the paper's Figure 5. Lines are 95% intervals; pale ends are the possible "
+    "points of tests without a score.",
     "spans": "Score by span, in percent of full marks, with 95% intervals.",
     "distance": "Expected score of a question by evidence distance, over all spans, with 95% intervals; lower to the right is forgetting.",
     "cost": "Score, in percent of full marks, by the cost of a run in dollars at list prices; up and to the left is better.",
 }
-"""The figures of a page besides the curves that lead it."""
+"""The captions of a page's figures. The curves at its top have none."""
 SHARES: Final = " Full marks differ between spans."
 
 Groups = Sequence[tuple[str, Mapping[str, Needles | Answers]]]
 """Outcomes, by span and agent."""
 
 MAX_TESTS: Final = 3_000
-"""The most rows that the matrices of tests may have on a page."""
+"""The maximum number of rows in the matrices of tests on a page."""
 
 
 @final
 class Lost(NamedTuple):
-    """A table of outcomes: its id, the unit that is counted, the outcomes of agents at each span, and the totals."""
+    """A table of outcomes: its id, the counted unit, the outcomes of agents at each span, and the totals."""
 
     id: str
     unit: str
@@ -63,7 +63,7 @@ class Lost(NamedTuple):
 
 @final
 class GridRow(NamedTuple):
-    """A scenario's tests by agent, None where an agent has not had it, and whether the agents' means differ."""
+    """A scenario's tests by agent, None for an agent that did not play it, and whether the agents' means differ."""
 
     name: str
     cells: list[Group | None]
@@ -84,11 +84,11 @@ class Grid(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Links:
-    """The links of a page: to the report in a run's folder, to a test of two runs side by side, and to the list of runs. None where no such
-    page exists.
+    """The links of a page, each None if there is no such page.
 
-    `files`: the same figures as files, by their format. `title`: the name of the sweep or folder that is compared. `groups`: for runs that
-    play different tests, the name and the address of each comparison, and whether it is this one.
+    They lead to the report in a run's folder, to a test of two runs side by side, and to the list of runs. `files` has the same figures as
+    files, by format. `title` is the name of the sweep or folder that is compared. `groups` is for runs of different tests: the name and the
+    address of each comparison, and whether it is the current one.
     """
 
     report: Callable[[Path], str | None] = lambda run: None
@@ -102,11 +102,11 @@ class Links:
 NO_FILES: Final[Mapping[str, str]] = {}
 
 NOWHERE: Final = Links()
-"""The links of a page that has none."""
+"""The links of a page without any."""
 
 
 def links_from(folder: Path, title: str = "", files: Mapping[str, str] = NO_FILES) -> Links:
-    """Return links from a file in `folder` to the reports in the runs' folders that have one. `title` and `files` are those of `Links`."""
+    """Return links from a file in `folder` to the existing reports in the runs' folders. `title` and `files` become fields of `Links`."""
 
     def report(run: Path) -> str | None:
         path = run / "report.html"
@@ -116,7 +116,7 @@ def links_from(folder: Path, title: str = "", files: Mapping[str, str] = NO_FILE
 
 
 def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | None = None) -> str:
-    """Return the page, with contrasts if there are some. Text from agents and files is escaped; in figures it is drawn as outlines."""
+    """Return the page, with contrasts if any. Text from agents and files is escaped; in figures it is drawn as outlines."""
     left_out = missing(comparison)
     pictures = [name for name in CAPTIONS if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
     captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in pictures}
@@ -131,7 +131,7 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         return f"{reports[run]}#test-{test}" if reports[run] is not None else None
 
     def side_by_side(scores: Mapping[str, Scored], test: str) -> str | None:
-        """Return the page that shows a test's best agents side by side."""
+        """Return the page that compares a test's two best agents side by side."""
         runs = [scores[agent].runs[0] for agent in comparison.agents if agent in scores]
         return links.side_by_side(runs[0], runs[1], test) if len(runs) > 1 else None
 
@@ -194,7 +194,7 @@ def _grids(comparison: Comparison) -> list[Grid]:
 
 
 def _recalled(comparison: Comparison) -> Mapping[tuple[str, Column], Estimate]:
-    """The recall of each memory in each column."""
+    """Return the recall of each memory in each column."""
     side = comparison.side
     found = {key: asked.found(side.k) for key, asked in side.memories.items()}
     return {key: estimate for key, estimate in found.items() if estimate is not None}

@@ -44,8 +44,8 @@ COMMON_COLUMNS: Final = (
 
 
 EVIDENCE_NOTE: Final = (
-    "Evidence distance: tokens from a question to the furthest needle that it needs, with this agent's replies; of span: the same as "
-    "every agent was dealt it. Medians, with ranges in brackets. Span with replies: the median of the tests."
+    "Evidence distance: tokens from a question to the furthest needle that it needs, with this agent's replies. Of span: the same as "
+    "charged to every agent. Medians, with ranges in brackets. Span with replies: the median of the tests."
 )
 
 
@@ -62,15 +62,17 @@ def _against(comparison: Comparison) -> list[Table]:
 
 
 def _score_tables(comparison: Comparison) -> list[Table]:
-    """Return the tables of scores, none if no agent has a score. The note below them says where they rank no memory."""
+    """Return the tables of scores; none if no agent has a score. A note explains if they do not decide the ranking."""
     if not comparison.side.answering:
         return []
     return [_scores(comparison).model_copy(update={"note": comparison.answers})]
 
 
 def scenario_tables(comparison: Comparison) -> list[Table]:
-    """Return the mean scores by scenario, shaded: for all agents if there is only one span, otherwise a table of scenarios by spans for
-    each agent."""
+    """Return the shaded tables of mean scores by scenario.
+
+    With one span there is one table for all agents, otherwise one table of scenarios by spans for each agent.
+    """
     if not comparison.side.answering:
         return []
     if len(comparison.columns) == 1:
@@ -81,9 +83,9 @@ def scenario_tables(comparison: Comparison) -> list[Table]:
 
 
 def more_tables(comparison: Comparison, *, stated: bool = False) -> list[Table]:
-    """Return the tables of differences to a baseline, of pairs, of the facts behind the scores, and of all other figures.
+    """Return the tables of differences from a baseline, of pairs, of the facts behind the scores, and of all other figures.
 
-    If contrasts were `stated`, the tables do not say how many more conversations would show a pair's difference.
+    If contrasts were `stated`, the tables do not forecast how many more conversations a pair needs.
     """
     found = [*_against(comparison), *_facts(comparison, stated=stated)]
     return [table for table in found if table.rows]
@@ -104,7 +106,7 @@ def _facts(comparison: Comparison, *, stated: bool) -> list[Table]:
 def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
     """Return notes on the tables: differences between the runs, omissions, and how intervals are made.
 
-    If contrasts were `stated`, the notes ask for no more seeds, because the contrasts were all that was to be tested.
+    If contrasts were `stated`, the notes do not recommend more seeds, since only the contrasts were to be tested.
     """
     agents = (*comparison.agents, *comparison.side.called.names.values())
     lines = [each if each.startswith(agents) else f"{each[0].upper()}{each[1:]}" for each in comparison.warnings]
@@ -122,12 +124,12 @@ def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
     by = {cell.interval.by for cell in comparison.cells.values() if cell.interval is not None}
     if "conversations" in by:
         rest = ", or of tests if an agent has only one conversation" if len(by) > 1 else ""
-        lines.append(f"Intervals: 95%, from the spread of whole conversations{rest}; of two or three they can only be wide")
+        lines.append(f"Intervals: 95%, from the spread of whole conversations{rest}; with two or three they are always wide")
     elif by:
-        lines.append("Intervals: 95%, from the spread of the tests of a single conversation: they say nothing about other conversations")
+        lines.append("Intervals: 95%, from the spread of tests in a single conversation: they cover only this one; add seeds to generalise")
     if stated and comparison.pairs:
         for_all = f", corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
-        lines.append(f"Pairs: their tests are two-sided{for_all}, and may differ from the contrasts, which are what was to be tested")
+        lines.append(f"Pairs: their tests are two-sided{for_all}, and may differ from the contrasts, which decide")
     return [one_line(line) for line in lines]
 
 
@@ -208,8 +210,7 @@ def _evidence(comparison: Comparison) -> Table:
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """Return the tables and notes in Markdown. Untrusted text is escaped: it is shown as it is, and cannot become HTML, a link or a
-    mention."""
+    """Return the tables and notes in Markdown. Untrusted text is escaped, so that it cannot become HTML, a link or a mention."""
     parts = [f"# {escaped_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
     parts += [escaped_markdown(verdict.text) for verdict in comparison.said.verdicts]
     parts += [escaped_markdown(told)] if (told := comparison.side.called.told()) else []
@@ -286,7 +287,7 @@ def _said(data: Iterable[Data]) -> Iterable[Row]:
 
 
 def _flatten(row: Row) -> Row:
-    """Return a row with each estimate, a mapping of `value`, `low` and `high`, in three columns."""
+    """Return a row with each estimate (a mapping with `value`, `low` and `high`) split into three columns."""
     flat: Row = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and "value" in value:

@@ -16,20 +16,20 @@ from longspan.simulator.results.measures.group_tables import one_line
 __all__ = ["Family", "corrected_by", "percent", "sentence", "table", "where"]
 
 NAMED: Final = 5
-"""The number of missing runs that are named; the others are counted."""
+"""The maximum number of missing runs that are named; the others are counted."""
 
 UNSTATED: Final = "The contrasts were not stated before the runs were played."
 
-OTHERS: Final = "The contrasts tested here are others than those stated last."
+OTHERS: Final = "The contrasts tested here differ from the contrasts stated last."
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Contrasts and their results. `statements` say when the contrasts were stated; there are none if they were not stated in the runs'
-    folder.
+    """Contrasts and their results.
 
-    `missing`: the names of runs that are unfinished or damaged.
+    `statements` has the times when the contrasts were stated, and is empty if they were not stated in the runs' folder. `missing` has the
+    names of unfinished or damaged runs.
     """
 
     contrasts: Contrasts
@@ -71,14 +71,14 @@ def corrected_by(contrasts: Contrasts) -> str:
     """Describe how p-values are corrected."""
     number = len(contrasts.contrasts)
     if number == 1:
-        return "there is one contrast, so that nothing is corrected"
+        return "there is one contrast, so no correction is needed"
     if contrasts.correction == "none":
         return f"p-values are not corrected for the {number:,} contrasts"
     return f"p-values are corrected for the {number:,} contrasts by {'Holm' if contrasts.correction == 'holm' else 'Bonferroni'}'s method"
 
 
 def where(contrast: Contrast) -> str:
-    """Describe where two agents are compared; empty if everywhere."""
+    """Describe where two agents are compared; empty if they are compared everywhere."""
     parts = [listed(list(contrast.scenarios))] if contrast.scenarios else []
     parts += [listed(list(contrast.suites))] if contrast.suites else []
     at = f" at {listed([str(Column(False, span)) for span in contrast.spans])}" if contrast.spans else ""
@@ -95,7 +95,7 @@ def sentence(each: Tested, of: Contrasts) -> str:
         if not each.conversations:
             return f"Undecided: {one} and {other} have no test in common{there}."
         number = f"{each.conversations:,} conversation{'s' * (each.conversations > 1)}"
-        return f"Undecided: {one} and {other} have only {number} in common{there}, too few to tell them apart; {each.needed:,} would do."
+        return f"Undecided: {one} and {other} have only {number} in common{there}, too few to separate them; {each.needed:,} would do."
     return f"{_claim(each, one, other)}{there}: {_figures(each, of)}.{_opposite(each, other)}"
 
 
@@ -103,7 +103,7 @@ def _claim(each: Tested, one: str, other: str) -> str:
     margin = each.contrast.margin
     shown = each.verdict != "not shown"
     if each.contrast.sides == 2:
-        return f"{one} scores {each.verdict} than {other}" if shown else f"No difference is shown between {one} and {other}"
+        return f"{one} scores {each.verdict} than {other}" if shown else f"No significant difference between {one} and {other}"
     if margin < 0:
         what = f"score less than {percent(-margin)} of full marks below {other}"
         return f"{one} is shown to {what}" if shown else f"{one} is not shown to {what}"
@@ -112,7 +112,7 @@ def _claim(each: Tested, one: str, other: str) -> str:
 
 
 def _opposite(each: Tested, other: str) -> str:
-    """Say that the difference lies on the other side, which a one-sided contrast does not test; empty if it does not."""
+    """Report a difference in the other direction, which a one-sided contrast does not test; empty otherwise."""
     if each.contrast.sides == 2 or each.interval is None or each.interval[1] >= 0:
         return ""
     return f" All of the interval is below 0: if anything, {other} scores higher, which a contrast stated for new runs could show."
@@ -173,7 +173,7 @@ def table(family: Family) -> Table:
 
 NOTE: Final = (
     "Scores are shares of full marks in the tests that both agents had. Intervals are the differences that the same test would not reject; "
-    "they are not corrected. Shown: what can be said of the first agent, at the level stated."
+    "they are not corrected. Shown: the conclusion about the first agent, at the stated level."
 )
 
 

@@ -1,4 +1,4 @@
-"""Where the parts of a curve lie in its picture. Pages and files draw the same layout."""
+"""The layout of a curve in its picture. Pages and files draw the same layout."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from longspan.simulator.pages.report.timeline import Tick
 __all__ = ["CurveLayout", "PlacedPoint", "lay_out", "lay_out_alike"]
 
 START: Final = 0.05
-"""Where the questions at no distance lie, as a share of the width."""
+"""The position of questions at no distance, as a share of the width."""
 
 LEFT: Final = 0.14
-"""Where the axis of distances begins if there are such questions."""
+"""The start of the axis of distances if there are such questions."""
 
 APART: Final = 0.075
-"""How far apart the numbers of questions must be on a phone, as a share of the width."""
+"""The least distance between two numbers of questions, as a share of the width. Closer numbers would overlap on a phone."""
 
 ROOM: Final = 1.25
-"""How much further the axis goes than the points, as a factor of the distance."""
+"""How far the axis extends beyond the points, as a factor of the distance."""
 
 MANY: Final = 5
-"""With more ticks than this, only powers of ten are left."""
+"""With more ticks than this, only powers of ten are kept."""
 
 
 @final
@@ -41,8 +41,7 @@ class PlacedPoint(NamedTuple):
 class CurveLayout(NamedTuple):
     """A curve in shares of the width and the height of its picture, from the bottom left.
 
-    `axis`: where the axis of distances begins. `band`: the start, the value and the end of the
-    curve's band.
+    `axis` is where the axis of distances begins. `band` has the start, the value and the end of the curve's band.
     """
 
     curve: Curve
@@ -59,7 +58,7 @@ class CurveLayout(NamedTuple):
 
     @property
     def before(self) -> bool:
-        """Whether there is more room to the left of the band than to the right. Then its label stands there, below the high level."""
+        """Whether there is more room to the left of the band than to the right. The label then goes there, below the high level."""
         return self.band is not None and self.band[0] - self.axis > 1 - self.band[1]
 
     @property
@@ -69,7 +68,7 @@ class CurveLayout(NamedTuple):
 
 
 def lay_out(curve: Curve, ends: tuple[float, float] | None = None) -> CurveLayout:
-    """Return the layout of a curve. `ends` are the distances at both ends of the axis, by default a little beyond the points."""
+    """Return the layout of a curve. `ends` are the distances at both ends of the axis, by default slightly beyond the points."""
     low, high = ends or _find_ends([curve])
     axis = LEFT if curve.start is not None else 0.0
 
@@ -101,7 +100,7 @@ def _place_points(points: Sequence[CurvePoint], places: Sequence[float]) -> Iter
 
 
 def lay_out_alike(curves: Sequence[Curve]) -> list[CurveLayout]:
-    """Return the layouts of curves on the same axis."""
+    """Return the layouts of curves on a common axis."""
     return [lay_out(curve, _find_ends(curves)) for curve in curves] if curves else []
 
 

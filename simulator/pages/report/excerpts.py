@@ -16,13 +16,13 @@ from longspan.simulator.base.terminal import visible
 __all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "embedded", "script_json", "script_list"]
 
 MAX_CHARS: Final = 20_000
-"""The number of characters shown of a message, a reply or a piece of JSON. If it is longer, its start and end are shown."""
+"""The maximum characters shown of a message, a reply or a piece of JSON. Of longer text, the start and the end are shown."""
 
 EXCERPT_CHARS: Final = 800
 """The number of characters shown of a message or a reply next to a test. The test links to the whole turn."""
 
 TRACE_CHARS: Final = 4_000
-"""The number of characters shown of a trace: every turn may have one."""
+"""The maximum characters shown of a trace. It is small because every turn may have one."""
 
 _SCRIPT_ENDING: Final = "<>&\u2028\u2029"
 """Characters that could end a script or start a comment in it, or that older JavaScript treats as line ends."""

@@ -48,16 +48,16 @@ Format = Literal["svg", "png", "pdf"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 INK: Final = "#1d2126"
-"""The colour of text and lines. Nothing else has this colour, so that a page can replace it."""
+"""The colour of text and lines. No other element has this colour, so that a page can replace it."""
 
 WIDE: Final = 10
-"""An axis of distances that goes beyond the smallest span times this is logarithmic."""
+"""An axis of distances is logarithmic if it extends beyond this many times the smallest span."""
 
 ACROSS: Final = 2
-"""The most pictures of agents in a row."""
+"""The maximum number of pictures of agents in a row."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
-"""Metadata to leave out, because they would make two files with the same figure differ."""
+"""Metadata to omit, since they would make two files with the same figure differ."""
 
 SETTINGS: Final[Any] = {
     "svg.hashsalt": "longspan",
@@ -74,7 +74,7 @@ SETTINGS: Final[Any] = {
 
 
 def missing(comparison: Comparison) -> dict[FigureName, str]:
-    """Return the figures that cannot be drawn for a comparison, and why."""
+    """Return the figures that cannot be drawn for a comparison, with the reason."""
     found: dict[FigureName, str] = {}
     if not comparison.side.answering:
         return dict.fromkeys(FIGURES, "no test has a score")
@@ -89,16 +89,15 @@ def missing(comparison: Comparison) -> dict[FigureName, str]:
 
 
 def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """Return the content of a file with one figure of a comparison, which must not be among the `missing` ones. For a `page`, its
-    background is transparent.
+    """Return the content of a file with one figure of a comparison, which must not be among the `missing` ones.
 
-    Scores are drawn as shares of their maximum.
+    Scores are drawn as shares of their maximum. For a `page`, the background is transparent.
     """
     return render(lambda drawn: DRAWN[figure](as_shares(comparison), drawn), format, page=page)
 
 
 def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
-    """Return the content of a file with the figure that `fill` draws, whatever matplotlib's settings are."""
+    """Return the content of a file with the figure that `fill` draws, regardless of the user's matplotlib settings."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -107,6 +106,7 @@ def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False
     with matplotlib.rc_context(), _no_glyph_warnings():
         matplotlib.rcdefaults()  # ignore the user's matplotlibrc
         matplotlib.rcParams.update(SETTINGS)
+        # A bare Figure instead of pyplot, whose global state is not safe in threads.
         drawn = Figure()
         FigureCanvasAgg(drawn)
         fill(drawn)
@@ -128,7 +128,7 @@ def _no_glyph_warnings() -> Iterator[None]:
 
 
 def _bars(comparison: Comparison, figure: Figure) -> None:
-    """Draw bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end is how much tests without a score could add."""
+    """Draw bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end shows the possible points of tests without a score."""
     agents, looks = comparison.side.answering, styles(comparison.agents)
     figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
     axes = _axes(figure, comparison)
@@ -196,8 +196,7 @@ def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style
 
 
 def _distance(comparison: Comparison, figure: Figure) -> None:
-    """Draw score by evidence distance, a curve for each agent with its interval. With several spans, the axis of distances is
-    logarithmic."""
+    """Draw score by evidence distance: a curve for each agent, with its interval. With several spans, the axis is logarithmic."""
     agents, looks = list(comparison.curves), styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
@@ -230,7 +229,7 @@ def _reach(comparison: Comparison, figure: Figure) -> None:
 
 
 def draw_curve(axes: Axes, layout: CurveLayout, colours: tuple[str, str] = (INK, COLOURS[0])) -> None:
-    """Draw a share by distance as pages do, in the colours of its points and of its fit."""
+    """Draw a share by distance as on pages. `colours` are the colours of the points and of the fit."""
     ink, fit = colours
     curve, size = layout.curve, 8
     axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), yticks=(0, 0.5, 1), xlabel="tokens back (logarithmic)")
@@ -404,7 +403,7 @@ def level_marks() -> list[Any]:
 
 
 def draw_legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
-    """Draw the legend below the figure, where it hides nothing however long the names are."""
+    """Draw the legend below the figure, where it hides nothing even if names are long."""
     handles = [*agents, *others]
     longest = max(len(line) for handle in handles for line in str(handle.get_label()).splitlines())
     columns = min(len(handles), 4 if longest <= 14 else 3 if longest <= 22 else 2 if longest <= 44 else 1)

@@ -1,7 +1,7 @@
-"""The folded contents of rows: part of the page or, if they are long, data for the page's script to build them from.
+"""The folded contents of rows: part of the page or, if they are long, data from which the page's script builds them.
 
-Our templates have already escaped all text from elsewhere when their output is taken apart here, into elements and strings. So the script
-only creates elements and text nodes, and nothing is ever read as HTML again.
+The output of our own templates is split into elements and strings here. The templates have already escaped all untrusted text. So the
+script only creates elements and text nodes, and no text is parsed as HTML again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from longspan.simulator.pages.report.excerpts import embedded, script_list
 __all__ = ["Folded", "fold"]
 
 FOLDED_FROM: Final = 300_000
-"""From this many characters, folded rows are put on the page as data: they repeat each other, and few of them are ever opened."""
+"""Folded rows with this many characters or more are put on the page as data, since they repeat each other and few are ever opened."""
 
 
 @final
 class Folded(NamedTuple):
-    """The folded contents of rows, by name: unchanged, or all of them in order in a `script`."""
+    """The folded contents of rows by name; or, if they are long, all of them in order in a `script`."""
 
     rows: Mapping[str, Markup]
     script: Markup = Markup()
@@ -46,7 +46,7 @@ def _nodes(html: str) -> list[Any]:
 
 @final
 class _Reader(HTMLParser):
-    """Takes apart the output of our own templates, where every element is closed."""
+    """Splits the output of our own templates, where every element is closed."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

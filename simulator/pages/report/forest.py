@@ -1,4 +1,4 @@
-"""Differences of agents as a forest plot: a line for each pair with its interval and what is shown of it."""
+"""Differences between agents as a forest plot: a line for each pair, with its interval and its verdict."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from longspan.simulator.results.measures.pair_tables import p_text
 __all__ = ["Forest", "Line", "against", "drawn"]
 
 MAX_AGENTS: Final = 12
-"""The most agents of which each can be a baseline."""
+"""The maximum number of agents that can be chosen as a baseline."""
 
 SHOWN: Final[Mapping[Verdict, str]] = {"higher": "higher", "lower": "lower", "not shown": "no difference shown", "undecided": "too few"}
-"""What a badge says of the first agent."""
+"""The badge of a verdict on the first agent."""
 
 
 @final
 class Line(NamedTuple):
-    """A difference. `at`, `low`, `high` and `margin` are places on the axis, from 0 to 1; None where there is none."""
+    """A difference. `at`, `low`, `high` and `margin` are positions on the axis from 0 to 1, or None."""
 
     agent: str
     other: str
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 @final
 class Forest(NamedTuple):
-    """Lines on one axis, which reaches from `-limit` to `limit`, in percent of full marks."""
+    """Lines on a common axis, which extends from `-limit` to `limit`, in percent of full marks."""
 
     lines: Sequence[Line]
     limit: int
@@ -57,9 +57,9 @@ def drawn(tested: Sequence[Tested]) -> Forest:
 
 
 def against(comparison: Comparison) -> Mapping[str, Forest]:
-    """Return the differences of the other agents from each possible baseline, as `SideBySide.against` makes them.
+    """Return the differences of the other agents from each possible baseline, from `SideBySide.against`.
 
-    With too many agents, only a baseline that was named has any.
+    With too many agents, only the baseline that the user named has differences.
     """
     side = comparison.side
     agents = side.agents if side.by_recall else side.answering
@@ -90,7 +90,7 @@ def _line(pair: Pair, limit: int) -> Line:
 
 
 def _limit(ends: Iterable[float]) -> int:
-    """Return the end of an axis that holds all of these places: a round number of percent."""
+    """Return the end of an axis that includes all of these values: a round number of percent."""
     return min(100, max(10, 10 * ceil(10 * max(map(abs, ends), default=0.0) - 1e-9)))
 
 
@@ -115,7 +115,7 @@ def _lines(tested: Iterable[Tested], limit: int) -> Iterable[Line]:
 
 
 def _badge(each: Tested) -> str:
-    """Say in few words what is shown of the first agent."""
+    """Describe the verdict on the first agent in a few words."""
     if each.contrast.sides == 2 or each.verdict == "undecided":
         return SHOWN[each.verdict]
     if each.verdict == "not shown":

@@ -1,4 +1,4 @@
-"""Heatmaps: the shaded tables of scenarios, drawn as one figure."""
+"""Heatmaps: the shaded tables of scenarios as one figure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["draw_heatmaps", "heatmaps"]
 MIN_COLUMNS: Final = 3
 """The fewest shaded columns that a table must have to become a heatmap."""
 MAX_TICKS: Final = 32
-"""The most labels along an axis."""
+"""The maximum number of labels along an axis."""
 MAX_VECTOR_CELLS: Final = 3_000
 """A heatmap with more cells is drawn as a bitmap."""
 MAX_HEATMAPS: Final = 40
-"""The most heatmaps in a figure."""
+"""The maximum number of heatmaps in a figure."""
 
 
 def heatmaps(tables: Sequence[Table]) -> list[Table]:
@@ -79,5 +79,5 @@ def _draw_table(axes: Any, table: Table) -> Any:
 
 
 def _ticks(number: int) -> range:
-    """Return the indices of the rows or columns, out of `number`, that get a label."""
+    """Return the indices of the rows or columns, out of `number`, that are labelled."""
     return range(0, number, -(-number // MAX_TICKS))

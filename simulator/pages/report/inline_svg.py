@@ -1,4 +1,4 @@
-"""matplotlib's SVG prepared for a page: it uses the page's colours and no inline styles, which the page's policy forbids."""
+"""matplotlib's SVG adapted to a page: it uses the page's colours, and no inline styles, which the page's policy forbids."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DROPPED_TAGS: Final = ("metadata", "style")
 def inline_svg(drawn: bytes, name: str, title: str) -> Markup:
     """Return an SVG file's content as an element of a page.
 
-    `name` is a prefix that keeps its ids apart from the ids in other figures. `title` is its label for screen readers.
+    `name` is a prefix that makes ids unique on the page. `title` is the label for screen readers.
 
-    Styles become attributes, which the page's policy allows. The colour `INK` becomes the colour of the page's text. Comments, which hold
-    the text of labels, are left out: text is shown as outlines only.
+    Styles become attributes, which the page's policy allows. The colour `INK` becomes the page's text colour. Comments with the text of
+    labels are dropped, since labels are drawn as outlines.
     """
     root = ElementTree.fromstring(drawn)  # noqa: S314 - matplotlib has just written it
     for parent in list(root.iter()):

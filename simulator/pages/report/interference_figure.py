@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_interference"]
 
-PANELS: Final[Mapping[Cause, str]] = {"similar": "similar facts in between", "updates": "updates of what is asked for"}
+PANELS: Final[Mapping[Cause, str]] = {"similar": "similar facts in between", "updates": "updates of the requested fact"}
 
 MISSING: Final[Mapping[Cause, str]] = {cause: f"no scenario was played\nwith different numbers of\n{PANELS[cause]}" for cause in CAUSES}
 """The text of an empty panel."""
 
 
 def draw_interference(found: Mapping[str, Interference], format: Format) -> bytes:
-    """Return the content of a file with the figure. `found` holds the disturbances of each agent, by its name. Raises InputError if there
-    are none."""
+    """Return the content of a file with the figure. `found` has the disturbances of each agent, by name.
+
+    Raises InputError if no agent has any.
+    """
     if not any(each.distance or each.effects for each in found.values()):
         raise InputError(
             "--figure interference: too few questions have an evidence distance, and no scenario was played with different numbers of "

@@ -24,8 +24,10 @@ def check_junit(path: Path) -> None:
 
 
 def write_junit(path: Path, runs: Sequence[tuple[RunFolder, Result]]) -> None:
-    """Write the results of runs to a file, replacing an older one. Raises InputError if it cannot be written, and JournalError for a
-    damaged journal."""
+    """Write the results of runs to a file, replacing an older one.
+
+    Raises InputError if it cannot be written, and JournalError for a damaged journal.
+    """
     root = ElementTree.Element("testsuites")
     for run, result in runs:
         _add_suite(root, run, result)
@@ -61,15 +63,14 @@ def seconds(turns: Iterable[TurnView]) -> float:
 
 
 def _outcome(test: TestResult) -> str | None:
-    """Return the element for a test that does not pass; None if it passes."""
+    """Return the element for a failed test; None for a passed one."""
     if test.score is None:
         return "skipped" if test.status == "unscored" else "error"
     return None if test.score == 1 else "failure"
 
 
 def failure_text(test: TestView, run: Result) -> str:
-    """Describe a test that did not pass for a developer: its score in `run`, its needles, and its questions with replies and ideal
-    replies."""
+    """Describe a failed test for a developer: its score in `run`, its needles, and its questions with actual and ideal replies."""
     score = "no score" if test.result.score is None else run.named(test.result.score)
     lines = [f"{score}: {test.result.reason}"]
     lines += [f"needle, turn {turn.number}: {_whole(turn.text)}" for turn in test.needles]

@@ -1,4 +1,4 @@
-"""The pictures that show where a memory was lost: a funnel, a bar for each group, and a map of scores by a needle's depth and distance."""
+"""Pictures of where a memory was lost: a funnel, a bar for each group, and a map of scores by a needle's depth and distance."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from longspan.simulator.results.result import TestResult
 __all__ = ["Cell", "MemoryMap", "Piece", "Stage", "memory_map", "split", "stages"]
 
 MIN_QUESTIONS: Final = 6
-"""The fewest graded questions that make a map."""
+"""The fewest graded questions for a map."""
 
 MAX_STEPS: Final = 6
-"""The most columns, and the most rows, of a map."""
+"""The maximum number of columns, and of rows, of a map."""
 
 
 @final
 class Stage(NamedTuple):
-    """A stage that needles pass: how many passed it, and how many were lost at it, by outcome. `start` and `width` are shares of all
-    needles."""
+    """A stage of the funnel: how many needles passed it, and how many were lost at it, by outcome.
+
+    `start` and `width` are shares of all needles.
+    """
 
     name: str
     passed: int
@@ -44,14 +46,16 @@ class Piece(NamedTuple):
 
 
 def stages(losses: MemoryLosses) -> list[Stage]:
-    """Return the funnel: the stages that needles pass, as far as the agent reports them. At each stage, the bar of lost needles begins at
-    `start`."""
+    """Return the funnel: the stages that needles pass, as far as the agent reports them.
+
+    At each stage, the bar of lost needles begins at `start`.
+    """
     needles, memory = losses.needles, losses.tells == "memory"
     passed: list[tuple[str, int, list[str]]] = [("needed", needles.needed, [])]
     if memory:
         passed.append(("stored", needles.told - needles.not_stored, ["not_stored"]))
-    passed.append(("found" if memory else "in the prompt", needles.found, ["not_retrieved", "forgotten", "not_shown"]))
-    if not needles.found or needles.found_undecided < needles.found:  # else nobody knows how any question was answered
+    passed.append(("retrieved" if memory else "in the prompt", needles.found, ["not_retrieved", "forgotten", "not_shown"]))
+    if not needles.found or needles.found_undecided < needles.found:  # otherwise, no answer is decided
         passed.append(("answered right", needles.found_right, ["found_wrong", "found_undecided"]))
     passed[1][2].append("unknown")
     whole, counts = needles.needed or 1, needles._asdict()
@@ -92,7 +96,7 @@ class MemoryMap(NamedTuple):
 
 
 def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, ConversationView]) -> MemoryMap | None:
-    """Return the map of the graded questions `asked` in tests; None if there are too few, or all of them fall into one cell."""
+    """Return the map of the graded questions `asked` in tests; None if there are too few, or if all fall into one cell."""
     found = list(_placed(asked, tests, conversations))
     if len(found) < MIN_QUESTIONS:
         return None
@@ -112,7 +116,7 @@ def memory_map(asked: Iterable[Point], tests: Iterable[TestResult], conversation
 def _placed(
     asked: Iterable[Point], tests: Iterable[TestResult], conversations: Mapping[str, ConversationView]
 ) -> Iterator[tuple[int, int, Point]]:
-    """Yield graded questions, each after the depth and the distance of the furthest needle that it needs, in tokens."""
+    """Yield graded questions with the depth and the distance of the furthest needle that each needs, in tokens."""
     needles = {(test.id, question.turn): question.needle for test in tests for question in questions(test)}
     for point in asked:
         needle, conversation = needles[point.test, point.turn], conversations.get(point.conversation)

@@ -1,4 +1,4 @@
-"""A paragraph for the methods section of a paper, made from the runs' folders. The same folders give the same text."""
+"""A paragraph for the methods section of a paper, written from the runs' folders. The same folders give the same text."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _PATH: Final = re.compile(r"(?:(?<=[\s=:/,])|^)~?/(?:[^\s/?&=,]+/)*([^\s/?&=,]*)
 _ORACLE: Final = re.compile(r"oracle(?![\w-])")
 
 _MARKUP: Final = re.compile(r"[\\`*\[\]|~@]|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)")
-"""Matches the beginning of markup, a tag or a character reference, unless a backslash stands before it."""
+"""Matches the beginning of markup, a tag or a character reference, unless a backslash precedes it."""
 
 NAMED: Final = 3
-"""The number of tests that are named as not played; the others are counted."""
+"""The maximum number of unplayed tests that are named; the others are counted."""
 
 WITHOUT: Final[dict[Status, str]] = {
     "unscored": "could not be graded",
-    "scenario_error": "ended by an error of their own",
+    "scenario_error": "ended with an error in the scenario",
     "agent_error": "ended when the agent failed",
     "unfinished": "were interrupted",
 }
@@ -42,7 +42,7 @@ WITHOUT: Final[dict[Status, str]] = {
 
 
 def portable(text: str) -> str:
-    """Return a spec or an option without addresses, and with file names instead of paths, so that nothing in it depends on the machine."""
+    """Return a spec or an option without addresses, and with file names instead of paths, so that it does not depend on the machine."""
     return one_line(_PATH.sub(r"\1", _ADDRESS.sub("ADDRESS", text)))
 
 
@@ -84,7 +84,7 @@ def _what(runs: Sequence[Graded], references: Sequence[str]) -> str:
     columns = sorted({run.column for run in runs})
     spans = [f"{column.span:,}" for column in columns if column.span and not column.isolated]
     places = [f"at {'a span' if len(spans) == 1 else 'spans'} of {listed(spans)} tokens"] if spans else []
-    places += ["with each test in a conversation of its own"] if any(column.isolated for column in columns) else []
+    places += ["with each test in a separate conversation"] if any(column.isolated for column in columns) else []
     scenarios = sorted({test.scenario for run in runs for test in run.result.tests if test.counts})
     tests = sum(test.counts for run in runs for test in run.result.tests)
     talks = len({(run.folder.path, root) for run in runs for root in run.roots.values()})
@@ -94,19 +94,19 @@ def _what(runs: Sequence[Graded], references: Sequence[str]) -> str:
     return (
         f"The agents played {suites} {listed(places or ['without a span'])}, from {seeds}: {amounts}, of "
         f"{_count(len(scenarios), 'scenario')} ({', '.join(map(_code, scenarios))}). "
-        f"Every agent is dealt the same messages from the same seed.{_recorded(runs)}"
+        f"Every agent receives the same messages from the same seed.{_recorded(runs)}"
     )
 
 
 def _recorded(runs: Sequence[Graded]) -> str:
-    """Describe the units that are independent if histories are recorded, and therefore the same for every seed."""
+    """Describe the independent units if histories are recorded, and therefore the same for every seed."""
     known = [key for run in runs for key in keys(run.manifest).values()]
     if all(key.recorded is None for key in known):
         return ""
     units = Units(run.manifest for run in runs)
     number = len({units.of(key) for key in known})
     independent = _count(number, "independent one")
-    return f" Histories are recorded: {independent}, each of which counts once, by the mean of its repetitions."
+    return f" Histories are recorded: {independent}. Each counts once, by the mean of its repetitions."
 
 
 def _settings(runs: Sequence[Graded]) -> str:
@@ -163,8 +163,8 @@ def _tested(family: Family) -> str:
     sides = {contrast.sides for contrast in contrasts.contrasts}
     sided = {frozenset({1}): "one-sided ", frozenset({2}): "two-sided "}.get(frozenset(sides), "")
     return (
-        f"Agents were compared by {sided}paired permutation tests of whole conversations: those of the same seed, or of the same recorded "
-        "history, are a pair, in which the two agents' results are swapped; a score is the mean over the scenarios, as a share of full "
+        f"Agents were compared by {sided}paired permutation tests of whole conversations. Conversations of the same seed, or of the same "
+        "recorded history, form a pair, and the test swaps the two agents' results. A score is the mean over scenarios, as a share of full "
         "marks. The tests are exact for up to 14 conversations that differ, and take 20,000 random swaps beyond. Intervals are the "
         f"differences that the same test does not reject. The level is {100 * contrasts.alpha:.4g}%; {corrected_by(contrasts)}."
     )
@@ -191,7 +191,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return an untrusted name as code in Markdown, whatever characters it has."""
+    """Return an untrusted name as code in Markdown. It may contain any characters."""
     text = portable(text)
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
@@ -199,8 +199,7 @@ def _code(text: str) -> str:
 
 
 def _code_free(text: str) -> str:
-    """Return untrusted text for Markdown, in such a form that it cannot become HTML or markup. Anything that cannot be mistaken for either
-    stays as it is."""
+    """Escape untrusted text for Markdown, so that it cannot become HTML or markup. Unambiguous text stays unchanged."""
     return _MARKUP.sub(r"\\\g<0>", portable(text))
 
 

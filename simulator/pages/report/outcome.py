@@ -36,7 +36,7 @@ FORMATS: Final[tuple[Format, ...]] = ("svg", "pdf")
 
 @final
 class ContrastRun(NamedTuple):
-    """A run whose scores a contrast compares, as contrasts.json describes it."""
+    """A run compared by a contrast, as contrasts.json describes it."""
 
     folder: str
     suite: str
@@ -58,12 +58,13 @@ def family_of(contrasts: Contrasts, runs: Sequence[Graded], unusable: Sequence[U
 
 
 def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable: Sequence[Unusable], title: str = "") -> None:
-    """Write the files into an existing folder, and replace older ones: comparison.html, contrasts.json, methods.md, references.bib, and
-    figures/. `title` is the name of the sweep. If the runs play different tests, each group of them has a page and figures, numbered from
-    the second group on.
+    """Write the files into an existing folder, replacing older ones: comparison.html, contrasts.json, methods.md, references.bib and
+    figures/.
 
-    Nothing is written if contrasts.json is already there and would not change. Raises OSError, and JournalError if a folder inside is a
-    link.
+    `title` is the name of the sweep. If the runs play different tests, each group of runs has its own page and figures, numbered from the
+    second group on.
+
+    Nothing is written if contrasts.json exists and would not change. Raises OSError, and JournalError if a folder inside is a link.
     """
     text = json.dumps(content(family, runs), ensure_ascii=False, indent=1) + "\n"
     if _is_there(folder / "contrasts.json", text):

@@ -107,6 +107,6 @@ def _duration(seconds: float) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Prepare a value for the page. Jinja escapes the result. Markup, which is not a plain str, is left alone: its parts have been here
+    """Prepare a value for the page. Jinja escapes the result. Markup, which is not a plain str, is unchanged: its parts have been prepared
     before."""
     return visible(value) if type(value) is str else value

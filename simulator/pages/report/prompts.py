@@ -1,4 +1,4 @@
-"""Prompts as shown in a report: shortened, because each repeats most of the one before it."""
+"""Prompts in a report. They are shortened, because each repeats most of the one before it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MESSAGE_CHARS: Final = 2_000
 """The number of characters shown of a message in a prompt."""
 
 END_CHARS: Final = 4_000
-"""Once this many characters at a prompt's end are shown, no more messages are added. The first message is always shown."""
+"""The number of characters after which no more messages from a prompt's end are shown. The first message is always shown."""
 
 MAX_MESSAGES: Final = 50
-"""The most messages shown from a prompt's end."""
+"""The maximum number of messages shown from a prompt's end."""
 
 MAX_CALLS: Final = 5
-"""The most calls shown of a turn: the last ones."""
+"""The maximum number of calls shown of a turn: the last ones."""
 
 
 def add_prompts(run: RunFolder, conversations: Mapping[str, ConversationView]) -> None:

@@ -1,4 +1,4 @@
-"""The journals of a run as a report shows them: the turns of each conversation, and each test with its turns."""
+"""The journals of a run prepared for a report: the turns of each conversation, and each test with its turns."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ __all__ = ["Cause", "ConversationView", "Reading", "Stretch", "TestView", "TurnV
 
 STAGES: Final[Mapping[Outcome, str]] = {
     "not_stored": "not stored",
-    "not_retrieved": "not found",
+    "not_retrieved": "not retrieved",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
-    "found_wrong": "found, not answered right",
+    "found_wrong": "retrieved, not answered right",
 }
-"""Outcomes of needles that did not help (see `Outcome`) as worded in a row, in their order."""
+"""The labels of outcomes of needles that did not help (see `Outcome`), in the order of a row."""
 
 
 @final
 @dataclass(slots=True)
 class TurnView:
-    """One turn as it is shown. `reply` is None if the conversation was interrupted before it. `nights` describe the nights before it.
+    """One turn of a report.
 
-    `prompt`: the prompts sent to models for it, if they were kept. `memory`: the contents of its trace (see `Recall`). `recalled`: the
-    turns that the memories come from which its prompt showed again. `proves`: the tests whose grade it proves. `seconds` and `dollars`:
-    latency and cost of the reply, None if unknown.
+    `reply` is None if the conversation was interrupted before it. `nights` describe the nights before the turn. `prompt` has the prompts
+    sent to models for it, if they were kept. `memory` is the content of its trace (see `Recall`). `recalled` has the turns that the
+    memories in its prompt come from. `proves` names the tests whose grade it proves. `seconds` and `dollars` are the latency and the cost
+    of the reply, None if unknown.
     """
 
     conversation: str
@@ -77,7 +78,7 @@ class TurnView:
 
     @property
     def told(self) -> bool:
-        """Whether the turn took place without the agent, and is not filler."""
+        """Whether the agent received the turn as history, and it is not filler."""
         return not self.asked and self.message.kind != "filler"
 
     @property
@@ -87,13 +88,13 @@ class TurnView:
 
     @property
     def kinds(self) -> list[str]:
-        """The turn's labels: its kind, and `needle` if it is one. A needle does not get the label `line`."""
+        """The turn's labels: its kind, and `needle` for a needle. A needle does not get the label `line`."""
         if not self.message.needle:
             return [self.message.kind]
         return ["needle"] if self.message.kind == "line" else [self.message.kind, "needle"]
 
     def data(self) -> dict[str, Any]:
-        """Return the turn as JSON, for the page's script. Values that are false, empty or unknown are left out."""
+        """Return the turn as JSON, for the page's script. False, empty and unknown values are omitted."""
         message = self.message
         values = {
             "number": message.turn,
@@ -124,9 +125,9 @@ class TurnView:
 @final
 @dataclass(slots=True)
 class ConversationView:
-    """A conversation as a report shows it: its own turns, also by test, its transcript, and the `trunk` that it branches off.
+    """A conversation of a report: its own turns, also by test, its transcript, and the `trunk` that it branches off.
 
-    Texts are shortened as they are added, so that long replies take no memory.
+    Texts are shortened as they are added, so that long replies do not fill the memory.
     """
 
     id: str
@@ -147,22 +148,24 @@ class ConversationView:
 
     @property
     def first(self) -> int:
-        """The number of its own first turn: in a branch, the first after the trunk's last turn."""
+        """The number of the conversation's first turn. A branch begins after the trunk's last turn."""
         return self.transcript.before
 
     def holder(self, number: int) -> ConversationView:
-        """Return the conversation that holds a turn, given by its number: this one, or its trunk."""
+        """Return the conversation that contains a turn, given by its number: this one, or its trunk."""
         return self.trunk if self.trunk is not None and number < self.first else self
 
     def turn(self, number: int) -> TurnView | None:
-        """Return a turn by its number; it may belong to the trunk. None if there is none."""
+        """Return a turn by its number, from this conversation or its trunk; None for an unknown number."""
         holder = self.holder(number)
         place = number - holder.first
         return holder.turns[place] if 0 <= place < len(holder.turns) else None
 
     def shown(self, kept: Mapping[str, Set[int]] | None) -> list[TurnView]:
-        """Return its own turns that a page shows. Of the turns that were told, these are only the ones `kept`, by conversation and number,
-        unless that is None."""
+        """Return the conversation's own turns that a page shows.
+
+        Turns of a history are only shown if they are `kept`, by conversation and number; all are shown if `kept` is None.
+        """
         numbers = kept.get(self.id, frozenset()) if kept is not None else None
         return [turn for turn in self.turns if numbers is None or not turn.told or turn.number in numbers]
 
@@ -191,7 +194,7 @@ class Stretch(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Where a memory was lost, and how many of a test's needed needles were lost there: `lost` out of the needles whose fate is `known`."""
+    """Where needles were lost: `lost` of the test's needed needles, out of those with a `known` fate."""
 
     stage: str
     lost: int
@@ -201,9 +204,10 @@ class Cause(NamedTuple):
 @final
 @dataclass(slots=True)
 class TestView:
-    """One test as it is shown: its result, its own turns and the needles it needs, and the turns that prove its grade.
+    """One test of a report: its result, its own turns, the needles it needs, and the turns that prove its grade.
 
-    `expected`: by turn, the ideal reply to a question of a scripted test. `evidence`: by turn, the needle's evidence distances.
+    `expected` has the ideal reply to each question of a scripted test, by turn. `evidence` has the evidence distances of each needle, by
+    turn.
     """
 
     result: TestResult
@@ -245,7 +249,7 @@ class TestView:
         return test
 
     def holder(self, number: int) -> str:
-        """Return the id of the conversation that holds a turn, given by its number: the test's own, or its trunk."""
+        """Return the id of the conversation that contains a turn, given by its number: the test's own, or its trunk."""
         return self.conversation.holder(number).id if self.conversation is not None else str(self.result.conversation)
 
     @property
@@ -255,12 +259,12 @@ class TestView:
 
     @property
     def questions(self) -> list[TurnView]:
-        """Its questions and the turns that prove its grade, or its last turn if there are none."""
+        """Its questions and the turns that prove its grade; without any, its last turn."""
         return [turn for turn in self.turns if turn.number in self.proof or self._has(turn, "question")] or self.turns[-1:]
 
     @property
     def needles(self) -> list[TurnView]:
-        """Its needles that are not shown among its questions."""
+        """Its needles, except those shown among its questions."""
         shown = {turn.number for turn in self.questions}
         return [turn for turn in self.turns if (turn.number in self.evidence or self._has(turn, "needle")) and turn.number not in shown]
 
@@ -269,25 +273,25 @@ class TestView:
 
     @property
     def stretch(self) -> Stretch | None:
-        """The turns from its first to its last, or to the last that it watched; None if it was not started."""
+        """The turns from its first to its last own turn, or to the last turn that it watched; None if it was not started."""
         own = [turn.number for turn in self.turns if turn.message.test == self.result.id and turn.message.kind not in events.LEAVING]
         return Stretch(own[0], max([own[-1], *(stretch.last for stretch in self.watched)])) if own else None
 
     @property
     def causes(self) -> list[Cause]:
-        """The stages where its needles were lost, by the first stage that failed, if there are traces and the test lost points."""
+        """The stages where its needles were lost, by the first stage that failed; empty without traces or if the test has full marks."""
         lost = Counter(how for _, how in outcomes(self.result))
         known = lost.total() - lost["unknown"]
         return [Cause(name, lost[how], known) for how, name in STAGES.items() if lost[how] and self.result.score != 1]
 
     @property
     def needle_outcomes(self) -> list[tuple[str, int, int]]:
-        """Return, for "stored", "found" and "echoed", how many pairs of needle and question had this outcome, and how many have a known
-        one."""
+        """The counts for "stored", "retrieved" and "echoed": the pairs of needle and question with this outcome, and those where it is
+        known."""
         pairs = self.result.evidence
         fates = {
             "stored": [pair.stored for pair in pairs],
-            "found": [pair.retrieved for pair in pairs],
+            "retrieved": [pair.retrieved for pair in pairs],
             "echoed": [pair.echoed for pair in pairs],
         }
         known = {name: [value for value in values if value is not None] for name, values in fates.items()}
@@ -324,7 +328,7 @@ class Reading:
 
 
 def with_branches(conversations: Iterable[ConversationView]) -> dict[str, list[ConversationView]]:
-    """Return the branches of each conversation that is not itself a branch, by id, as far as they have begun."""
+    """Return each trunk's branches that have begun, by the trunk's id. A conversation that is not a branch counts as a trunk."""
     found: dict[str, list[ConversationView]] = {}
     for conversation in conversations:
         if conversation.trunk is None:

@@ -1,4 +1,4 @@
-"""The agent's traces, turn by turn: the memories that it stored, and the memories that its prompt showed again."""
+"""The agent's traces, turn by turn: the memories that it stored, and the memories in its prompt."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from longspan.simulator.pages.report.excerpts import MAX_CHARS, Excerpt
 __all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall", "Recalled"]
 
 MAX_MEMORIES: Final = 30
-"""The most memories shown among those that a turn wrote, and among those that it read."""
+"""The maximum number of memories shown of those that a turn wrote, and of those that it read."""
 
 MAX_TURNS: Final = 10
-"""The most turns shown as the origin of a memory."""
+"""The maximum number of turns shown as the origin of a memory."""
 
 MAX_ID_CHARS: Final = 80
 
@@ -26,8 +26,11 @@ MEMORY_CHARS: Final = 300
 
 @final
 class Recalled(NamedTuple):
-    """What a turn's trace tells: its contents as JSON (see `Recall.of`), None if there is nothing to show, and the numbers of the turns
-    that the memories come from which its prompt showed again, in their order."""
+    """A turn's trace.
+
+    `told` is its content as JSON (see `Recall.of`), None if there is nothing to show. `sources` has the numbers of the turns that the
+    memories in its prompt come from, in order.
+    """
 
     told: dict[str, Any] | None
     sources: Sequence[int] = ()
@@ -43,11 +46,11 @@ class Recall:
         self._known: ChainMap[str, list[int]] = trunk._known.new_child() if trunk is not None else ChainMap()  # by id, the turns
 
     def of(self, turn: PlayedTurn, transcript: Transcript) -> Recalled:
-        """Return the contents of a turn's trace. `transcript` contains the turn.
+        """Return the content of a turn's trace. `transcript` includes the turn.
 
-        "written" and "read" are lists of memories: "id", the numbers of the "turns" that the memory comes from, and "text", unless it is
-        part of its turn or a memory with this id was shown before. "unwritten" and "unread" count the memories left out of the lists;
-        "since" is the first of the latest turns that were all in the prompt.
+        "written" and "read" are lists of memories. A memory has an "id", the numbers of its source "turns", and its "text", unless that is
+        part of its turn or a memory with this id came before. "unwritten" and "unread" count the memories omitted from the lists. "since"
+        is the first of the latest turns that were all in the prompt.
         """
         self._numbers[turn.message.turn_id] = turn.number
         trace = turn.reply.trace if turn.reply is not None else None
@@ -81,7 +84,7 @@ class Recall:
         return shown
 
     def _sources(self, memory: Mapping[str, Any]) -> Sequence[int]:
-        """Return the turns that a memory comes from: those that it names, or those of the memory that was shown before with its id."""
+        """Return the turns that a memory comes from: those in the trace, or else the turns of an earlier memory with the same id."""
         return list(self._turns(memory, []))[:MAX_TURNS] or self._known.get(_id(memory), [])
 
     def _turns(self, memory: Mapping[str, Any], default: list[str]) -> Iterator[int]:
@@ -96,7 +99,7 @@ def _id(memory: Mapping[str, Any]) -> str:
 
 
 def _says(transcript: Transcript, number: int, text: str) -> bool:
-    """Return whether a memory is part of a turn's visible text, not counting where the text was cut."""
+    """Return whether a memory is part of a turn's visible text, apart from an ellipsis where it was cut."""
     turn = transcript.history[number]
     part = text.removesuffix("…")
     return part in turn.text[:MAX_CHARS] or part in turn.reply[:MAX_CHARS]

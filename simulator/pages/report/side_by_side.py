@@ -1,4 +1,4 @@
-"""A test as two agents played it, turn by turn, with the first turn where they differ."""
+"""A test as played by two agents, turn by turn, with the first turn where they differ."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from longspan.simulator.results.measures.memory_losses import OUTCOMES, outcome
 __all__ = ["Exchange", "Side", "SideBySide", "side_by_side"]
 
 Parting = Literal["message", "retrieval", "grade"]
-"""The first thing that matters and differs between the two sides: what they are told, what a question makes them retrieve, or its grade."""
+"""The first relevant difference between the two sides: the message, the memories retrieved for a question, or its grade."""
 
 
 @final
 class Side(NamedTuple):
-    """A test as one agent played it. `fates`: by turn, the fate of a needle when each question needed it. `lane`: the test in a timeline,
-    None if it was not begun."""
+    """A test as played by one agent.
+
+    `fates` has the fate of each needle for each question that needed it, by the needle's turn. `lane` is the test in a timeline; None if it
+    was not begun.
+    """
 
     run: Graded
     test: TestView
@@ -32,8 +35,10 @@ class Side(NamedTuple):
 
 @final
 class Exchange(NamedTuple):
-    """A turn on both sides, with None where a side has none. `same`: whether the user said the same. `parting`: the first difference, if
-    the sides part at this turn."""
+    """A turn on both sides, None for a side without it.
+
+    `same`: whether the user's messages are the same. `parting`: the first difference, if it is in this turn.
+    """
 
     number: int
     turns: tuple[TurnView | None, TurnView | None]
@@ -50,7 +55,7 @@ class SideBySide(NamedTuple):
 
 
 def side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
-    """Put a test next to the same test as another agent played it.
+    """Return a test of two agents side by side.
 
     Raises InputError if the runs do not both have the test, or do not play the same tests, and JournalError for a damaged journal.
     """
@@ -91,7 +96,7 @@ def _exchanges(one: TestView, other: TestView, at_one: ConversationView | None, 
 
 
 def _parting(here: _Said, there: _Said, scores: Sequence[float | None]) -> Parting | None:
-    """Return what differs at a turn, if it matters: not how a message that asks for nothing is acknowledged."""
+    """Return the relevant difference in a turn, if any. Different acknowledgements of a message that asks for nothing are not relevant."""
     if here.message != there.message:
         return "message"
     if here.turn is None or there.turn is None or here.turn.message.kind != "question":
@@ -108,7 +113,7 @@ class _Said(NamedTuple):
 
 
 def _said(conversation: ConversationView | None, number: int) -> _Said:
-    """Return a turn with its message and its reply, with None for a missing one."""
+    """Return a turn with its message and its reply, each None if missing."""
     turn = conversation.turn(number) if conversation is not None else None
     if conversation is None or turn is None:
         return _Said(None, None, None)

@@ -1,4 +1,4 @@
-"""The contrasts of a sweep: stated in its folder before anything is played, and tested when everything has been played."""
+"""The contrasts of a sweep: stated in its folder before the runs, and tested after all of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["checked", "conclude", "declare"]
 
 
 def checked(contrasts: Contrasts | None, manifests: Sequence[Manifest], file: Path, out: Path) -> Contrasts | None:
-    """Return the contrasts of a sweep's file with each agent under its name in the runs to be played.
+    """Return the contrasts of a sweep's file, with each agent under its name in the planned runs.
 
-    Raises InputError if they name anything that is not played or could show nothing, and if there are none although some have been stated.
+    Raises InputError if they name anything that is not played or cannot show anything, or if contrasts were stated earlier and the file now
+    has none.
     """
     where = f"sweep {file}"
     known = statements(out)
@@ -39,7 +40,7 @@ def checked(contrasts: Contrasts | None, manifests: Sequence[Manifest], file: Pa
 
 
 def declare(out: Path, contrasts: Contrasts, entries: Sequence[Indexed], played: Collection[Suite]) -> bool:
-    """Journal the `settled` contrasts of a sweep, unless they and the runs are the same as stated last. Return whether this is new."""
+    """Journal the `settled` contrasts of a sweep, unless they and the runs repeat the last statement. Return whether it is new."""
     scenarios = {scenario for suite in played for scenario in suite.scenarios}
     statement = Statement(
         at=now(),

@@ -1,4 +1,4 @@
-"""Why a test has its score, in one sentence: what its question needed, what was found instead, and what was answered."""
+"""Why a test has its score, in one sentence: the evidence that its question needed, the evidence retrieved instead, and the answer."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from longspan.simulator.results.measures.memory_losses import LOST, Outcome, out
 __all__ = ["Story"]
 
 MAX_NAMED: Final = 3
-"""The most turns that a sentence names; the others are counted."""
+"""The maximum number of turns that a sentence names; the others are counted."""
 
 MAX_GIST: Final = 3
-"""The most words that say what a turn is about. If there are more, they would say too little each."""
+"""The maximum number of words that summarise a turn. If more words match, they do not characterise it, and none is given."""
 
 MAX_CHARS: Final = 60
-"""The most characters of a reply in the sentence."""
+"""The maximum characters of a reply in the sentence."""
 
 INSTEAD_CHARS: Final = 48
-"""The most characters of a turn that was found instead."""
+"""The maximum characters of a turn that was retrieved instead."""
 
 EXPECTED_CHARS: Final = 200
 
 READ_CHARS: Final = 4_000
-"""The characters of a text in which words are looked for."""
+"""The characters of a message or reply that are searched for words."""
 
 WORDS: Final = re.compile(r"\w+")
 
@@ -38,11 +38,11 @@ NAMES: Final = re.compile(r"\d+|(?<=[^\W\d_] )[^\W\d_a-z]\w+")
 """Matches numbers, and words that begin with a capital letter inside a sentence."""
 
 SETTLED: Final = ("old", "confused", "other", "several")
-"""The outcomes of wrong answers that need a word."""
+"""The outcomes of wrong answers that the sentence describes."""
 
 LOSSES: Final[dict[Outcome, str]] = {
-    "not_stored": "never stored",
-    "not_retrieved": "stored, but not found",
+    "not_stored": "not stored",
+    "not_retrieved": "stored, not retrieved",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
 }
@@ -50,8 +50,11 @@ LOSSES: Final[dict[Outcome, str]] = {
 
 @final
 class Story(NamedTuple):
-    """What became of the question that decides a test: the first that lacks a needle, else the first that was not answered right, else the
-    last. Turns are given by number. `question` is None for a test without one. `reply` is empty if there is none."""
+    """The fate of the question that decides a test.
+
+    It is the first question that lacks a needle, or else the first that was not answered right, or else the last. Turns are given by
+    number. `question` is None for a test without a question. `expected` is empty without an ideal reply.
+    """
 
     sentence: str
     question: int | None
@@ -66,7 +69,7 @@ class Story(NamedTuple):
 
     @classmethod
     def of_fact(cls, test: TestView, number: int) -> Story:
-        """Return what became of a question for facts, given by its turn: whether it was answered right, and what the answer settles on."""
+        """Return the fate of a question for facts, given by its turn: whether it was answered right, and the value in the answer."""
         items = [item for item in test.result.items if item.turn == number]
         rung = rungs(items)[-1]
         story, note = cls._about(test, number, rung.score), items[-1].note
@@ -102,7 +105,7 @@ class Story(NamedTuple):
 
 
 class _Turns(NamedTuple):
-    """The turns of a story: those needed, the first of those retrieved besides, and the question, with the ideal reply."""
+    """The turns of a story: the needed ones, the first of the other retrieved ones, and the question with the ideal reply."""
 
     needed: Sequence[TurnView]
     recalled: Sequence[TurnView]
@@ -125,19 +128,19 @@ def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], recalled: Seque
         how = " and ".join(dict.fromkeys(LOSSES[fate] for _, fate in lost))
         parts.append(f"Needed {_named(turns, [turn for turn, _ in lost])}: {how}")
         if found:
-            parts.append(f"found {_named(turns, found)}")
+            parts.append(f"retrieved {_named(turns, found)}")
         known = lost[0][1] != "not_shown"
         if recalled:
-            parts.append(f"found {_instead(turns, recalled)}")
+            parts.append(f"retrieved {_instead(turns, recalled)}")
         elif known and not found:
-            parts.append("found nothing")
+            parts.append("retrieved nothing")
     elif found:
-        parts.append(f"Found {_named(turns, found)}")
+        parts.append(f"Retrieved {_named(turns, found)}")
     elif own:
-        parts.append(f"Needed {_named(turns, [turn for turn, _ in own])}; the agent does not tell what became of it")
+        parts.append(f"Needed {_named(turns, [turn for turn, _ in own])}; retrieval is unreported")
     yet = bool(found) and not lost and score != 1
     said = "; ".join(parts)
-    return f"{said}{', and yet ' if yet else '; ' if said else ''}{_answer(turns, score)}."
+    return f"{said}{', but ' if yet else '; ' if said else ''}{_answer(turns, score)}."
 
 
 def _answer(turns: _Turns, score: float | None) -> str:
@@ -150,7 +153,7 @@ def _answer(turns: _Turns, score: float | None) -> str:
 
 
 def _instead(turns: _Turns, numbers: Sequence[int]) -> str:
-    """Name the turns that were found instead of what was needed, by their words: the first says what it begins with, if none says more."""
+    """Name the turns that were retrieved instead of the needed ones, by their words. If none has any, quote the start of the first."""
     known = {turn.number: turn for turn in turns.recalled}
     first = known.get(numbers[0])
     if first is None or any(_gist(turns, turn) for turn in turns.recalled):
@@ -172,8 +175,11 @@ def _named(turns: _Turns, numbers: Sequence[int]) -> str:
 
 
 def _gist(turns: _Turns, turn: TurnView) -> str:
-    """Return the few words of a turn that matter: of a needle, those that only it shares with the ideal reply; of another turn, the names
-    and numbers that only it shares with the agent's."""
+    """Return the few words that characterise a turn.
+
+    For a needle, these are words that it alone shares with the ideal reply. For another turn, they are names and numbers that it alone
+    shares with the agent's reply.
+    """
     is_needed = any(turn is other for other in turns.needed)
     reply = turns.question.reply.head if turns.question.reply is not None else ""
     others = turns.recalled if is_needed else turns.needed

@@ -29,14 +29,14 @@ class Times(NamedTuple):
 
 @final
 class Figures(NamedTuple):
-    """A run's further figures: those of each scenario, by their own names, and all others in words."""
+    """A run's further figures: by scenario under the scenario's own names, and all others in words."""
 
     scenarios: Mapping[str, Mapping[str, float]]
     others: Mapping[str, float]
 
 
 def further_figures(result: Result) -> Figures:
-    """Return a run's further figures, as its scenarios and measures name them."""
+    """Return a run's further figures under the names that its scenarios and measures give them."""
     scenarios: dict[str, dict[str, float]] = {}
     others: dict[str, float] = {}
     for name, value in result.metrics.items():
@@ -50,7 +50,7 @@ def further_figures(result: Result) -> Figures:
 
 
 def times(conversations: Iterable[ConversationView]) -> Times | None:
-    """Return the measured times of all replies that the agent was asked for; None if none was measured."""
+    """Return the measured times of all replies that the agent gave; None if none was measured."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
     seconds = sorted(turn.seconds for turn in turns if turn.asked and turn.seconds is not None)
     if not seconds:
@@ -59,8 +59,10 @@ def times(conversations: Iterable[ConversationView]) -> Times | None:
 
 
 def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval | None:
-    """Return the interval of the score over all of a run's tests, or over a scenario's; None if it cannot be estimated (see `interval`), or
-    if no test has a score."""
+    """Return the interval of the score over all of a run's tests, or over a scenario's tests.
+
+    None if it cannot be estimated (see `interval`), or if no test has a score.
+    """
     tests = [test for test in tests if test.counts]
     if all(test.score is None for test in tests):
         return None

@@ -1,4 +1,4 @@
-"""The timeline of a run: a lane for each test, or for each fact that it asks for, with needles, questions, and the fates of needles."""
+"""The timeline of a run: a lane for each test, or for each fact it asks for, with needles, questions, and the fates of needles."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from longspan.simulator.results.measures.memory_losses import FURTHEST_FIRST, LO
 __all__ = ["Arc", "Grade", "Lane", "Mark", "Panel", "Tick", "fates", "grade_of", "lane_of", "panels", "played_in", "ticks"]
 
 MAX_CROSSINGS: Final = 60
-"""The most jumps of the clock, and the most nights, that are drawn. A history with a date for every turn has more, and they would show
-nothing."""
+"""The maximum number of clock jumps, and of nights, that are drawn. A history with a date for every turn has more, which show nothing."""
 
 MAX_INSTEAD: Final = 3
-"""The most turns that are shown as found instead of what a question needed: the first ones."""
+"""The maximum number of turns shown as retrieved instead of a question's needles: the first ones."""
 
 Grade = Literal["full", "part", "low", "none"]
 """A test's grade: all points, more than chance, no more than chance, or no score."""
@@ -48,8 +47,10 @@ class Band(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A turn of a test. `at` is where its message starts, in tokens. `look`: the fate of a needle, empty if no question needs it; the grade
-    of a question."""
+    """A turn of a test.
+
+    `at` is the start of its message, in tokens. `look` is the fate of a needle (empty if no question needs it), or the grade of a question.
+    """
 
     turn: int
     at: int
@@ -58,8 +59,10 @@ class Mark(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """From a turn to the question that needs it, or for which it was found instead. `start` and `end`: where their messages start, in
-    tokens. `fate`: that of the needle, or "instead"."""
+    """A connection from a turn to the question that needs it, or that retrieved it instead.
+
+    `start` and `end` are the starts of their messages, in tokens. `fate` is the needle's fate, or "instead".
+    """
 
     turn: int
     question: int
@@ -77,7 +80,7 @@ class Tick(NamedTuple):
 
 @final
 class Fact(NamedTuple):
-    """A fact that a test asks for. `distance`: how far back it was stated, in words; `group`: the heading of its lane."""
+    """A fact that a test asks for. `distance` is how far back it was stated, in words. `group` is the heading of its lane."""
 
     turn: int
     name: str
@@ -90,9 +93,9 @@ class Fact(NamedTuple):
 class Lane(NamedTuple):
     """One test, or one `fact` of it, without its farewell, in a conversation of `tokens` tokens. A branch's tokens include its trunk's.
 
-    `marks`: its turns, and the needles that it needs from a history. `arcs`: one for each needle that a question needs; of several needles
-    of which one is enough, the one that came furthest. `instead`: what was retrieved for questions that lack a needle. `watched`: the turns
-    that it watched. `filler` and `jumps` are empty unless the test has a conversation to itself.
+    `marks` are its turns, and the needles that it needs from a history. `arcs` has one arc for each needle that a question needs; of
+    several alternative needles, the one that came furthest. `instead` are the turns retrieved for questions that lack a needle. `watched`
+    are the turns that it watched. `filler` and `jumps` are empty unless the test has a separate conversation.
     """
 
     test: TestView
@@ -141,8 +144,11 @@ class Lane(NamedTuple):
 
 @final
 class Panel(NamedTuple):
-    """Lanes over the `tokens` of one `conversation` and its longest branch; `conversation` is None if each lane has a conversation of its
-    own. `told` are turns of a history, `jumps` those of the clock, and nights."""
+    """Lanes over the `tokens` of one `conversation` and its longest branch.
+
+    `conversation` is None if each lane has a separate conversation. `told` are the turns of a history, and `jumps` the jumps of the clock
+    and nights.
+    """
 
     conversation: ConversationView | None
     tokens: int
@@ -166,8 +172,11 @@ class Panel(NamedTuple):
 
 
 def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
-    """Return a panel for each conversation with several tests, its own or its branches', or with facts, and one panel for all others. Lanes
-    of tests are in the order of their grades, worst first; those of facts in the order of their distances."""
+    """Return a panel for each conversation with several tests, or with facts, and one panel for all other tests.
+
+    A conversation's tests include its branches' tests. Lanes of tests are ordered by grade, worst first; lanes of facts are ordered by
+    distance.
+    """
     together: dict[str, list[TestView]] = {}
     for test in tests:
         if (conversation := conversations.get(test.result.conversation or "")) is not None:
@@ -210,7 +219,7 @@ def _shared(conversation: ConversationView, tests: Sequence[TestView], conversat
 
 
 def _split(lane: Lane) -> list[Lane]:
-    """Return the lanes of the facts that a test asks for, nearest first; none for other tests."""
+    """Return the lanes of the facts that a test asks for, nearest first; empty for other tests."""
     result = lane.test.result
     names = {item.turn: item.name for item in result.items}
     distances = {question.turn: question.tokens for question in asked(result)}
@@ -286,7 +295,7 @@ def _arcs(test: TestView, conversation: ConversationView) -> Iterable[Arc]:
 
 
 def _instead(arcs: Sequence[Arc], conversation: ConversationView) -> Iterable[Arc]:
-    """Yield what was retrieved for questions that lack a needle, and that no question of the test needs."""
+    """Yield the turns retrieved for questions that lack a needle, unless a question of the test needs them."""
     needed = {arc.turn for arc in arcs}
     for number in sorted({arc.question for arc in arcs if arc.fate in LOST}):
         question = conversation.turn(number)

@@ -1,4 +1,4 @@
-"""What a run shows, in one sentence: the stage at which an agent's memory loses most."""
+"""The finding of a run in one sentence: the stage where an agent's memory loses most."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["standing", "verdict"]
 
 STANDINGS: Final[Mapping[ScoreVerdict, str]] = {
     "distance costs": "distance costs part of it",
-    "no loss shown": "no loss to distance is shown",
+    "no loss shown": "no significant loss to distance",
     "better": "better than guessing",
     "not shown": "not shown to be better than guessing",
     "can do": "better than guessing, without distance",
     "cannot do": "not shown to be better than guessing, even without distance",
-    "too few": "too few tests to tell it from guessing",
+    "too few": "too few tests to compare it with guessing",
 }
 
 
 def standing(result: Result) -> str:
-    """Return in a few words how a score compares with guessing; empty if nothing is known."""
+    """Return in a few words how a score compares with guessing; empty if unknown."""
     if result.meaning is None:
         return ""
     shown, of = len(result.meaning.scenarios), len(result.scenarios)
@@ -31,7 +31,7 @@ def standing(result: Result) -> str:
 
 
 def verdict(losses: MemoryLosses) -> str:
-    """Return the sentence; empty if nothing is known of needles or answers."""
+    """Return the sentence; empty if the fates of needles and the answers are unknown."""
     if losses.tells == "nothing":
         return _of_answers(losses.answers)
     return _of_needles(losses.needles)
@@ -42,26 +42,26 @@ def _of_answers(answers: Answers) -> str:
     if not decided:
         return ""
     asked = f"{answers.right:,} of {decided:,} questions answered in full"
-    return f"Tells nothing of its memory: {asked}{f', {answers.partly:,} in part' if answers.partly else ''}."
+    return f"Reports nothing about its memory: {asked}{f', {answers.partly:,} in part' if answers.partly else ''}."
 
 
 def _of_needles(needles: Needles) -> str:
     if not needles.told:
         return ""
-    if needles.unknown > needles.told:  # what is known of the few says little of all
+    if needles.unknown > needles.told:  # the few known fates are not representative
         return f"Unreported for {needles.unknown:,} of {needles.needed:,} needles."
     of = f"of {needles.needed:,} needles"
     missed = needles.not_retrieved + needles.forgotten
     losses = [
         (needles.not_stored, "Storage", "were not stored"),
-        (missed, "Retrieval", "were stored and not found"),
+        (missed, "Retrieval", "were stored, not retrieved"),
         (needles.not_shown, "The prompt", "were not in the prompt"),
-        (needles.found_wrong, "Answering", "were found, and their questions not answered right"),
+        (needles.found_wrong, "Answering", "were retrieved, but their questions not answered right"),
     ]
     number, stage, how = max(losses, key=lambda loss: loss[0])
     if not number:
         right = needles.found_right == needles.needed
         if needles.unknown:
-            return f"Loses nothing that is reported: {needles.found:,} {of} were found, {needles.unknown:,} are unreported."
-        return f"Loses nothing: all {needles.needed:,} needles were found{', and their questions answered right' if right else ''}."
+            return f"No reported loss: {needles.found:,} {of} were retrieved, {needles.unknown:,} are unreported."
+        return f"No loss: all {needles.needed:,} needles were retrieved{', and their questions answered right' if right else ''}."
     return f"{stage} is the bottleneck: {number:,} {of} {how}."

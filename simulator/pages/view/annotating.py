@@ -1,4 +1,4 @@
-"""The page where people judge a run's summaries. Their answers are the only thing that `longspan view` writes."""
+"""The page where people judge a run's summaries. `longspan view` writes only their answers."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ __all__ = ["AnnotationPages", "can_be_judged"]
 MAX_FORM_BYTES: Final = 10_000
 
 READ_LIMITER: Final = trio.CapacityLimiter(2)
-"""Limits how many runs are read at once."""
+"""Limits the number of runs that are read concurrently."""
 
 MARK: Final = re.compile(r"^\s*(?:[-*+•–]|[0-9]{1,3}[.)])\s+")
 """The mark at the beginning of a bullet."""
 
 FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
-"""Without any referrer, browsers would not send the origin of a form either."""
+"""With the stricter policy of other pages, browsers would not send the origin of a form either."""
 
 
 def can_be_judged(manifest: Manifest) -> bool:
-    """Return whether a run has tests that people can judge, and no scenario that is code outside longspan's plugins."""
+    """Return whether a run has tests that people can judge, and no scenario from code outside longspan's plugins."""
     return not named_in(manifest, ["scenarios"]) and any(map(_has_sheets, manifest.suite.scenarios))
 
 
@@ -53,13 +53,13 @@ def _has_sheets(scenario: str) -> bool:
 
 @final
 class AnnotationPages:
-    """Shows claims one at a time to a person who has given a name, and saves the answers."""
+    """Shows claims one at a time to a person who has entered a name, and saves the answers."""
 
     def __init__(self, runs: RunList) -> None:
         self._runs = runs
 
     async def page(self, request: Request) -> Response:
-        """Return the next claim that `by` has not judged, after skipping `skip` of them; at the end, the table of agreement."""
+        """Return the next claim that `by` has not judged, after `skip` skipped ones; at the end, the table of agreement."""
         run = self._run(request)
         by = request.query_params.get("by", "").strip()[:100]
         skip = request.query_params.get("skip", "0")
@@ -109,7 +109,7 @@ def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
 
 
 def _claim(sheet: Sheet, test: str, claim: str) -> dict[str, Any]:
-    """Return values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are left out."""
+    """Return values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are removed."""
     bullets = [visible(MARK.sub("", bullet)) for bullet in sheet.bullets]
     return {"test": test, "claim": claim, "text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": bullets}
 

@@ -39,8 +39,11 @@ KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
 
 @final
 class Group(NamedTuple):
-    """Runs that differ only in their seeds. `share` and `chance` are means over the `scored` runs that have results, as shares of full
-    marks; `low` and `high` are the smallest and the largest share."""
+    """Runs that differ only in their seeds.
+
+    `share` and `chance` are means over the `scored` runs with results, as shares of full marks. `low` and `high` are the smallest and the
+    largest share.
+    """
 
     entries: Sequence[ListedRun]
     scored: int
@@ -51,12 +54,12 @@ class Group(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the names of its runs begin with, up to their seeds."""
+        """The common beginning of its runs' names, up to their seeds."""
         return re.sub(r"-seed[0-9].*", "", self.entries[0].short) or self.entries[0].short
 
     @property
     def repeats(self) -> bool:
-        """Whether a seed is played twice."""
+        """Whether a seed occurs twice."""
         seeds = [entry.manifest.seed for entry in self.entries if entry.manifest is not None]
         return len(set(seeds)) < len(seeds)
 
@@ -76,7 +79,7 @@ def in_order(entries: Sequence[ListedRun], order: str) -> list[ListedRun]:
 
 
 def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
-    """Group sorted entries by everything but their seeds. A group takes the place of its first entry, or is sorted by its mean."""
+    """Group sorted entries by everything but their seeds. A group takes the position of its first entry, or is sorted by its mean score."""
     found: dict[Hashable, list[ListedRun]] = {}
     for entry in entries:
         found.setdefault(_kind(entry), []).append(entry)
@@ -87,7 +90,7 @@ def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
 
 
 def told_by_names(entries: Iterable[ListedRun]) -> set[str]:
-    """Return the columns whose values the names of all runs tell, so that a list need not repeat them."""
+    """Return the columns whose values are part of every run's name, so that a list need not repeat them."""
     told = {"suite", "span", "seed", "agent"}
     for entry in entries:
         if (manifest := entry.manifest) is not None:
@@ -107,7 +110,7 @@ def _size(tokens: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as it stands in a folder's name."""
+    """Return text in the form it has in a folder's name."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
 
 

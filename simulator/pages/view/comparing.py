@@ -1,4 +1,4 @@
-"""Comparisons of runs in the view: of chosen runs, or of all in a folder with the contrasts that were stated there."""
+"""Comparisons of runs in the view: of selected runs, or of all runs in a folder, with the contrasts that were stated there."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Compared(NamedTuple):
 
 
 def compared(paths: Sequence[Path], root: Path, folder: Path | None, number: int) -> Compared:
-    """Compare runs below `root`: all of a `folder`, or else some that were chosen and play the same tests.
+    """Compare runs below `root`: all runs of a `folder`, or selected runs that play the same tests.
 
-    Those of a folder that play the same tests are a group; the one with this number is shown, or else the first. Raises InputError if none
-    can be compared. The imports are slow, so they are here.
+    Runs of a folder that play the same tests form a group. The group with this number is shown, or else the first. Raises InputError if no
+    runs can be compared. The imports are inside because they are slow.
     """
     from longspan.simulator.pages.report.comparison import POLICY, as_html
     from longspan.simulator.pages.report.comparison_tables import as_csv, as_rows, notes
@@ -54,7 +54,7 @@ def compared(paths: Sequence[Path], root: Path, folder: Path | None, number: int
 
 
 def _stated(folder: Path, paths: Sequence[Path]) -> Family | None:
-    """Return what the contrasts that were stated in a folder come to in its runs; None if there are none, or if they cannot be tested."""
+    """Return the results of the contrasts that were stated in a folder; None without contrasts, or if they cannot be tested."""
     from longspan.simulator.pages.report.outcome import family_of
     from longspan.simulator.results.analysis.statements import statements
     from longspan.simulator.results.measures.comparing import load_finished

@@ -1,8 +1,8 @@
-"""Serves connections, limiting the number of those that never sent the token, and the time of those without a request.
+"""Serves connections. It limits the number of connections without the token, and the time of connections without a request.
 
-Hypercorn's public `serve` with an ASGI middleware would not do, so its connections are served one by one. A middleware sees only requests:
-it never meets a connection that sends none, nor can it close one. `serve` shields its sending, so a client that reads nothing keeps it from
-stopping until the kernel gives up after `UNREAD_S`. tests/view/test_connections.py shows both.
+Connections are served one by one, since Hypercorn's public `serve` with an ASGI middleware would not suffice. A middleware sees only
+requests: it never sees a connection without one, and cannot close a connection. `serve` shields its sending, so a client that reads nothing
+would keep it from stopping until the kernel gives up after `UNREAD_S`. tests/view/test_connections.py shows both.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from longspan.simulator.pages.view.guard import KNOWN
 __all__ = ["MAX_STRANGERS", "REQUEST_S", "Connections"]
 
 MAX_STRANGERS: Final = 64
-"""The most connections that may be open without having sent a request with the token. A new one closes the oldest."""
+"""The maximum number of open connections without a request that has the token. A new one closes the oldest."""
 
 REQUEST_S: Final = 5.0
-"""The next request must be sent within this many seconds, except for its body."""
+"""The number of seconds within which the next request must be sent, except for its body."""
 
 UNREAD_S: Final = 60
 """A connection ends after this many seconds if its client reads nothing."""
@@ -54,7 +54,7 @@ class Connections:
         await trio.serve_listeners(self._connection, [listener], task_status=task_status)
 
     async def _connection(self, stream: trio.SocketStream) -> None:
-        """Serve one connection. Raises nothing but Cancelled."""
+        """Serve one connection. Raises only Cancelled."""
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             await self._app({**scope, KNOWN: lambda: self._strangers.pop(stream, None)}, receive, send)
@@ -74,7 +74,7 @@ class Connections:
 
 
 async def _close_when_cancelled(stream: trio.SocketStream) -> None:
-    """Close a connection at once when cancelled. Sending to it cannot be cancelled, and may wait for a client that does not read."""
+    """Close a connection immediately when cancelled. Sending to it cannot be cancelled, and may wait for a client that does not read."""
     try:
         await trio.sleep_forever()
     finally:
@@ -92,7 +92,7 @@ def _config(request_s: float) -> Config:
 
 
 def _error_log() -> logging.Logger:
-    """A log on standard error, for the server's own errors."""
+    """Return a log on standard error, for the server's own errors."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -1,4 +1,4 @@
-"""The folders of a list of runs that hold runs themselves: sweeps, and others. Only names and manifests are read."""
+"""The folders in a list of runs that contain runs themselves: sweeps, and others. Only names and manifests are read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["FolderList", "ListedFolder"]
 
 INDEX: Final = "sweep.json"
-"""What a sweep's folder has, and no other."""
+"""A file that only a sweep's folder has."""
 
 MAX_DEPTH: Final = 4
-"""How many folders deep runs are looked for below a folder of the list."""
+"""How many levels below a folder of the list runs are searched for."""
 
 MAX_LOOKED: Final = 10_000
-"""The most folders that are looked into for one list: a folder may come from anybody."""
+"""The maximum number of folders searched for one list. The content of a folder is untrusted, so it may be of any size."""
 
 
 @final
@@ -34,9 +34,9 @@ MAX_LOOKED: Final = 10_000
 class ListedFolder:
     """A folder with runs in it, or below it.
 
-    `name`: its path below that of the list. `sweep`: whether it is one. `playing`: whether a process plays it, or one of its runs.
-    `runs`: how many there are, `own` of them directly in it, `graded` of those with results. `changed`: when one of them last got results
-    or began, in seconds since 1970. `suites`, `spans` and `agents` are those of its runs.
+    `name` is its path below the folder of the list. `sweep`: whether it is a sweep. `playing`: whether a process plays it, or one of its
+    runs. `runs` is the number of runs, `own` of them directly in it, and `graded` of them with results. `changed` is when one of them last
+    got results or began, in seconds since 1970. `suites`, `spans` and `agents` are taken from its runs.
     """
 
     name: str
@@ -58,14 +58,14 @@ class ListedFolder:
 
 @final
 class FolderList:
-    """The folders below those of `runs`. Manifests are read once."""
+    """The subfolders of a `RunList`'s folders. Manifests are cached."""
 
     def __init__(self, runs: RunList) -> None:
         self._runs = runs
         self._manifests: dict[Path, tuple[int, Manifest | None]] = {}
 
     def entries(self, folder: str = "") -> list[ListedFolder]:
-        """Return the folders in a folder that have runs, in the order of their names. Raises MissingError if there is no such folder."""
+        """Return the subfolders of a folder that have runs, in the order of their names. Raises MissingError for an unknown folder."""
         place, left = self._runs.folder(folder), [MAX_LOOKED]
         within = f"{folder}/" if folder else ""
         found = [self._entry(f"{within}{path.name}", path, left) for path in _folders(place) if not is_run(path)]
@@ -102,7 +102,7 @@ class FolderList:
 
 
 def _runs_below(folder: Path, depth: int, left: list[int]) -> Iterator[Path]:
-    """Yield the runs in a folder and below it, as long as some folders are `left` to look into."""
+    """Yield the runs in a folder and below it, until the number of folders `left` to search is used up."""
     for path in _folders(folder):
         left[0] -= 1
         if left[0] < 0:

@@ -1,4 +1,4 @@
-"""Following runs while they are played. A journal is read as it grows, once for all clients."""
+"""Follows runs while they are played. A journal is read as it grows, once for all clients."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ POLL_INTERVAL: Final = 0.25
 """The number of seconds between two reads of the journals."""
 
 LENGTHS_LIMITER: Final = trio.CapacityLimiter(1)
-"""Limits for how many runs at once the tests are made again, to know how long their conversations will be."""
+"""Limits the number of runs whose tests are made again concurrently, to compute how long their conversations will be."""
 
 MAX_TURNS: Final = 300
 """The number of turns kept for clients that connect later or read slowly."""
@@ -57,9 +57,9 @@ class LiveEvent(NamedTuple):
 class LiveRun:
     """A run that clients follow.
 
-    `tests`: events about the lanes of tests, as in a report's timeline: when a test opens or ends, and after each of its turns.
-    `turn_count`: the number of events about turns; the last `MAX_TURNS` of them are kept. `status`: the run's figures so far, as JSON.
-    `damage`: the reason why the run cannot be followed any further.
+    `tests` has events for the lanes of tests, as in a report's timeline: when a test opens or ends, and after each of its turns.
+    `turn_count` is the number of events for turns; the last `MAX_TURNS` of them are kept. `status` has the run's figures so far, as JSON.
+    `damage` is the reason why the run cannot be followed any further.
     """
 
     def __init__(self, run: RunFolder) -> None:
@@ -79,7 +79,7 @@ class LiveRun:
         self._measuring = False
 
     def turns(self, number: int) -> list[LiveEvent]:
-        """Return the events of turns after the first `number`, as far as they are kept."""
+        """Return the events of turns after the first `number`, if they are still kept."""
         new = min(len(self._turns), self.turn_count - number)
         return list(self._turns)[len(self._turns) - new :]
 
@@ -149,8 +149,10 @@ class LiveRun:
         return self._lengths
 
     async def _measure(self) -> None:
-        """Find the lengths of the conversations, in a thread, as the terminal that plays them does. A run whose tests cannot be made from
-        its manifest, or may not be, goes without."""
+        """Compute the lengths of the conversations, in a thread, as the terminal of the player does.
+
+        A run goes without lengths if its tests cannot, or must not, be made from its manifest.
+        """
         with suppress(Exception):  # the manifest is untrusted
             self._lengths = await trio.to_thread.run_sync(lengths_of, self._run.manifest, abandon_on_cancel=True, limiter=LENGTHS_LIMITER)
 
@@ -184,7 +186,7 @@ class LiveRun:
             self._wake()
 
     def _add_turn(self, turn: TurnView, **more: bool) -> None:
-        """Add the event of a turn, shortened: the report has the whole turn."""
+        """Add the event of a turn, shortened, since the report has the whole turn."""
         turn.trace = None
         self._turns.append(_event("turn", **turn.data(), **more, **self._places[turn.conversation]))
         self.turn_count += 1
@@ -196,8 +198,10 @@ class LiveRun:
 
 
 def lengths_of(manifest: Manifest) -> Mapping[str, Length] | None:
-    """Return the lengths of a run's conversations, by id, for a run that a process of this machine is playing. None if its tests would be
-    made by code, or from files, that its manifest names: those are run and read by who plays it alone."""
+    """Return the lengths of a run's conversations by id, for a run that a process of this machine is playing.
+
+    None if code or files named in its manifest would make its tests: only the user who plays it has agreed to run and read those.
+    """
     if named_in(manifest, ["scenarios", "sources"]):
         return None
     plan = replan(manifest, "silent", Path())
@@ -205,7 +209,7 @@ def lengths_of(manifest: Manifest) -> Mapping[str, Length] | None:
 
 
 def _test_of(change: Change) -> str | None:
-    """Return the test whose lane a change changes, if any."""
+    """Return the test whose lane a change affects, if any."""
     if isinstance(change, PlayedTest):
         return change.id
     return change.message.test if isinstance(change, PlayedTurn) and change.reply is not None else None
@@ -229,7 +233,7 @@ class _Followed:
 
 @final
 class LiveRuns:
-    """The runs being followed. A run's journals are read as long as it has a client."""
+    """The runs that are being followed. A run's journals are read as long as it has a client."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery

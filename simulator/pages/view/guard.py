@@ -1,4 +1,4 @@
-"""Access control: the right host name, no requests from other sites, and a token, since this machine has other users too."""
+"""Access control: the right host name, no requests from other sites, and a token, since this machine may have other users."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FORM_PATHS: Final = re.compile(r"/runs/(?:[^/.][^/]*/)+annotate")
 """The only paths that accept forms."""
 
 HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(?::[0-9]*)?")
-"""A Host header: an address of IPv6 in brackets, or a name or another address, and a port."""
+"""A Host header: an IPv6 address in brackets, or a name or another address, and a port."""
 
 KNOWN: Final = "longspan.known"
 """The key, in a request's scope, of a function to call if the request has the token."""
@@ -123,7 +123,7 @@ class AccessGuard:
         return address.is_loopback or not self._local
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        cookie = f"longspan-{scope['server'][1]}"  # all ports of a host share cookies, so each server needs a name of its own
+        cookie = f"longspan-{scope['server'][1]}"  # all ports of a host share cookies, so each server needs a separate name
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if tokens and self._is_token(tokens[0]):
@@ -142,8 +142,10 @@ class AccessGuard:
 
 
 def _is_foreign(headers: Headers, own: str) -> bool:
-    """Return whether a page from another origin sent the request. Following a link is allowed, because the other page cannot read the
-    response."""
+    """Return whether a page from another origin sent the request.
+
+    Following a link is allowed, because the other page cannot read the response.
+    """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None:
         return origin != own

@@ -60,22 +60,22 @@ FILES: Final = {
 """All static files, with their media types."""
 
 NO_FRAMES: Final = "; frame-ancestors 'none'"
-"""Added to a page's own policy: this directive works only in a header."""
+"""Added to a page's own policy, since this directive works only in a header."""
 
 HEARTBEAT: Final = 15.0
 """The number of seconds between messages to an idle client, so that a closed connection is noticed."""
 
 SEND_TIMEOUT: Final = 60.0
-"""How many seconds a client may take to read an event."""
+"""The maximum number of seconds that a client may take to read an event."""
 
 KEPT_REPORTS: Final = 8
-"""The number of rendered reports that are kept, until something in their runs' folders changes."""
+"""The number of rendered reports that are kept until something in their runs' folders changes."""
 
 KEPT_COMPARISONS: Final = 4
-"""The same of comparisons."""
+"""The same for comparisons."""
 
 REPORT_LIMITER: Final = trio.CapacityLimiter(2)
-"""Limits how many reports are rendered at once."""
+"""Limits the number of reports that are rendered concurrently."""
 
 COMPARISON_LIMITER: Final = trio.CapacityLimiter(1)
 """Limits comparisons to one at a time, since matplotlib draws one figure at a time."""
@@ -112,7 +112,7 @@ class Pages:
         return Starlette(routes=routes, exception_handlers={404: _not_found, MissingError: _not_found, LongspanError: _error})
 
     async def index(self, request: Request) -> Response:
-        """Return the page with the runs that match the query, in its order."""
+        """Return the page with the runs that match the query, in the requested order."""
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("suite", "span", "agent", "text")}
         folder, order, each_seed = query.get("in", ""), query.get("sort", "changed"), bool(query.get("seeds"))
@@ -168,7 +168,7 @@ class Pages:
         return HTMLResponse(rendered, headers={"Content-Security-Policy": POLICY + NO_FRAMES})
 
     async def result(self, request: Request) -> Response:
-        """Return a run's results, as they were read and checked."""
+        """Return a run's results after they were read and checked."""
         graded = self._runs.graded(_name(request))
         return _download(graded.result.model_dump_json(), "json", graded.name)
 
@@ -200,7 +200,7 @@ class Pages:
         return EventStream(self._live_runs, name, run)
 
     async def comparison(self, request: Request) -> Response:
-        """Return the page with the selected runs, or those of a folder, side by side."""
+        """Return the page with the selected runs, or the runs of a folder, side by side."""
         found = await self._compared(request)
         return HTMLResponse(found.page, headers={"Content-Security-Policy": found.policy + NO_FRAMES})
 
@@ -213,8 +213,10 @@ class Pages:
         return _download(found.csv if suffix == "csv" else found.json, suffix, "comparison")
 
     async def _compared(self, request: Request) -> Compared:
-        """Return the comparison that a request asks for, made again if one of its runs has changed. Runs of a folder that play different
-        tests are compared in groups, of which a request asks for one by its number."""
+        """Return the comparison for a request, computed again if one of its runs has changed.
+
+        Runs of a folder that play different tests are compared in groups; a request selects a group by its number.
+        """
         query = request.query_params
         folder, group = query.get("in"), query.get("group", "1")
         if folder is not None:
@@ -238,7 +240,7 @@ class Pages:
         """Return the page with a test of two runs side by side."""
         names = [*map(unquote, request.query_params.getlist("run"))]
         if len(names) != 2:
-            raise InputError("a test is shown side by side for two runs; go back and choose two")
+            raise InputError("side by side needs two runs; go back and choose two")
         one, other = map(self._runs.graded, names)
         found = await trio.to_thread.run_sync(_side_by_side, one, other, request.query_params.get("test", ""), limiter=REPORT_LIMITER)
         choices = [
@@ -328,7 +330,7 @@ def _name(request: Request) -> str:
 
 @contextmanager
 def _untrusted(problem: str) -> Iterator[None]:
-    """Turn any error that files from anybody can cause into an InputError that begins with the problem."""
+    """Turn any error that untrusted files can cause into an InputError that begins with `problem`."""
     try:
         yield
     except LongspanError:
@@ -338,19 +340,19 @@ def _untrusted(problem: str) -> Iterator[None]:
 
 
 def _render_report(run: RunFolder, result: Any, links: Mapping[str, Any]) -> bytes:
-    """Render a report with links to other pages. Raises InputError if that fails: the files are untrusted."""
+    """Render a report with links to other pages. Raises InputError if that fails, since the files are untrusted."""
     with _untrusted(f"{run.path.name}: cannot make a report from its files"):
         return "".join(report_of(run, result, **links)).encode()
 
 
 def _list_of(name: str) -> str:
-    """Return the address of the list that a run is in."""
+    """Return the address of the list that contains a run."""
     folder = name.rpartition("/")[0]
     return f"/?{urlencode({'in': folder})}" if folder else "/"
 
 
 def _card(run: Graded) -> bytes:
-    """Draw a run's card. The import is slow, so it is here. Raises InputError if that fails: the files are untrusted."""
+    """Draw a run's card. The import is inside because it is slow. Raises InputError if drawing fails, since the files are untrusted."""
     from longspan.simulator.pages.report.card import draw_card
 
     with _untrusted(f"{run.name}: cannot draw a card from its files"):
@@ -358,14 +360,14 @@ def _card(run: Graded) -> bytes:
 
 
 def _download(content: str | bytes, suffix: str, name: str) -> Response:
-    """Return a file to keep, whose name is that of a run."""
+    """Return a file to download, named after a run."""
     type = {"csv": "text/csv", "json": "application/json", "svg": "image/svg+xml"}[suffix]
     headers = {"Content-Disposition": f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "-", name)[:100]}.{suffix}"'}
     return Response(content, media_type=type, headers=headers)
 
 
 def _status_of(folder: Path | None) -> object:
-    """Return what tells whether the contrasts that are stated in a folder have changed."""
+    """Return a value that changes if the contrasts stated in a folder change."""
     if folder is None:
         return None
     try:
@@ -376,13 +378,13 @@ def _status_of(folder: Path | None) -> object:
 
 
 def _comparison(paths: Sequence[Path], root: Path, folder: Path | None, number: int) -> Compared:
-    """Compare runs. Raises InputError if they cannot be compared: the files are untrusted."""
+    """Compare runs. Raises InputError if they cannot be compared, since the files are untrusted."""
     with _untrusted("these runs cannot be compared"):
         return compared(paths, root, folder, number)
 
 
 def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
-    """Return a test side by side. Raises InputError if it cannot be shown: the files are untrusted."""
+    """Return a test side by side. Raises InputError if it cannot be shown, since the files are untrusted."""
     with _untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
         return side_by_side(one, other, test)
 
@@ -395,7 +397,7 @@ def _linked(side: Side, name: str) -> dict[str, Any]:
 
 
 def _planned(manifest: Manifest) -> dict[str, Any]:
-    """Return the panel of a timeline, as JSON for the page's script, with a lane for each test that a run plans."""
+    """Return the panel of a timeline as JSON for the page's script, with a lane for each planned test."""
     (conversation, *others) = manifest.conversations or [None]
     tokens = max(1, manifest.span)
     lanes = [
@@ -417,7 +419,7 @@ def _same_tests(one: Manifest, other: Manifest) -> bool:
 
 
 def _ago() -> Callable[[float], str]:
-    """Return a function that says when something changed, given in seconds since 1970; 0 is unknown."""
+    """Return a function that describes when something changed, given in seconds since 1970; 0 is unknown."""
     now = time()
 
     def ago(changed: float) -> str:
@@ -436,7 +438,7 @@ async def _no_content(request: Request) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    return page("message.html.j2", 404, title="Page not found", message="There is no such run or page.")
+    return page("message.html.j2", 404, title="Page not found", message="This run or page does not exist.")
 
 
 async def _error(request: Request, error: Exception) -> Response:

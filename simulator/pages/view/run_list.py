@@ -25,23 +25,26 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["ListedRun", "MissingError", "RunList", "State", "has_results", "is_folder", "is_run", "matching"]
 
 State = Literal["finished", "interrupted", "running", "stopped", "waiting", "damaged"]
-"""A run's state. `running`: a process holds its lock. `stopped`: no process does, and the run has no results. `interrupted`: it has
-results, but was not played to its end. `waiting`: it has not begun, and a process such as a sweep holds the lock of the folder of runs."""
+"""A run's state.
+
+`running`: a process holds its lock. `stopped`: no process does, and the run has no results. `interrupted`: it has results, but was not
+played to its end. `waiting`: it has not begun, and a process such as a sweep holds the lock of the folder of runs.
+"""
 
 ENDS: Final = (b'"type":"end"', b'"type":"scenario_error"')
 HEAD: Final = 64
-"""How many bytes at the beginning of a journal's line are searched for ENDS, the types of events that end a test."""
+"""The number of bytes at the beginning of a journal's line that are searched for ENDS, the types of events that end a test."""
 
 FILES: Final = ("result.json", "incidents.jsonl", "corrections.jsonl", "annotations.jsonl", "judgements.jsonl")
 """Files of a run that pages read, in addition to its manifest and journals."""
 
 BLOCK: Final = 2**18
-"""The number of bytes of a journal read at once, from its end."""
+"""The number of bytes of a journal read in one step, from its end."""
 
 
 @final
 class MissingError(LongspanError):
-    """There is no run of this name."""
+    """No run has this name."""
 
 
 @final
@@ -49,11 +52,11 @@ class MissingError(LongspanError):
 class ListedRun:
     """A run in the list.
 
-    `name`: the path of its folder below that of the list, with `/` between its parts. `changed`: when a journal or the results last
-    changed, in seconds since 1970. `max_score`: the score's maximum. `chance`: the score of guessing. `measured`: the quantity that the
-    score measures. `ended`: how many of its tests have ended, if it has no results. `why`: the reason why the run is damaged. `ungraded`:
-    it was interrupted before a test was graded. `recall`: the recall of a memory that was only searched, so that no test has a score.
-    `curves`: the curves that its report leads with.
+    `name` is the path of its folder below the folder of the list, with `/` as separator. `changed` is when a journal or the results last
+    changed, in seconds since 1970. `max_score` is the score's maximum, `chance` the score of guessing, and `measured` the quantity that the
+    score measures. `ended` is the number of tests that have ended, if the run has no results. `why` is the reason why the run is damaged.
+    `ungraded`: it was interrupted before a test was graded. `recall` is the recall of a memory that only searched, so that no test has a
+    score. `curves` are the curves at the top of its report.
     """
 
     name: str
@@ -88,13 +91,15 @@ class ListedRun:
 
 @final
 class RunList:
-    """The runs in the folder `root` and below it. A folder below it is named by its path, with `/` between its parts, and `root` by
-    nothing."""
+    """The runs in the folder `root` and below it.
+
+    A folder below it is named by its path, with `/` as separator. The name of `root` is empty.
+    """
 
     def __init__(self, root: Path) -> None:
         """Raises InputError if the folder does not exist or is itself a run."""
         if not root.is_dir():
-            raise InputError(f"{root}: there is no such folder; give the folder with the runs (--out of longspan run)")
+            raise InputError(f"{root}: folder does not exist; give the folder with the runs (--out of longspan run)")
         if (root / MANIFEST).exists():
             raise InputError(f"{root}: is a run; give the folder that contains it, {root.resolve().parent}")
         self.root = root.resolve()
@@ -102,7 +107,7 @@ class RunList:
         self._ended: dict[Path, tuple[int, int]] = {}
 
     def entries(self, folder: str = "") -> list[ListedRun]:
-        """Return all runs in a folder, most recently changed first. Raises MissingError if there is no such folder."""
+        """Return all runs in a folder, most recently changed first. Raises MissingError for an unknown folder."""
         place = self.folder(folder)
         within = f"{folder}/" if folder else ""
         names = {f"{within}{file.name}" for file in os.scandir(place) if is_run(Path(file.path))}
@@ -114,7 +119,7 @@ class RunList:
         return sorted(entries, key=lambda entry: (-entry.changed, natural(entry.name)))
 
     def folder(self, name: str) -> Path:
-        """Return a folder. Raises MissingError if there is none, or if any part of its path is a link, hidden or a run."""
+        """Return a folder. Raises MissingError for an unknown one, or if any part of its path is a link, hidden or a run."""
         path = self.root
         for part in name.split("/") if name else []:
             path = path / part
@@ -123,7 +128,7 @@ class RunList:
         return path
 
     def run(self, name: str) -> RunFolder:
-        """Return the run called `name`. Raises MissingError if there is none, InputError if it is damaged, and JournalError for links."""
+        """Return the run called `name`. Raises MissingError for an unknown run, InputError if it is damaged, and JournalError for links."""
         within, _, last = name.rpartition("/")
         path = self.folder(within) / last
         if not last or last.startswith(".") or "\0" in name or not is_run(path):
@@ -143,8 +148,10 @@ class RunList:
         return graded
 
     def state(self, name: str) -> object:
-        """Return what tells whether anything that a run's report shows has changed: the checksum of its results, whether it is being
-        played, and the times and sizes of its other files. Raises like `run`."""
+        """Return a value that changes if anything in a run's report changes. Raises like `run`.
+
+        It consists of the checksum of the results, whether the run is being played, and the times and sizes of its other files.
+        """
         run = self.run(name)
         files = sorted([*run.path.iterdir(), *map(run.journal, run.manifest.played), *map(run.prompts, run.manifest.played)])
         others = [
@@ -202,8 +209,10 @@ class RunList:
 
 
 def _count_ends(journal: Path, offset: int, known: int) -> tuple[int, int]:
-    """Return the end of a journal's last whole line, and how many tests have ended up to there, given that `known` have ended up to
-    `offset`."""
+    """Return the end of a journal's last whole line, and the number of tests that have ended up to there.
+
+    `known` is the number of tests that have ended up to `offset`.
+    """
     with open_journal(journal) as file:
         if os.fstat(file.fileno()).st_size < offset:
             offset, known = 0, 0
@@ -217,10 +226,10 @@ def _count_ends(journal: Path, offset: int, known: int) -> tuple[int, int]:
 
 
 def has_results(run: RunFolder) -> bool:
-    """Return whether there are results for the present state of the journals.
+    """Return whether the results cover the present state of the journals.
 
-    There are if no journal is newer than the results. Copied files may have other dates; then the results count if they have the journals'
-    number of tokens.
+    They do if no journal is newer than the results. Copied files may have other dates; then the results count if their number of tokens
+    matches the journals.
     """
     results = _status(run.path / "result.json")
     if results is None:
@@ -237,7 +246,7 @@ def has_results(run: RunFolder) -> bool:
 
 
 def _tokens(journal: Path) -> int:
-    """Return where the last reply in a journal ends, in tokens; 0 if there is none."""
+    """Return where the last reply in a journal ends, in tokens; 0 without a reply."""
     try:
         with open_journal(journal) as file:
             for line in _backwards(file):
@@ -271,7 +280,7 @@ def journals_of(run: RunFolder) -> Iterator[Path]:
 
 
 def matching(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str, text: str) -> list[ListedRun]:
-    """Return the entries with this suite, span and agent, and with `text` in one of their names. An empty value matches all."""
+    """Return the entries with this suite, span and agent, and with `text` in one of their names. Empty values match all entries."""
 
     def matches(entry: ListedRun) -> bool:
         if entry.manifest is None:
@@ -290,7 +299,7 @@ def is_folder(path: Path) -> bool:
 
 
 def is_run(path: Path) -> bool:
-    """Return whether `path` is such a folder, and contains something called a manifest."""
+    """Return whether `path` is such a folder, and contains an entry with the manifest's name."""
     return is_folder(path) and os.path.lexists(path / MANIFEST)
 
 

@@ -125,7 +125,7 @@ class Contrasts(_Frozen):
                 of = f" of one of {len(self.contrasts)} contrasts" if len(self.contrasts) > 1 and self.correction != "none" else ""
                 common = f"{have} conversation{'s' * (have > 1)} of {agents}"
                 if any(key.recorded for manifests in by_agent.values() for manifest in manifests for key in keys(manifest).values()):
-                    what = f"data with {lacking} more histor{'ies' if lacking > 1 else 'y'}, since each counts once, whatever the seed"
+                    what = f"data with {lacking} more histor{'ies' if lacking > 1 else 'y'}, since each counts once for all seeds"
                 else:
                     what = f"{lacking} more seed{'s' * (lacking > 1)}"
                 more = f"{need} would do, that is {what}" + (f"; {ADVISED} are recommended" if need < ADVISED else "")
@@ -143,7 +143,7 @@ def read_contrasts(content: Mapping[str, object], where: str) -> Contrasts | Non
     if not given:
         return None
     if "contrasts" not in given:
-        raise InputError(f"{where}: {next(iter(given))}: of what? list the contrasts: who is compared with whom")
+        raise InputError(f"{where}: {next(iter(given))}: no contrasts; list the pairs of agents to compare")
     try:
         return Contrasts.model_validate(given)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The needles of questions, their distances, and spans: as dealt to every agent, and with this agent's replies."""
+"""The needles of questions, their distances, and spans: in charged tokens, and with this agent's replies."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class PlacedQuestion(NamedTuple):
 class Point(NamedTuple):
     """A graded question, by its turn.
 
-    It has the evidence distance in tokens as said, its `share` of the span as dealt, and the score, None if undecided. `share` is 0 for a
-    test without a span, or without filler for it.
+    It has the evidence distance in tokens with actual replies, its `share` of the span in charged tokens, and the score, None if undecided.
+    `share` is 0 for a test without a span, or without filler for it.
     """
 
     test: str
@@ -180,8 +180,10 @@ def question_scores(test: TestResult) -> dict[int, float | None]:
 
 @final
 class Distances(NamedTuple):
-    """The evidence distances of all questions of some tests, in tokens as said, and as shares of the span as dealt; None without
-    questions."""
+    """The evidence distances of some tests' questions, in tokens with actual replies and as shares of the span in charged tokens.
+
+    Both are None without questions.
+    """
 
     tokens: Range | None
     shares: Range | None
@@ -220,18 +222,18 @@ def _text(found: Range | None, figure: Callable[[float], str], unit: str) -> str
 
 
 def spans_kept(result: Result) -> str | None:
-    """State in one sentence whether all tests kept the span as dealt, or which tests did not. None if no test has a span."""
+    """State in one sentence whether all tests kept their span in charged tokens, or which tests did not. None if no test has a span."""
     tests = [test for test in result.tests if test.exempt != "alone"]
     if not tests:
         return None
     broken = [test for test in tests if test.certified is False]
     if not broken:
-        return "All tests kept their span as dealt."
+        return "All tests kept their span in charged tokens."
     late = [test for test in broken if test.span_used]
     parts = [f"beyond it: {_names(late)}"] if late else []
     if unasked := [test for test in broken if not test.span_used]:
         parts.append(f"without a question that was asked: {_names(unasked)}")
-    return f"{len(tests) - len(broken)} of {len(tests)} tests kept their span as dealt; {'; '.join(parts)}."
+    return f"{len(tests) - len(broken)} of {len(tests)} tests kept their span in charged tokens; {'; '.join(parts)}."
 
 
 def _names(tests: Sequence[TestResult]) -> str:
@@ -240,7 +242,7 @@ def _names(tests: Sequence[TestResult]) -> str:
 
 
 def spans_said(result: Result) -> str | None:
-    """State in one sentence the median length of the tests' spans as dealt, and with this agent's replies.
+    """State in one sentence the median length of the tests' spans in charged tokens, and with this agent's replies.
 
     None if no test with a span asked a question.
     """
@@ -251,8 +253,8 @@ def spans_said(result: Result) -> str | None:
     ranged = f"{said.median:,.0f} tokens at the median ({said.low:,.0f} to {said.high:,.0f})"
     dealt = range_of(test.span_dealt for test in tests if test.span_dealt)
     if dealt is None:
-        return f"With this agent's own replies, a test's span came to {ranged}."
-    return f"A test was dealt a span of {dealt.median:,.0f} tokens at the median; with this agent's own replies it came to {ranged}."
+        return f"With this agent's replies, a test's span is {ranged}."
+    return f"A test's span is {dealt.median:,.0f} charged tokens at the median; with this agent's replies, it is {ranged}."
 
 
 def narrow(found: Iterable[Point]) -> str | None:
@@ -268,7 +270,7 @@ def narrow(found: Iterable[Point]) -> str | None:
     if not places:
         return None
     listed = ", ".join(f"{name} ({_places(low, high)})" for name, (low, high) in places.items())
-    return f"Seen only at some distances of the span, so that distance and difficulty cannot be told apart: {listed}"
+    return f"Only at some distances of the span, so distance and difficulty cannot be separated: {listed}"
 
 
 def _places(low: float, high: float) -> str:

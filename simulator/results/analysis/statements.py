@@ -1,5 +1,4 @@
-"""The record of a sweep's contrasts and the times of their statements. It is a journal in the sweep's folder, so that later changes are
-noticed."""
+"""The record of a sweep's contrasts and the times of their statements. It is a journal in the sweep's folder, which shows later changes."""
 
 from __future__ import annotations
 
@@ -69,9 +68,9 @@ def statements(out: Path) -> list[Statement]:
     try:
         found = [Statement.model_validate(entry) for entry in JsonLines(path).read()] if out.is_dir() else []
     except ValidationError as error:
-        raise InputError(f"{path}: not what a sweep has stated: {first_problem(error)}; move it away") from None
+        raise InputError(f"{path}: not a journal of contrasts: {first_problem(error)}; move it elsewhere") from None
     if forged := next((each for each in found if each.sha256 != each.contrasts.sha256), None):
-        raise InputError(f"{path}: what was stated on {forged.at:%Y-%m-%d} does not match its hash; restore the file from a copy")
+        raise InputError(f"{path}: the statement of {forged.at:%Y-%m-%d} does not match its hash; restore the file from a copy")
     return found
 
 

@@ -142,7 +142,7 @@ def repeated(runs: Iterable[Graded]) -> list[str]:
     if max(counts.values(), default=1) == 1:
         return []
     several = f"{len(histories):,} recorded {'history is' if len(histories) == 1 else 'histories are'} played several times"
-    return [f"{several}: other seeds and repetitions tell nothing of other histories, so that each counts once, by the mean of its results"]
+    return [f"{several}: other seeds and repetitions do not generalise to other histories, so each counts once, by the mean of its results"]
 
 
 def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Observed]:

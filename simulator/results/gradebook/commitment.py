@@ -1,4 +1,4 @@
-"""Publication of a run's scores without its tests, and later verification of the commitment."""
+"""Publication of a run's scores without its tests, and later verification against the commitment."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Published(_Frozen):
 
 
 class Check(NamedTuple):
-    """One check made by `verify`: whether it passed, and the finding in words."""
+    """A check made by `verify`: whether it passed, and the finding in words."""
 
     name: str
     holds: bool
@@ -126,7 +126,7 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
 
 def _refuse_import(run: RunFolder) -> None:
     if run.manifest.imported is not None:
-        raise InputError(f"{run.path}: an imported run has no commitment made before it was played, so that nothing can be proven")
+        raise InputError(f"{run.path}: an imported run has no commitment from before it was played, so nothing can be verified")
 
 
 def _published(manifest: Manifest, result: Result) -> Published:
@@ -144,7 +144,7 @@ def _published(manifest: Manifest, result: Result) -> Published:
 
 
 def _matches(played: PlayedTest, test: Test | None) -> bool:
-    """Return whether a test was played as defined, and whether its past turns are its lines."""
+    """Return whether a test was played as defined, and whether its past turns match its lines."""
     if test is None:
         return False
     if played.tells:

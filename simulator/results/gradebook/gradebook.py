@@ -1,4 +1,4 @@
-"""Grades of a run's tests, and the run's results, made from the grades and the measures."""
+"""Grades of a run's tests, and the run's results, which combine the grades with the measures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Gradebook", "GraderFault", "grade_run", "judge_answers", "judge_cost
 UNKNOWN: Final = "the expected answer is unknown; import the run again with --definitions DIR"
 """The reason of an unscored test without facts."""
 
-UNTOLD: Final = {"needed": "all its needles count as needed", "numbers": "what was planted in it is not told"}
+UNTOLD: Final = {"needed": "all its needles count as needed", "numbers": "the numbers planted in it are unknown"}
 """The consequence when a scenario's method fails but the grade is kept, by method."""
 
 UNANSWERED: Final = "not answered: the agent only searched its memory"
@@ -124,7 +124,7 @@ class Gradebook:
         return self._grades.get((conversation, test.id))
 
     def grade(self, conversation: str, test: PlayedTest, answers: JudgeAnswers = MappingProxyType({})) -> Grade:
-        """Grade a finished test with the judge's `answers`. If the grader raises, the test has no score, and its reason explains that."""
+        """Grade a finished test with the judge's `answers`. If the grader raises, the test has no score, and its reason gives the error."""
         grade = self._grades.get((conversation, test.id))
         if grade is None:
             grade = self._grades[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
@@ -136,7 +136,7 @@ class Gradebook:
         if test.definition.facts is None:
             return Grade(score=None, reason=UNKNOWN)
         if test.tells:
-            return Grade(score=None, reason="it tells a history that others ask about")
+            return Grade(score=None, reason="it plays a history that other tests ask about")
         scenario = self.scenarios.get(test.definition.scenario)
         if test.unanswered and not (scenario is not None and scenario.ladder):
             return Grade(score=None, reason=UNANSWERED)
@@ -165,7 +165,7 @@ class Gradebook:
         return reason
 
     def _told_faults(self) -> list[str]:
-        """Return a sentence for each error that cost no grade. (A lost grade has the error as its reason.)"""
+        """Return a sentence for each error that left the grade intact. (Otherwise the grade has the error as its reason.)"""
         tests: dict[str, list[str]] = {}
         for (test, method), fault in self.faults.items():
             if method != "grade":
@@ -245,7 +245,7 @@ class Gradebook:
         return figures
 
     def _changed(self) -> list[str]:
-        """Return the changes to the tests' data in sentences, each once."""
+        """Return the changes to the tests' data, in distinct sentences."""
         tests = (test for id in self.manifest.conversations if id in self.transcripts for test in self.transcripts[id].tests.values())
         told = ((self.scenarios.get(test.definition.scenario), test.definition.facts) for test in tests)
         return list(dict.fromkeys(line for scenario, facts in told if scenario and facts for line in scenario.changed(facts)))
@@ -305,7 +305,8 @@ class Gradebook:
         return found
 
     def _needed(self, conversation: str, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
-        """Return the needles that a question of a test needs, in groups where one suffices; all if unknown or if the scenario raises."""
+        """Return the needles that a question of a test needs, in groups where one is enough; all needles if unknown or if the scenario
+        raises."""
         if test.definition.facts is not None:
             try:
                 scenario = self.scenarios[test.definition.scenario]

@@ -63,7 +63,7 @@ class Traces:
     memory that was read is fully known. If the turns explain all of it ("whole"), no other turns contributed; otherwise ("part") they may
     have.
 
-    A branch's traces continue the traces of its `trunk`. Whatever they report about the trunk's turns holds for all branches.
+    A branch's traces continue the traces of its `trunk`. Reports about the trunk's turns apply to all branches.
     """
 
     def __init__(self, trunk: Traces | None = None) -> None:

@@ -26,7 +26,7 @@ MIN_SECONDS: Final = 1.0
 
 @final
 class EndedTest(NamedTuple):
-    """A test that has ended. `score` is None if the rules cannot decide, or if it is not graded yet."""
+    """A test that has ended. `score` is None if rules cannot decide, or if the test is not graded yet."""
 
     test: str
     score: float | None
@@ -91,7 +91,7 @@ class RunStatus:
         self._scores: dict[str, list[float]] = defaultdict(list)
 
     def add(self, conversation: str, change: Change) -> EndedTest | None:
-        """Add the next change of a conversation. Return the test that ended with it, if any. Experiments are counted separately."""
+        """Add the next change of a conversation, and return the test that ended with it, if any. Experiments are counted separately."""
         if (experiment := self._manifest.experiments.get(conversation)) is not None:
             if isinstance(change, PlayedTurn) and change.number >= self._gradebook.transcripts[conversation].before:
                 self._spend(change)
@@ -181,6 +181,7 @@ class RunStatus:
         for transcript in transcripts:
             for test in map(transcript.tests.__getitem__, list(transcript.open)):
                 begun = test.start if test.start is not None else transcript.tokens
+                # An open test never counts as done, however late it is.
                 done += min(0.95, (transcript.tokens - begun) / self._manifest.span)
         share = done / self.total if self.total else 1.0
         return fsum(list(self._seconds.values())) * (1 - share) / share / self._at_once() if share >= MIN_SHARE else None

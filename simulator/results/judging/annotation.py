@@ -34,7 +34,7 @@ class _Frozen(BaseModel):
 
 @final
 class Annotation(_Frozen):
-    """A person's judgement of a claim: how far it is covered, and the bullet that covers it, counted from 1, or None."""
+    """A person's judgement of a claim: its coverage, and the bullet that covers it, counted from 1, or None."""
 
     test: str
     claim: str
@@ -65,7 +65,7 @@ Ratings = Mapping[tuple[str, str], tuple[float, int | None]]
 def sheets(run: RunFolder) -> dict[str, Sheet]:
     """Return the sheets of a run's played tests, by test.
 
-    Raises InputError if none of the run's scenarios has sheets, and JournalError if the journal does not allow a sheet to be made.
+    Raises InputError if no scenario of the run has sheets, and JournalError if a sheet cannot be made from the journal.
     """
     scenarios = {name: scenario for name, scenario in scenarios_of(run.manifest).items() if isinstance(scenario, Sheets)}
     if not scenarios:
@@ -88,7 +88,7 @@ def sheets(run: RunFolder) -> dict[str, Sheet]:
 def annotate(run: RunFolder, known: Mapping[str, Sheet], annotation: Annotation) -> None:
     """Save a judgement. A person's last judgement of a claim counts.
 
-    Raises InputError if the judgement does not fit the run, and while another process is playing it.
+    Raises InputError if the judgement does not fit the run, or if another process is playing the run.
     """
     sheet = known.get(annotation.test)
     if sheet is None or annotation.claim not in sheet.claims:
@@ -132,7 +132,7 @@ def agreements(run: RunFolder) -> Table:
 
 
 def agreement(first: Ratings, second: Ratings) -> Agreement | None:
-    """Measure the agreement of two raters on the claims that both have judged. Returns None if there are none."""
+    """Measure the agreement of two raters on the claims that both have judged. Returns None if they share no claim."""
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
         return None

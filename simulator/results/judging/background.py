@@ -1,5 +1,4 @@
-"""Judging in the background: as soon as a test ends, the judge is asked about everything that rules cannot decide, while the next tests
-play."""
+"""Judging in the background: when a test ends, the judge decides everything that rules cannot, while the next tests play."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model at temperature 0 whose answers are stored, so that the same content is asked only once."""
+"""A model at temperature 0 with stored answers, so that each query is sent only once."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent,
 __all__ = ["CachedModel", "check_model", "object_in"]
 
 _NO_TIME: Final = datetime(2000, 1, 1)
-"""A placeholder for the message's time, which prompts do not use."""
+"""A placeholder for the message's time. Prompts do not contain it."""
 
 
 @final
 class CachedModel:
-    """The model of a spec. Its answers are kept in `store`, so that the same content is asked only once, even by a later process.
+    """The model of a spec. It keeps its answers in `store`, so that each query is sent only once, even by a later process.
 
-    Failed answers are not kept and are asked for again. After a cost limit or an error of the store, nothing more is asked.
+    Failed answers are not kept, and their queries are sent again. After a cost limit or an error of the store, no more queries are sent.
     """
 
     def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None, record: SpendingRecord | None = None) -> None:
@@ -49,15 +49,17 @@ class CachedModel:
         self._failure: LongspanError | None = None
 
     def by(self, query: Query[Any]) -> str:
-        """Return the name of whoever answers a query, for the journal: the spec and the version of the prompt."""
+        """Return the author of a query's answer, for the journal: the spec and the version of the prompt."""
         return f"{self.spec}, prompt {query.version}"
 
     async def ask(self, query: Query[Answered]) -> Answered | str:
-        """Return the answer to a query, or the reason why there is none.
+        """Return the answer to a query, or the reason for its absence.
 
         Raises StoppedError if a cost limit would be exceeded, and JournalError if the answer cannot be stored.
         """
+        # The spec is part of the key, since another model or another option may answer differently.
         key = hashlib.sha256(f"{self.spec}\0{query.about}".encode()).hexdigest()
+        # A lock for each key: two tests may ask the same query at the same time, and only one of them should pay for it.
         async with self._asking.setdefault(key, trio.Lock()):
             if key not in self._known:
                 if self._failure is not None:
@@ -134,5 +136,5 @@ def object_in(text: str) -> dict[str, Any] | None:
 
 
 def _read(query: Query[Answered], stored: StoredAnswer) -> Answered | str:
-    """Return the answer, or the reason why there is none."""
+    """Return the answer, or the reason for its absence."""
     return query.read(stored.why if stored.answer is None else stored.answer)

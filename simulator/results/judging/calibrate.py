@@ -30,7 +30,7 @@ async def calibrate(
     max_cost: float = inf,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Calibration, Path]:
-    """Ask a judge about the labelled items in files, with the rubric `name`, and write the calibration below `out`. Return it with its
+    """Compare a judge with the labelled items in files, by the rubric `name`. Write the calibration below `out`, and return it with its
     path.
 
     Earlier answers are reused. Raises InputError for invalid input, StoppedError if more than `max_cost` dollars could be spent, and
@@ -69,5 +69,6 @@ def _digest(paths: Sequence[Path]) -> str:
 
 def _name(what: str, sha256: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", what).strip("-.")[:80]
+    # The slug loses characters, so a hash keeps the folders of different judges and rubrics apart.
     of = hashlib.sha256(what.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{slug}-{of}-{sha256[:8]}"

@@ -1,5 +1,5 @@
-"""A judge compared with people: agreement, and bias by length. Calibrations are kept with the runs, and reports of the runs mention
-them."""
+"""Comparison of a judge with people: agreement, and bias by length. Calibrations are stored next to the runs and mentioned in their
+reports."""
 
 from __future__ import annotations
 
@@ -212,9 +212,9 @@ def _length_groups(pairs: Sequence[Compared]) -> Iterable[LengthGroup]:
 
 
 def calibration_notes(run: RunFolder) -> list[str]:
-    """Return a sentence for each judge and prompt that answered in a run: its calibration, or a note that there is none.
+    """Return a sentence for each judge and prompt that answered in a run: its calibration, or a warning that it is not calibrated.
 
-    Further sentences name calibrations that cannot be used, and why.
+    Further sentences name unusable calibrations, with the reason.
     """
     judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore.of(run).entries() if isinstance(entry.get("by"), str))
     if not judges:
@@ -231,8 +231,8 @@ def calibration_notes(run: RunFolder) -> list[str]:
 
 
 def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
-    """Return the calibrations in a folder of runs, by name, and the reasons why others cannot be used. Calibrations made by other versions
-    are skipped.
+    """Return the calibrations in a folder of runs, by name, and the reasons why others cannot be used. Calibrations by other versions are
+    skipped.
 
     Raises JournalError if one of their folders is a link.
     """
@@ -243,6 +243,7 @@ def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
             known.append(Calibration.model_validate_json(content))
         except (InputError, JournalError) as error:
             unusable.append(str(error))
+        # Left by another version, or unfinished.
         except (OSError, ValidationError):
             continue
     return known, unusable

@@ -1,4 +1,4 @@
-"""Rubrics: the judge's question about a labelled item, and the number that its answer stands for. They are found by entry point."""
+"""Rubrics: the judge's question about a labelled item, and the numeric value of its answer. They are found by entry point."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ RUBRICS: Final = "longspan.rubrics"
 
 
 class Rubric(Protocol):
-    """Turns the `columns` of a row into a query. `measured` is the column whose length may bias a judge, `scale` the lowest and the highest
-    value of an answer, and `step` the distance between two values."""
+    """Turns the `columns` of a row into a query.
+
+    `measured` is the column whose length may bias a judge. `scale` has the lowest and the highest value of an answer, and `step` the
+    distance between two values.
+    """
 
     @property
     def columns(self) -> Sequence[str]: ...
@@ -40,7 +43,7 @@ class Rubric(Protocol):
 
 @runtime_checkable
 class ReadsRows(Protocol):
-    """A rubric that can also read labels in other forms than rows with its columns, such as answers released together with verdicts."""
+    """A rubric that also reads labels in other forms than rows with its columns, such as answers released together with verdicts."""
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
         """Return the rows in files, with the rubric's columns, `label` and possibly `annotator`. Raises InputError."""
@@ -69,6 +72,6 @@ STATEMENT: Final = _Statement()
 
 
 def rubric(name: str) -> Rubric:
-    """Return the rubric registered as `name`. Raises InputError if there is none."""
+    """Return the rubric registered as `name`. Raises InputError for an unknown name."""
     loaded: Rubric = load(RUBRICS, "rubric", name)
     return loaded

@@ -1,4 +1,4 @@
-"""Agents compared with a chosen one, the baseline: the differences, and whether they are significant."""
+"""Agents compared with a baseline agent: the differences, and whether they are significant."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _describe(pairs: Sequence[Pair], side: SideBySide) -> str:
         case "tie":
             return f"{who} {'ties' if is_one else 'tie'} with {baseline}"
         case "too few":
-            return f"{name_conversations(pairs).capitalize()} cannot tell {who} from {baseline}"
+            return f"{name_conversations(pairs).capitalize()} cannot separate {who} from {baseline}"
         case "not shown":
             return f"{who} {'is' if is_one else 'are'} not shown to differ from {baseline}"
 
 
 def against_table(side: SideBySide, found: Sequence[Pair]) -> Table:
-    """Return a table of the agents against the baseline, without rows if no baseline was chosen."""
+    """Return a table of the agents against the baseline. It has no rows without a baseline."""
     names = side.called.names
     several, measured = len(side.columns) > 1, f"found among first {side.k}" if side.by_recall else "score"
     rest, cells, note = describe_verdicts(found)
@@ -80,7 +80,7 @@ def against_table(side: SideBySide, found: Sequence[Pair]) -> Table:
 
 
 def against_rows(side: SideBySide, found: Sequence[Pair]) -> Iterator[Row]:
-    """Yield the same as rows for programs. Scores and differences are shares."""
+    """Yield the rows of `against_table` for programs. Scores and differences are shares."""
     for pair in found:
         low, high = pair.interval or (None, None)
         shares = {"share": pair.share, "difference": pair.difference, "interval_low": low, "interval_high": high, "maximum": 1}

@@ -26,7 +26,7 @@ CURVE_NOTE: Final = (
 
 @final
 class ByDistance(Measure):
-    """How the score falls as a question's needles lie further back, over all spans."""
+    """The fall of scores with the distance of a question's needles, over all spans."""
 
     name = "distance"
 
@@ -46,8 +46,7 @@ def _by_distance(asked: Mapping[str, Sequence[Point]]) -> dict[str, dict[str, Gr
 
 
 def _curves(side: SideBySide) -> Table:
-    """Return a table of each agent's curve: its score at the nearest and the furthest distance, and the distance where it falls to one
-    half."""
+    """Return a table of each agent's curve: its scores at the nearest and the furthest distance, and where it falls to one half."""
     rows = [
         [
             side.called.names[agent],

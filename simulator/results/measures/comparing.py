@@ -45,11 +45,11 @@ class Comparison:
     """A comparison of agents by their runs.
 
     `agents` are ranked best first: memories by recall, others by the lower bounds of their scores. `evidence` has the evidence distances of
-    each scenario's questions, for all agents together. `narrow` names the scenarios that occur only at some distances. `matrices` show each
-    agent's score in each test, or its recall if no agent has a score. `data` names the data that the tests are made from. `unwarned` are
-    the cells whose scores need no warning (see `meaning_of`). `measured` names the quantity that scores measure, with remarks in brackets.
-    `against` compares agents with the baseline, if one was chosen. `said` is the document of all other figures. `attempts` counts all runs
-    of the same tests in the runs' folders, if that was asked for.
+    each scenario's questions, over all agents. `narrow` names the scenarios that occur only at some distances. `matrices` show each agent's
+    score in each test, or its recall if no agent has a score. `data` names the data behind the tests. `unwarned` are the cells whose scores
+    need no warning (see `meaning_of`). `measured` names the quantity that scores measure, with remarks in brackets. `against` compares
+    agents with the baseline, if one was chosen. `said` is the document of all other figures. `attempts` counts all runs of the same tests
+    in the runs' folders, if requested.
     """
 
     suite: str
@@ -84,19 +84,21 @@ class Comparison:
 
     @property
     def answers(self) -> str:
-        """A sentence on memories whose answers are missing or not shown to be better than guessing. Empty if there is nothing to report, or
-        if agents are compared by their scores."""
+        """A sentence on memories whose answers are missing or not shown to be better than guessing.
+
+        Empty if all answers are better, or if agents are compared by their scores.
+        """
         if not self.side.by_recall:
             return ""
         if not self.side.answering:
             reasons = {test.reason for run in self.side.runs for test in run.result.tests if test.status == "unscored"}
-            return f"No test has a score, and so none is shown: {'; '.join(sorted(reasons)):.200}"
+            return f"No test has a score: {'; '.join(sorted(reasons)):.200}"
         above = {agent for agent, _ in self.unwarned}
         if not (guessed := [self.side.called.names[agent] for agent in self.side.answering if agent not in above]):
             return ""
         if above:
-            return f"The answers of {listed(guessed)} are not shown to be better than guessing: recall ranks them, and not their scores."
-        return "No memory's answers are shown to be better than guessing: recall ranks the memories, and not their scores."
+            return f"The answers of {listed(guessed)} are not shown to be better than guessing: they are ranked by recall, not by score."
+        return "No memory's answers are better than guessing: memories are ranked by recall, not by score."
 
     @property
     def priced(self) -> bool:
@@ -132,7 +134,8 @@ def _with_attempts(comparison: Comparison, tried: Mapping[Key, Attempts]) -> Com
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
-    """Load the usable runs, and the unusable ones with the reason. A run without a test that counts has no score, and is unusable.
+    """Load the usable runs, and the unusable ones with the reason. A run has no score without a test that counts, and is then unusable.
+
     Raises InputError.
     """
     runs, unusable = load(paths)
@@ -178,6 +181,7 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
     asked = {key: EvidenceQuestions.of((run.manifest, run.result.tests) for run in group) for key, group in by(runs, _place).items()}
     memories = {key: each for key, each in asked.items() if each.is_memory and key in cells}
+    # Ranked twice: whether recall decides is only known once the cells and the memories are.
     ranked = _ranked(cells)
     side = SideBySide(runs, ranked, columns, cells, memories, baseline if baseline in ranked else None)
     if side.by_recall:
@@ -223,8 +227,10 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
 
 
 def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
-    """Rank the agents, best first, by their mean share of the maximum score over the columns that all agents have. If they have none in
-    common, each agent's own columns count."""
+    """Rank the agents, best first, by their mean share of the maximum score over the columns that all agents share.
+
+    If they share no column, each agent's own columns count.
+    """
     columns = by(cells, lambda key: [key[0]])
     shared = set.intersection(*({column for _, column in keys} for keys in columns.values()))
 
@@ -261,8 +267,8 @@ def _place(run: Graded) -> Sequence[tuple[str, Column]]:
 def _pairs(side: SideBySide, unwarned: set[tuple[str, Column]]) -> list[Pair]:
     """Compare each pair of agents in each column where they share tests, the better first.
 
-    Return none with a baseline, since all are compared with it instead. If recall comes first, pairs of memories whose scores both need a
-    warning are left out (see `meaning_of`).
+    With a baseline there are no pairs, since each agent is compared with the baseline instead. If recall comes first, pairs of memories are
+    left out if both of their scores need a warning (see `meaning_of`).
     """
     if side.baseline is not None:
         return []

@@ -1,6 +1,6 @@
 """The tokens that models read and wrote, and their cost at list prices, by part: the agent's models, its embedder, the judge.
 
-Also the total cost of the run, and how much of it was paid more than once.
+This also gives the total cost of the run, and how much of it was paid more than once.
 """
 
 from __future__ import annotations

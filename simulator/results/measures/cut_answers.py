@@ -1,4 +1,4 @@
-"""Answers that were cut, by the agent's traces: they reached their maximum tokens, or repeated themselves without end."""
+"""Answers that were cut off, according to the agent's traces: at the maximum number of tokens, or because of endless repetition."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _told(figures: Mapping[str, int]) -> str:
     at_max, repeated, answers = figures[AT], figures[REPEATED], figures[ANSWERS]
     parts = []
     if at_max:
-        tokens = f"{figures[MOST]:,} tokens" if figures[MOST] else "the most tokens that they may have"
+        tokens = f"{figures[MOST]:,} tokens" if figures[MOST] else "their maximum number of tokens"
         parts.append(f"{at_max:,} of {answers:,} answers {'was' if at_max == 1 else 'were'} cut at {tokens}")
     if repeated:
         of = f"{repeated:,}" if at_max else f"{repeated:,} of {answers:,} answers"

@@ -1,4 +1,4 @@
-"""The share of the questions' evidence that an agent's memory stored and found, as far as its traces report it."""
+"""The share of the questions' evidence that an agent's memory stored and found, if its traces report it."""
 
 from __future__ import annotations
 

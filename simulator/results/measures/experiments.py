@@ -1,4 +1,4 @@
-"""The effects of experiments: tests' scores against their scores in twins, lesions and controls, for one run or several."""
+"""The effects of experiments: scores in the run against scores in twins, lesions and controls, for one run or several."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ EXPERIMENTS: Final[dict[str, type]] = {
 KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesions", "control": "control"}
 """The kinds of experiments, and the keys of their effects in result.json."""
 
-HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk in the place of its needles."
+HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk instead of its needles."
 
-HOW_CONTROL: Final = "Each test was played a second time in a conversation to itself, with nothing between its lines."
+HOW_CONTROL: Final = "Each test was played a second time in a separate conversation, with nothing between its lines."
 
-OVER_TESTS: Final = "Means of the same tests; intervals and p compare them test by test, and are about such tests in this conversation."
+OVER_TESTS: Final = "Means of the same tests; intervals and p compare them test by test, and cover similar tests in this conversation."
 
 
 @final
@@ -65,7 +65,7 @@ class Experiments(Measure):
             sections.append(_section("Twins", "without needles", HOW_TWINS, result.twins, "twin"))
         if result.lesions is not None:
             left = f"the last {result.lesions.tokens or 0:,} tokens"
-            how = f"Each question of these tests was asked again, of an agent that knew {left} before it and nothing else."
+            how = f"Each question of these tests was asked again, to an agent that knew only {left} before it."
             sections.append(_section("Lesions", "with these alone", how, result.lesions, "lesion"))
         tables = []
         control = result.control
@@ -77,7 +77,7 @@ class Experiments(Measure):
         effects = [("twins", result.twins), ("lesions", result.lesions), ("control", control)]
         kinds = {name: kind for kind, name in KINDS.items()}
         lines = [Sentence(f"{told(effect, kinds[name])}{_cost(effect)}", name) for name, effect in effects if effect is not None]
-        about = "They come beside the run, and are no part of its score."
+        about = "They are played in addition to the run and do not affect its score."
         return Document(lines=lines, tables=tables, chapters=[Chapter("Experiments", about, sections)] if sections else [])
 
     @classmethod
@@ -178,9 +178,9 @@ LACKING: Final[Mapping[ExperimentKind, str]] = {
     "lesion": "with the last {tokens:,} tokens",
     "control": "without distance",
 }
-"""The part that tests lack in an experiment, by kind."""
+"""The description of tests in an experiment, by kind: the part that they lack, or that is left."""
 
-IS: Final[Mapping[ExperimentKind, str]] = {"twin": "is memory", "lesion": "needs more"}
+IS: Final[Mapping[ExperimentKind, str]] = {"twin": "is due to memory", "lesion": "requires older turns"}
 
 
 def _lacking(kind: ExperimentKind, tokens: int | None) -> str:
@@ -192,20 +192,20 @@ def told(effect: Effect, kind: ExperimentKind) -> str:
     lacking = _lacking(kind, effect.tokens)
     tests = f"{len(effect.tests):,} test{'s' * (len(effect.tests) != 1)}"
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
-        return f"{tests}, none of which has a score both in the run and {lacking}"
-    both = f", {effect.paired:,} of which have both scores" if effect.paired < len(effect.tests) else ""
+        return f"{tests}, none with a score both in the run and {lacking}"
+    both = f", {effect.paired:,} with both scores" if effect.paired < len(effect.tests) else ""
     scores = f"{tests}{both}: {percent(effect.score)}, and {percent(effect.score_without)} {lacking}"
     low, high = effect.interval
     if kind == "control":
         return f"{tests}{both}: {by_distance(effect)}"
     if effect.difference < 0:
         return f"{scores}: {percent(-effect.difference)}{between((-high, -low), sign=True)} more"
-    share = f", {percent(effect.share)} of it," if effect.share is not None else ""
+    share = f" ({percent(effect.share)} of it)" if effect.share is not None else ""
     return f"{scores}: {percent(effect.difference)}{between((low, high), sign=True)}{share} {IS[kind]}"
 
 
 def by_distance(effect: Paired) -> str:
-    """Return the mean scores of tests with distance and without, and the cost of distance. The tests must have both scores."""
+    """Describe the mean scores with and without distance, and the cost of distance. Only tests with both scores count."""
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return "no test has both scores"
     low, high = effect.interval
@@ -282,8 +282,8 @@ def _table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
             ]
             for each in pooled
         ],
-        note="Left is what they score so; the difference is that from their score in the run, of which it is the share. "
-        "Where the interval includes 0, nothing is shown, and there is no share.",
+        note="Left: their score in the experiment. Difference: their score in the run minus that, and its share of the score in the run. "
+        "There is no share where the interval includes 0.",
     )
 
 
@@ -301,7 +301,7 @@ def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
             ]
             for each in pooled
         ],
-        note="Means of the same tests, each played again in a conversation to itself. p is over whole conversations.",
+        note="Means of the same tests, each played again in a separate conversation. p is over whole conversations.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The information that agents still reveal after farewells, when tests' last questions are repeated."""
+"""Information that agents reveal after farewells, when tests' last questions are repeated."""
 
 from __future__ import annotations
 

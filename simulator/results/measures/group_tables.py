@@ -38,7 +38,7 @@ def one_line(text: str) -> str:
 
 
 def side_by_side(title: str, what: str, groups: Mapping[str, Mapping[str, Group]], side: SideBySide, counted: str = "tests") -> Table:
-    """Return a table of groups by agents. `counted` names the unit that a group counts, such as tests."""
+    """Return a table of groups by agents. `counted` names the unit of the groups' sizes, such as tests."""
     columns = [agent for agent in side.answering if any(agent in group for group in groups.values())]
     rows = {name: [by.get(agent) for agent in columns] for name, by in groups.items()}
     heads = [side.called.names[agent] for agent in columns]

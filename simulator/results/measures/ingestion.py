@@ -21,14 +21,14 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Ingestion", "check_accounts", "figures_of"]
 
 EACH: Final = 1000
-"""The tokens of conversation that figures are given for."""
+"""The number of tokens of conversation that costs are given for."""
 
 QUARTERS: Final = 4
 """The number of parts of a conversation. Comparing the last with the first shows whether the seconds per token grow."""
 
 
 ADDING: Final = "add_calls_per_1k"
-"""The figure that every agent has if it reports adding."""
+"""The figure that every agent has if it reports how it adds turns."""
 
 TAKES: Final = {
     "add_seconds_per_1k": "adding: seconds",
@@ -40,14 +40,14 @@ TAKES: Final = {
     "search_seconds": "a search: seconds",
     "beyond_k": "memories beyond k",
 }
-"""The figures of a memory, and their column headings."""
+"""The cost figures of a memory, with their column headings."""
 
-TAKES_NOTE: Final = "Adding: for each 1,000 tokens of conversation; its last quarter to its first: how many times as long a token took."
+TAKES_NOTE: Final = "Adding: per 1,000 tokens of conversation. Last quarter to first: the ratio of the seconds that a token takes."
 
 
 @final
 class Ingestion(Measure):
-    """The turns of a conversation: their tokens, how many turns the agent reports as `added` to its memory, and the cost of adding them."""
+    """The turns of a conversation: their tokens, the number of turns reported as `added` to memory, and the cost of adding them."""
 
     name = "ingestion"
 
@@ -62,7 +62,7 @@ class Ingestion(Measure):
         self._told: list[tuple[int, float]] = []
 
     def fold(self, event: Event, change: Change) -> None:
-        """Count a turn's cost, or the cost of settling: finishing to add the turns so far."""
+        """Count a turn's cost, or the cost of settling, when the memory finishes adding the turns so far."""
         if isinstance(change, PlayedTurn):
             self._turn(change)
         elif isinstance(event, Settled):
@@ -123,18 +123,17 @@ class Ingestion(Measure):
 
 
 def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
-    """Check that no turn of a run is counted twice as added to the agent's memory. Raises ReplayError, which names the journal."""
+    """Check that no turn of a run is counted twice as added to the agent's memory. Raises ReplayError with the journal's path."""
     if (id := _told_twice(read, run.manifest.trunks)) is not None:
         found = read[id]
         raise ReplayError(
-            f"{run.journal(id)}: {found.added} turns were added to the agent's memory, it says, but it has {found.turns}, or another "
-            "tells of them: costs were counted again when the run was resumed; play it anew for its costs"
+            f"{run.journal(id)}: the agent reports {found.added} turns added to its memory, but there are {found.turns}, or another "
+            "conversation reports them too: costs were counted twice when the run was resumed; play it again for its costs"
         )
 
 
 def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
-    """Return a conversation whose agent reports more added turns than exist, or turns already counted elsewhere; None if the counts are
-    consistent.
+    """Return a conversation with inconsistent counts: more added turns than exist, or turns counted elsewhere; None if all are consistent.
 
     `trunks` maps each branch to its trunk. A single branch may count the trunk's turns, as in runs of 0.3.
     """
@@ -152,7 +151,7 @@ def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
     """Return the costs of a memory over all conversations together; empty if no agent reports any.
 
     These are the cost of adding 1,000 tokens, and the mean seconds of settling and of a search. If searches returned memories beyond `k`,
-    the mean number of these is included.
+    their mean number is included.
     """
     told = list(conversations)
     adding = [each for each in told if each.tells]
@@ -181,12 +180,12 @@ def figures_of(conversations: Iterable[Ingestion]) -> dict[str, float]:
 
 
 def _takes(side: SideBySide) -> Table:
-    """Return a table of memory costs: adding, settling and searching. Empty unless an agent reports adding."""
+    """Return a table of memory costs: adding, settling and searching. It has no rows unless an agent reports adding."""
     means = [(side.called.names[agent], str(column), _means(side.of(agent, column))) for agent, column, _ in side.places]
     told = [each for each in means if ADDING in each[-1]]
     seen = [name for name in TAKES if any(name in figures for *_, figures in told)]
     rows = [[agent, span, *("" if name not in figures else small(figures[name]) for name in seen)] for agent, span, figures in told]
-    return Table(title="What memories take", columns=["agent", "span", *(TAKES[name] for name in seen)], rows=rows, note=TAKES_NOTE)
+    return Table(title="Memory cost", columns=["agent", "span", *(TAKES[name] for name in seen)], rows=rows, note=TAKES_NOTE)
 
 
 def _means(runs: Sequence[Graded]) -> dict[str, float]:

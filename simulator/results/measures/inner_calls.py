@@ -1,4 +1,4 @@
-"""Failures of an agent's inner calls of its model, by its traces, and how often its notes stayed the same."""
+"""Failures of an agent's inner calls of its model, according to its traces, and how often its notes stayed the same."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["InnerCalls"]
 
 FROZEN: Final = 0.5
-"""The least share of unchanged notes that a sentence reports. Some turns hold no news."""
+"""The least share of unchanged notes that a sentence reports. A lower share is normal, since some turns contain no news."""
 
 LENGTH: Final = 80
-"""The maximum characters shown of a purpose or a problem. Both come from the agent."""
+"""The maximum characters shown of a purpose or a problem. The agent writes both, so they may have any length."""
 
 
 @final

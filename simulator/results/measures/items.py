@@ -1,4 +1,4 @@
-"""Items of tests whose score compounds them: how many a full mark takes, and how many were right individually."""
+"""The items of tests with compound scores: how many items full marks require, and how many were right individually."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ class ItemCounts(NamedTuple):
 
 @final
 class Items(Measure):
-    """How many items a full mark takes, and how many are right, in scenarios where one wrong item costs more than its part
-    (`Scenario.compounded`)."""
+    """How many items full marks require, and how many are right, in scenarios where one wrong item costs more than its part.
+
+    These are the scenarios with `Scenario.compounded`.
+    """
 
     name = "items"
 

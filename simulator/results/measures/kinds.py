@@ -1,4 +1,4 @@
-"""Tests by kind, as their tags name it, with the share of their questions' evidence that was found."""
+"""Tests by kind, from their tags, with the share of their questions' evidence that was found."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Kind", "by_kind", "places"]
 class Kind(NamedTuple):
     """The tests with one tag.
 
-    `counted` of them count toward the score. `recall` is the mean share of a question's evidence among the first k memories read, by k, if
-    traces report it.
+    `counted` is the number of tests that count toward the score. `recall` is the mean share of a question's evidence among the first k
+    memories read, by k, if traces report it.
     """
 
     group: Group

@@ -19,15 +19,15 @@ from longspan.simulator.results.measures.pair_tables import counted_conversation
 __all__ = ["leading"]
 
 IDEAL: Final = "oracle"
-"""The agent that is handed the answers, and is therefore not ranked."""
+"""The agent that is given the answers, and is therefore not ranked."""
 
 
 NAMED, LARGE = 2, 0.1
-"""The maximum number of scenarios named as those where agents differ most, and the least difference of their shares."""
+"""The maximum number of scenarios named as those where agents differ most, and the least difference to name one."""
 
 
 def leading(side: SideBySide, tests: Sequence[Played], pairs: Sequence[Pair]) -> Iterator[Sentence]:
-    """Yield a sentence for each column with several agents. `tests`: those that count."""
+    """Yield a sentence for each column with several agents. `tests` are the tests that count."""
     for column in side.columns:
         found = {agent: cell for (agent, place), cell in side.cells.items() if place == column and agent.partition(" ")[0] != IDEAL}
         ranked = sorted(found, key=lambda agent: (-found[agent].share[0], agent))
@@ -41,7 +41,7 @@ def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pair
     one, other = names[first], names[second]
     pair = next((pair for pair in pairs if pair.column == column and {pair.agent, pair.other} == {first, second}), None)
     if pair is None:
-        return f"{one} leads{column.at}, before {other}: {shares} of full marks. They share no test that would tell whether it is better."
+        return f"{one} leads{column.at}, ahead of {other}: {shares} of full marks. They share no tests, so neither is known to be better."
     told = f"p {p_told(pair.corrected)} over {counted_conversations(pair.conversations, recorded=pair.recorded)}"
     if pair.agent == first and pair.verdict == "better":
         return f"{one} is better than {other}{column.at}: {shares} of full marks ({told})."
@@ -51,7 +51,7 @@ def _of(column: Column, first: str, second: str, found: Mapping[str, Cell], pair
         return f"{one} and {other} differ in {where}: {shares} of full marks ({told}); other conversations may differ."
     if _share(found[first]) == _share(found[second]):
         return f"{one} and {other} tie{column.at}: {shares} of full marks."
-    return f"{one} leads{column.at}, before {other}, but is not shown to be better: {shares} of full marks ({told})."
+    return f"{one} leads{column.at}, ahead of {other}, but is not shown to be better: {shares} of full marks ({told})."
 
 
 def _differing(first: str, second: str, tests: Sequence[Played]) -> str:

@@ -1,4 +1,4 @@
-"""Whether one question about a history may give away another's answer."""
+"""A warning that one question about a history may reveal another's answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Leaks"]
 
-LEAKS: Final = "The questions about a history were asked one after another: one may give away another's answer."
+LEAKS: Final = "The questions about a history were asked one after another: one may reveal another's answer."
 
 
 @final

@@ -1,4 +1,4 @@
-"""The meaning of a run's score, in one sentence: whether it is better than guessing, the cost of distance, and what to run next."""
+"""The meaning of a run's score: whether it is better than guessing, the cost of distance, and what to run next."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ VERDICTS: Final[Mapping[ScoreVerdict, str]] = {
     "better": "Better than guessing, in some scenarios at least",
     "unknown": "Not compared with guessing, since the questions are open",
     "can do": "Better than guessing without distance",
-    "ideal": "The oracle is handed the answers, so its scores say nothing about memory",
+    "ideal": "The oracle is given the answers, so its scores say nothing about memory",
     "not shown": "Not shown to be better than guessing",
     "cannot do": "Not shown to be better than guessing, even without distance",
-    "too few": "Too few tests to tell whether these scores are better than guessing",
-    "no score": "No test has a score, so nothing is known of the answers",
+    "too few": "Too few tests to compare these scores with guessing",
+    "no score": "No test has a score, so the answers are unknown",
 }
 """The headings of agents with the same verdict, in order of appearance."""
 
@@ -128,7 +128,7 @@ class _AgentMeaning(NamedTuple):
 
 
 def _grouped(found: Sequence[_AgentMeaning], names: Mapping[str, str]) -> Iterator[Sentence]:
-    """Yield a sentence for each verdict, with the agents that it is about, and the next command for the first of them."""
+    """Yield a sentence for each verdict with its agents, and the next command for the first of them."""
     for verdict, what in VERDICTS.items():
         those = [each for each in found if each.meaning.verdict == verdict]
         first = next((each.meaning for each in those if each.meaning.command), None)
@@ -162,8 +162,10 @@ def _read_meanings(runs: Iterable[Graded]) -> list[_AgentMeaning]:
 
 
 def describe_warnings(runs: Iterable[Graded], names: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each agent whose scores need a warning, or for each verdict if there are many. `names` are the agents'
-    names."""
+    """Return a sentence for each agent whose scores need a warning, or for each verdict if there are many.
+
+    `names` maps agents to short names.
+    """
     found = [each for each in _read_meanings(runs) if each.meaning.verdict not in UNWARNED]
     if len(found) <= NAMED:
         return [f"{each.suite}{names[each.agent]}{each.column.at}: {each.meaning.sentence}" for each in found]
@@ -177,9 +179,7 @@ def meaning_of(runs: Sequence[Played]) -> Meaning:
     resting = [each for each in scored if each.test.evidence] or scored
     run = _Run(runs[0].manifest, resting)
     if not resting:
-        return Meaning(
-            verdict="no score", sentence=_searched(runs) or "No test has a score: this says nothing about what the agent answers."
-        )
+        return Meaning(verdict="no score", sentence=_searched(runs) or "No test has a score, so the agent's answers are unknown.")
     if run.spec is not None and run.spec.kind == "oracle":
         return _ideal(run)
     if run.manifest.isolated:
@@ -188,14 +188,14 @@ def meaning_of(runs: Sequence[Played]) -> Meaning:
 
 
 def _searched(runs: Sequence[Played]) -> str:
-    """Describe what the memory found in runs where no test has a score; empty for an agent without a memory, or without reports of it."""
+    """Describe what the memory found in runs where no test has a score; empty if the agent reports no memory."""
     asked = EvidenceQuestions.of([(each.manifest, each.tests) for each in runs])
     k = max(asked.places)
     if not asked.is_memory or (found := asked.found(k)) is None:
         return ""
     share = f"{spanned(found.low, found.high)}{between(found.interval)} of the evidence among the first {k} memories"
     over = f"over {found.questions:,} question{'s' * (found.questions != 1)}"
-    return f"The memory finds {share}, {over}. No test has a score, so that nothing is known of answers."
+    return f"The memory finds {share}, {over}. No test has a score, so its answers are unknown."
 
 
 def _scored(runs: Sequence[Played]) -> Iterator[_Scored]:
@@ -250,7 +250,7 @@ class _Run:
     def guessing(self) -> GuessingTest:
         """The comparison with guessing, over the tests where the score of guessing is known.
 
-        If all questions are open, they are compared with a score of 0. Their scores may be too low even so, and are never called better.
+        If all questions are open, they are compared with a score of 0. Their scores may still be too low, but they are never called better.
         """
         tests = _by_scenario(self.known or self.scored)
         return compare_scenarios({name: [(each.score, each.test.chance) for each in own] for name, own in tests.items()})
@@ -275,7 +275,7 @@ class _Run:
         if scenarios == 1:
             return ""
         if not better:
-            return f", though not shown in any of {scenarios} scenarios by itself"
+            return f", though not in any single one of {scenarios} scenarios"
         return f", shown in {better} of {scenarios} scenarios" if better < scenarios else f", shown in all {scenarios} scenarios"
 
     @property
@@ -284,11 +284,11 @@ class _Run:
         tests = _by_scenario(self.scored)
         chance = total({name: [each.test.chance for each in own] for name, own in tests.items()})
         earned = total({name: [each.score for each in own] for name, own in tests.items()})
-        aside = ", open questions aside" if len(self.known) < len(self.scored) else ""
+        aside = ", without open questions" if len(self.known) < len(self.scored) else ""
         earns = (
-            f"where guessing earns {percent(chance / len(tests))}{aside}"
+            f"where guessing scores {percent(chance / len(tests))}{aside}"
             if self.known
-            else "in open questions, where what guessing earns is not known"
+            else "in open questions, where the score of guessing is unknown"
         )
         return f"{percent(earned / len(tests))} of full marks ({points(earned, earned)} of {len(tests)}) {earns}"
 
@@ -298,7 +298,7 @@ class _Run:
 
     @property
     def is_alone(self) -> bool:
-        """Whether every test already has its own conversation, so that there is no distance to remove."""
+        """Whether every test already has a separate conversation, so that there is no distance to remove."""
         return all(test.alone or test.trunk is not None for _, test in self.manifest.graded)
 
     @property
@@ -334,10 +334,10 @@ def _by_scenario(scored: Sequence[_Scored]) -> dict[str, list[_Scored]]:
 def _ideal(run: _Run) -> Meaning:
     if run.failed:
         said = (
-            f"Even the oracle, which is handed the answers, fails {run.failed:,} of {run.tests}: they say nothing about anybody's memory."
+            f"Even the oracle, which is given the answers, fails {run.failed:,} of {run.tests}: these say nothing about any agent's memory."
         )
     else:
-        said = "This score says nothing about memory: the oracle is handed the answers, and shows that the tests can be passed."
+        said = "This score says nothing about memory: the oracle is given the answers, which shows that the tests can be passed."
     return Meaning(verdict="ideal", sentence=said)
 
 
@@ -375,7 +375,7 @@ def _describe_cost(run: _Run, cost: DistanceCost, scenarios: int) -> Meaning:
     done, rest = len(cost.single), ""
     where = "" if scenarios == 1 else " over both scenarios" if scenarios == 2 else f" over all {scenarios} scenarios"
     if not done and scenarios > 1:
-        rest = " No scenario by itself is shown to be better than guessing."
+        rest = " No single scenario is significantly better than guessing."
     elif done < scenarios:
         where = f" over the {done} of {scenarios} scenarios that the agent can do"
         other = "the other" if scenarios - done == 1 else f"the other {scenarios - done}"
@@ -401,18 +401,21 @@ def _woven(run: _Run) -> Meaning:
 
 
 def _undecided(run: _Run, lead: str = "") -> Meaning | None:
-    """Return the meaning of a score that cannot be compared with guessing: the score of guessing is unknown, or there are too few tests."""
+    """Return the meaning of a score that cannot be compared with guessing; None if it can.
+
+    Either the score of guessing is unknown, or there are too few tests.
+    """
     verdict = run.guessing.verdict
     if verdict == "better" and not run.known:
         return Meaning(verdict="unknown", sentence=f"{lead}{run.figures}, over {run.tests}.", **(run.cost or WITHOUT_MEMORY))
     if verdict == "too few":
-        said = f"{lead}too few tests to tell whether it is better than guessing: {run.figures}, over {run.tests}."
+        said = f"{lead}too few tests to compare it with guessing: {run.figures}, over {run.tests}."
         return Meaning(verdict="too few", sentence=said[0].upper() + said[1:], **run.more)
     return None
 
 
 def _in_the_prompt(run: _Run) -> str:
-    """Describe the agent's score on tests whose evidence was all in its prompt; empty unless that is known and no better than guessing."""
+    """Describe the scores of tests with all their evidence in the prompt; empty unless they are known and no better than guessing."""
     shown = []
     for each in run.scored:
         fates = [outcome for _, outcome in outcomes(each.test)]
@@ -421,7 +424,7 @@ def _in_the_prompt(run: _Run) -> str:
     if not shown or compare_with_guessing(shown).verdict != "not better":
         return ""
     failed = sum(score < DONE for score, _ in shown)
-    return f" It fails {failed:,} of the {_count(len(shown))} for which all that they need was in its prompt."
+    return f" It fails {failed:,} of {_count(len(shown))} with all their evidence in the prompt."
 
 
 def _count(tests: int) -> str:

@@ -1,4 +1,4 @@
-"""The interface of a figure. Each figure is one file with its measurement, its keys in result.json, and its description for people."""
+"""The interface of a figure. Each figure is one file: how it is measured, its keys in result.json, and its description for people."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class GradedTests(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Runs of the same tests. `agents` are ranked, best first; `cells` has each agent's score in each of the `columns`.
+    """Runs of the same tests.
 
-    `memories` has the questions of agents whose traces report what their memory found. With an agent as `baseline`, only pairs with it are
-    compared, as in `against`.
+    `agents` are ranked, best first. `cells` has each agent's score in each of the `columns`. `memories` has the questions of agents whose
+    traces report what their memory found. With an agent as `baseline`, only pairs with it are compared, as in `against`.
     """
 
     runs: Sequence[Graded]
@@ -77,7 +77,7 @@ class SideBySide:
 
     @cached_property
     def called(self) -> ShortNames:
-        """The agents' names in texts for people."""
+        """The agents' short names, for people."""
         return short_names(self.agents)
 
     @property
@@ -184,16 +184,16 @@ class Measure:
     """
 
     name: ClassVar[str]
-    """Its name in other code."""
+    """The figure's name in other code."""
 
     def fold(self, event: Event, change: Change) -> None:
         """Read the conversation's next event, and the change it made to the transcript."""
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        """Return its part of result.json: keys that `Result` declares, and numbers under other names, which go to `metrics`.
+        """Return the figure's part of result.json: keys that `Result` declares, and numbers under other names, which go to `metrics`.
 
-        `read` holds the instance that read each of the run's conversations, by id. It is empty unless the measure defines `fold`.
+        `read` maps the id of each of the run's conversations to the instance that read it. It is empty unless the measure defines `fold`.
         """
         return {}
 

@@ -1,6 +1,6 @@
-"""The places where memories were lost: outcomes of the needles that questions needed, and of the questions, summed over tests.
+"""Where memories were lost: the outcomes of the needles that questions needed, and of the questions, summed over tests.
 
-The agent's traces determine how much is known (see `needle_fates`). They may report its memory, its prompt alone, or nothing.
+The agent's traces determine how much is known (see `needle_fates`). They may report its memory, only its prompt, or nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
     "outcomes",
 ]
 
-LOST_NOTE: Final = "As the agents' traces tell. A needle counts once for each question that needs it."
+LOST_NOTE: Final = "From the agents' traces. A needle counts once for each question that needs it."
 INFERRED_NOTE: Final = " Inferred: from wording or time, as memories name no turns."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
@@ -68,17 +68,17 @@ FURTHEST_FIRST: Final[tuple[Outcome, ...]] = (
 """The outcomes by how far the needle came, furthest first."""
 
 LOST: Final[frozenset[Outcome]] = frozenset({"not_stored", "not_retrieved", "forgotten", "not_shown"})
-"""The outcomes of needles that were not found."""
+"""The outcomes of needles that were not retrieved."""
 
 OUTCOMES: Final = {
-    "found_right": "found, answered right",
-    "found_wrong": "found, not answered right",
-    "found_undecided": "found, answer undecided",
-    "not_retrieved": "stored, not found",
+    "found_right": "retrieved, answered right",
+    "found_wrong": "retrieved, not answered right",
+    "found_undecided": "retrieved, answer undecided",
+    "not_retrieved": "stored, not retrieved",
     "forgotten": "forgotten on request",
     "not_shown": "not in the prompt",
-    "not_stored": "never stored",
-    "unknown": "not told",
+    "not_stored": "not stored",
+    "unknown": "unreported",
     "right": "in full",
     "partly": "in part",
     "wrong": "not at all",
@@ -87,7 +87,7 @@ OUTCOMES: Final = {
 """The label of each outcome of a needle or a question, in the order of the bars."""
 
 COUNTS: Final = (*OUTCOMES, "inferred")
-"""The columns of the CSV: the needles and questions with each outcome, and the needles whose outcome was inferred."""
+"""The count columns of the CSV: needles and questions by outcome, and the needles with an inferred outcome."""
 
 Tells = Literal["memory", "prompt", "nothing"]
 """How much an agent's traces reveal: its stored memories (`memory`), the contents of its prompt alone (`prompt`), or neither."""
@@ -128,7 +128,7 @@ class Needles(NamedTuple):
 
 @final
 class Answers(NamedTuple):
-    """The number of graded questions by score: 1, something in between, 0, or none."""
+    """The number of graded questions by score: 1, between 0 and 1, 0, or undecided."""
 
     right: int = 0
     partly: int = 0
@@ -147,8 +147,10 @@ class Answers(NamedTuple):
 
 @final
 class Lost(NamedTuple):
-    """The outcomes of some tests' needles, as far as the agent `tells`, and of their graded questions. `inferred` counts the needles with
-    an inferred outcome."""
+    """The outcomes of some tests' needles and of their graded questions.
+
+    `tells` is how much the agent reports. `inferred` counts the needles with an inferred outcome.
+    """
 
     tells: Tells
     needles: Needles
@@ -167,9 +169,9 @@ class Lost(NamedTuple):
 class MemoryLosses:
     """The outcomes of the needles that questions needed, and of the graded questions: in all, by scenario and by evidence distance.
 
-    `inferred` counts the needles whose outcome rests on turns that were inferred from the wording of memories. `stored` counts the stored
-    needles with an unknown outcome, and how many of these were inferred. `shown` are the graded questions with all their needles in the
-    prompt, and `hidden` the ones that lacked one; None without any.
+    `inferred` counts the needles with an outcome inferred from the wording of memories. `stored` counts the stored needles with an unknown
+    outcome, and how many of these were inferred. `shown` has the graded questions with all their needles in the prompt, and `hidden` those
+    that lacked one; each is None without any.
     """
 
     tells: Tells
@@ -210,7 +212,10 @@ class MemoryLosses:
 
     @property
     def sentence(self) -> str | None:
-        """Where the memory was lost, in words; None if no question needed a needle, or if nothing is reported and no answer is decided."""
+        """Where the memory was lost, in words.
+
+        None if no question needed a needle, or if the agent reports nothing and no answer is decided.
+        """
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
         parts = [_lost(self.needles, self.inferred), _found(self.needles, self.inferred), _unreported(self.needles.unknown, *self.stored)]
@@ -233,7 +238,7 @@ def outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
 
 
 def furthest(need: Need, fate: Outcome, test: TestResult) -> Evidence:
-    """Return the needle that decided a need's outcome, `fate`. If one of several is enough, this is the one that came furthest."""
+    """Return the needle that decided a need's outcome, `fate`: of several alternative needles, the one that came furthest."""
     score = question_scores(test)[need.turn]
     return next(pair for pair in need.pairs if outcome(pair, score) == fate)
 
@@ -321,9 +326,9 @@ def _of_answers(answers: Answers) -> str:
     asked = f"{answers.asked:,} graded {'question' if answers.asked == 1 else 'questions'}"
     if answers.asked > 1 and answers.asked in (answers.right, answers.wrong):
         how = f"All {asked} were answered in full." if answers.right else f"None of {asked} was answered, not even in part."
-        return f"The agent tells nothing of its memory. {how}"
+        return f"The agent reports nothing about its memory. {how}"
     told = f"{answers.right:,} {_were(answers.right)} answered in full, {answers.partly:,} in part and {answers.wrong:,} not at all"
-    return f"The agent tells nothing of its memory. Of {asked}, {told}{undecided}."
+    return f"The agent reports nothing about its memory. Of {asked}, {told}{undecided}."
 
 
 def _lost(needles: Needles, inferred: Needles) -> str:
@@ -332,7 +337,7 @@ def _lost(needles: Needles, inferred: Needles) -> str:
     several = sum(1 for outcome in LOST if getattr(needles, outcome)) > 1
     ways: list[tuple[Outcome, str]] = [
         ("not_stored", "had not been stored"),
-        ("not_retrieved", f"{_were(needles.not_retrieved)} stored{'' if several else ' but not retrieved'}"),
+        ("not_retrieved", f"{_were(needles.not_retrieved)} stored{'' if several else ', not retrieved'}"),
         ("forgotten", f"{_were(needles.forgotten)} forgotten at the user's request"),
         ("not_shown", "may not have been stored" if several else f"{_were(needles.not_shown)} not in the prompt"),
     ]
@@ -400,7 +405,7 @@ class WhereLost(Measure):
         ]
         tables = [
             _outcomes("Where the memory was lost: needles that questions needed", "needed", told, lost_note(lost for _, _, lost in cells)),
-            _outcomes("Answers of agents that tell nothing of their memory", "graded questions", untold),
+            _outcomes("Answers of agents that report nothing about their memory", "graded questions", untold),
         ]
         rows = [
             place(column, agent=agent)

@@ -1,4 +1,4 @@
-"""Agents' work in virtual nights: the number of nights, the cost of working, and the size of the memory before and after."""
+"""Agents' work in virtual nights: the number of nights, the cost of work, and the size of the memory before and after."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ def _figures(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str,
 
 
 def own_tables(runs: Sequence[Graded]) -> list[Table]:
-    """Return the tables of the installed scenarios. A run is labelled with its agent if the agent has only one run, else with its name."""
+    """Return the tables of the installed scenarios. Each run is labelled with its agent, or with its own name if the agent has several
+    runs."""
     agents, called = Counter(run.agent for run in runs), names(runs)
     labels = [run.agent if agents[run.agent] == 1 else called[run.folder.path] for run in runs]
     scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}

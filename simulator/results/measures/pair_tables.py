@@ -26,9 +26,10 @@ MORE_NOTE: Final = "More conversations needed: a rough forecast of how many woul
 def pair_table(
     what: str, pairs: Sequence[Pair], names: Mapping[str, str], *, several: bool, points: bool = False, stated: bool = False
 ) -> Table:
-    """Return a table of pairs under the heading `what`, with the agents' `names`. `points`: differences are also shown as scores.
+    """Return a table of pairs under the heading `what`, with the agents' `names`.
 
-    `several`: there are several spans. With `stated` contrasts, the table has no forecast of the conversations still needed.
+    `points`: differences are also given as scores. `several`: there are several spans. With `stated` contrasts, the table does not forecast
+    the conversations still needed.
     """
     rest, cells, note = describe_verdicts(pairs, stated=stated)
     rows = [
@@ -48,7 +49,7 @@ def pair_table(
 
 
 def describe_verdicts(pairs: Sequence[Pair], *, stated: bool = False) -> tuple[list[str], list[list[str]], str]:
-    """Return the columns with each pair's verdict, their cells, and an explanatory note."""
+    """Return the headings of the columns with each pair's verdict, their cells, and an explanatory note."""
     few = any(pair.p_of_tests is not None for pair in pairs)
     forecast = not stated and any(pair.more is not None for pair in pairs)
     counted = "questions" if any(pair.counted == "questions" for pair in pairs) else "tests"
@@ -76,7 +77,7 @@ def counted_conversations(number: int, *, recorded: bool = False) -> str:
 
 
 def name_conversations(pairs: Sequence[Pair]) -> str:
-    """Return "this conversation", or "these 2 conversations": the most that any pair has in common."""
+    """Return "this conversation", or "these 2 conversations": the largest number that any pair has in common."""
     most = max(pairs, key=lambda pair: pair.conversations)
     counted = counted_conversations(most.conversations, recorded=most.recorded)
     return f"this {counted.removeprefix('1 ')}" if most.conversations == 1 else f"these {counted}"
@@ -105,9 +106,9 @@ def too_few(pairs: Sequence[Pair]) -> str:
     advised = f"; {ADVISED} are recommended" if least < ADVISED else ""
     needed = f"{least:,}{f' for {len(pairs):,} pairs of agents' if len(pairs) > 1 else ''}"
     if any(pair.verdict.endswith("here") for pair in pairs):
-        return f"Where agents share {have}, nothing is shown about others: that takes {needed}. {more}{advised}."
-    chance = "Even an agent that was better in every one of them could owe that to chance"
-    return f"Too few to tell: {have} in common. {chance}; it takes {needed}. {more}{advised}."
+        return f"With {have} in common, results do not generalise to others: this needs {needed}. {more}{advised}."
+    chance = "Even an agent that is better in all of them could be so by chance"
+    return f"Too few conversations: {have} in common. {chance}; this needs {needed}. {more}{advised}."
 
 
 def p_text(value: float | None) -> str:

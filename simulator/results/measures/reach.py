@@ -51,8 +51,8 @@ PLAIN: Final = "plain facts"
 BINS: Final = (0, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 102_400, 204_800, 409_600, inf)
 
 NOTE: Final = (
-    "The reach is the furthest distance at which at least half of the plain facts are recalled. It is only given where recall beyond it "
-    "is shown to be below half. Near and far are recall at the nearest and the furthest distance. Intervals are 95% credible ones, over "
+    "The reach is the furthest distance where at least half of the plain facts are recalled. It is only given if recall beyond it "
+    "is significantly below half. Near and far are recall at the nearest and the furthest distance. Intervals are 95% credible ones, over "
     "curves with one level, with a step between two levels, and with a gradual fall. A distance is from the end of the statement to the "
     "question, with the agent's replies as they are."
 )
@@ -64,7 +64,7 @@ THIRDS: Final = 3
 class PlacedRung(NamedTuple):
     """A rung that was asked later, with the furthest needle that it needs.
 
-    `stored` and `found`: whether its fact was stored and retrieved, None if unreported.
+    `stored` and `found`: whether its fact was stored and retrieved; None if unreported.
     """
 
     rung: Rung
@@ -144,7 +144,10 @@ class Reach(Measure):
 
 
 def pool_reach(runs: Iterable[Graded]) -> list[ReachResult]:
-    """Return how far back plain facts are recalled, for each agent and span, over all its runs. For a memory, use its last stage."""
+    """Return how far back plain facts are recalled, for each agent and span, over all its runs.
+
+    For a memory, this is its last known stage.
+    """
     return [stages[0] for _, stages in _group_runs(runs).values()]
 
 
@@ -321,12 +324,12 @@ def _describe_details(each: ReachResult) -> Iterator[str]:
         parts = [(strand.within, "within" if each.drop else "right"), (strand.beyond, "beyond")]
         yield f"{strand.name.capitalize()}: {', '.join(f'{count.text} {where}' for count, where in parts if count.asked)}."
     if each.types_p is not None and each.types_p >= TYPES_SHOWN:
-        yield f"By type: {describe_types(each)}; no differences are shown (p {p_told(each.types_p)})."
+        yield f"By type: {describe_types(each)}; no significant differences (p {p_told(each.types_p)})."
     if each.outcomes:
         named = [f"{percent(each.outcomes[name] / each.asked)} name {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)]
         yield f"Of the answers, {listed(named)}."
     if each.chance:
-        yield f"A guess among all values earns {percent(each.chance)}, among values already stated {percent(each.heard)}."
+        yield f"A guess among all values scores {percent(each.chance)}, among values already stated {percent(each.heard)}."
 
 
 OUTCOMES: Final = {
@@ -339,7 +342,7 @@ OUTCOMES: Final = {
 
 
 def _compare_spans(runs: Iterable[Graded]) -> Iterator[Sentence]:
-    """Yield a sentence for each agent whose limits at two spans exclude each other: such an agent has no fixed limit."""
+    """Yield a sentence for each agent with limits at two spans that exclude each other: such an agent has no fixed limit."""
     by_agent: dict[str, list[tuple[Column, ReachResult]]] = {}
     for (agent, column), (_, stages) in _group_runs(runs).items():
         by_agent.setdefault(agent, []).append((column, stages[0]))
@@ -377,7 +380,7 @@ def _make_cells(each: ReachResult) -> list[str]:
 
 
 ALWAYS: Final = ("near", "far", "drop_tokens", "drop_messages", "drop_seconds", "reach_tokens", "reach_messages", "reach_seconds")
-"""The columns that each row for programs has, null if nothing is shown."""
+"""The columns that each row for programs has; null without a finding."""
 
 
 FLAT_COLUMNS: Final[Mapping[str, type]] = {

@@ -26,8 +26,8 @@ LEAST_QUESTIONS: Final = 4
 def make_curve(agent: str, note: str, each: ReachResult, answers: Sequence[tuple[int, float]], at_once: Sequence[float]) -> Curve:
     """Return the curve of an agent's result, with a note on its runs.
 
-    `answers` are the distances in tokens and the scores of plain facts with later questions, nearest first. `at_once` are the scores of
-    facts with the question in the same message.
+    `answers` has the distance in tokens and the score of each plain fact whose question came later, nearest first. `at_once` has the scores
+    of facts whose question was in the same message.
     """
     number = min(MAX_POINTS, len(answers) // LEAST_QUESTIONS) or 1
     groups = [answers[len(answers) * part // number : len(answers) * (part + 1) // number] for part in range(number)]
@@ -57,8 +57,10 @@ def _make_start(scores: Sequence[float]) -> CurvePoint:
 
 
 def _find_ends(scores: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the interval of a share. It is extended to a share of 0 or 1, which lies a little outside the credible
-    interval."""
+    """Return the ends of the interval of a share, extended to include a share of 0 or 1.
+
+    Such a share lies slightly outside its credible interval.
+    """
     mean, estimate = fmean(scores), estimate_share(scores)
     return min(mean, estimate.low), max(mean, estimate.high)
 

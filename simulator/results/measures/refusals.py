@@ -1,4 +1,4 @@
-"""Refusals by the agent's model: their number, and the tests with refusals."""
+"""Refusals by the agent's model: their number, and the tests where they occurred."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The input of an agent's model: the memories asked for, the context allowed, and the tokens of prompts.
+"""The input of an agent's model: the memories requested, the context allowed, and the tokens of prompts.
 
-The last come from traces (`prompt_tokens`).
+The tokens come from traces (`prompt_tokens`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST: Final = "prompt_tokens_most"
 """The names of the figures. An agent that does not report prompts has none."""
 
 NOTE: Final = (
-    "What the model that answers was shown: k memories were asked for, context is the most tokens of its prompt and answer that the spec "
-    "allows, and the rest are the tokens of its prompts. Scores of memories that were shown more are no fair comparison."
+    "The input of the answering model: k is the number of memories requested, context the maximum tokens of its prompt and answer by "
+    "its spec, and the rest are the tokens of its prompts. Scores of memories with different inputs are not a fair comparison."
 )
 
 
 @final
 class _Allowance(NamedTuple):
-    """The number of memories that an agent asked for, and the maximum tokens of its model's prompt and answer; None if unknown."""
+    """The number of memories that an agent requested, and the maximum tokens of its model's prompt and answer; None if unknown."""
 
     k: int | None
     context: int | None
@@ -79,7 +79,7 @@ class Shown(Measure):
         given = [*([f"k {allowed.k}"] if allowed.k else []), *([f"context {short(allowed.context)}"] if allowed.context else [])]
         tokens = f"{result.metrics[MEAN]:,.0f} tokens a reply on average, {result.metrics[MOST]:,.0f} at most"
         allowed_text = f" ({', '.join(given)})" if given else ""
-        return Document(lines=[Sentence(f"shown to the model that answers: {tokens}{allowed_text}")])
+        return Document(lines=[Sentence(f"input of the answering model: {tokens}{allowed_text}")])
 
     @classmethod
     def compared(cls, side: SideBySide) -> Document:
@@ -93,14 +93,14 @@ class Shown(Measure):
             rows.append([side.called.names[agent], str(column), "–" if allowed.k is None else f"{allowed.k:,}", context, *told])
             data.append(place(column, agent=agent) | allowed._asdict() | {MEAN: mean, MOST: most})
         columns = ["agent", "span", "k", "context", "prompt: mean tokens", "most tokens"]
-        table = Table(title="What was shown to the model that answers", columns=columns, rows=rows, note=NOTE)
+        table = Table(title="Input of the answering model", columns=columns, rows=rows, note=NOTE)
         kinds = {"k": int, "context": int, MEAN: float, MOST: float}
         differ = len({row[2] for row in rows}) > 1 or any(cell != "–" for row in rows for cell in row[3:])
         return Document(leading=[table] if differ else [], leading_data=[Data("shown", kinds, data)] if data else [])
 
 
 def _allowance(manifest: Manifest, tests: list[TestResult]) -> _Allowance:
-    """Return the context that an agent's spec allows, and the number of memories that it asked for by its traces."""
+    """Return the context that an agent's spec allows, and the number of memories that it requested according to its traces."""
     k = max((pair.k or 0 for test in tests for pair in test.evidence), default=0) or None
     with suppress(InputError):  # an imported run's agent has the name in its file
         options = AgentSpec.parse(manifest.agent).options

@@ -1,4 +1,4 @@
-"""A memory by stage, measured before any answer is graded: the evidence stored, the evidence found, and the memory that finds the most."""
+"""A memory by stage, independent of answers: the evidence stored, the evidence found, and the memory that finds the most."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS: Final[Mapping[str, type]] = {"kind": str, "stage": str, "k": int}
 """The columns of the CSV that only memories have."""
 
 STAGES_NOTE: Final = (
-    "Means over the questions that rest on evidence. Stored: the share of it of which a memory was made. Found: the share of it among the "
+    "Means over the questions that rest on evidence. Stored: the share of the evidence that became a memory. Found: the share among the "
     "first {k} memories that a search returned (recall@{k})."
 )
 INFERRED_NOTE: Final = "Inferred from wording or time, as memories name no turns:"
@@ -153,7 +153,7 @@ def _table(side: SideBySide) -> Table:
 
 
 def _by_place(side: SideBySide) -> Table:
-    """Return the table of recall by number of memories, empty if there is only one number."""
+    """Return the table of recall by number of memories. It has no rows if there is only one number."""
     places = sorted({k for asked in side.memories.values() for k in asked.places})
     rows = [
         [side.called.names[agent], str(column), *(_cell(asked.found(k)) if k <= max(asked.places) else "" for k in places)]
@@ -184,7 +184,7 @@ def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, 
         columns = [what, "questions", *(side.called.names[agent] for agent, _ in memories), *(["p (Holm)"] if two else [])]
         have = max((pair.conversations for found in pairs.values() for pair in found), default=0)
         least = least_conversations(max(1, sum(map(len, pairs.values()))))
-        few = f"With {counted_conversations(have)} no difference by {what} can be shown, however large: that takes {least}."
+        few = f"{counted_conversations(have)} cannot show a difference by {what}, however large: this needs {least}."
         note = few if 0 < have < least else ""
         title = f"Evidence found among the first {side.k}, by {what}{column.at} [95% interval]"
         yield Table(title=title, columns=columns, rows=rows, note=note)
@@ -256,7 +256,7 @@ def _verdicts(side: SideBySide) -> Iterator[str]:
         pairs = [pair for pair in side.recall_pairs if pair.column == column]
         if open_ones:
             names = listed([side.called.names[agent] for agent in open_ones])
-            yield f"The recall of {names}{column.at} is not known exactly, and not compared: memories in their own words name no turns."
+            yield f"The recall of {names}{column.at} is not known exactly, so it is not compared: rephrased memories name no turns."
         if len(agents) == 2 and pairs:
             yield _of_two(side, pairs[0])
         elif pairs:
@@ -280,7 +280,7 @@ def _of_two(side: SideBySide, pair: Pair) -> str:
         case "tie":
             return f"{one} and {other} tie in recall{at}: {tested}."
     needed = "" if pair.more is None else f"; about {pair.more:,} more would show this one in four of five cases"
-    return f"No difference in recall is shown between {one} and {other}{at}: {tested}{needed}."
+    return f"No significant difference in recall between {one} and {other}{at}: {tested}{needed}."
 
 
 def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: Sequence[Pair]) -> str:
@@ -296,9 +296,9 @@ def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: 
     most, verb = listed([names[leader] for leader in leaders]), "tie for" if len(leaders) > 1 else "finds"
     told = f"{most} {verb} the most{column.at}: {percent(recall[best])} of the evidence among the first {side.k} memories."
     if beaten:
-        told += f" That is shown to be more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in beaten])}."
+        told += f" That is significantly more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in beaten])}."
     if rest:
-        told += f" No difference is shown from {listed([f'{names[each]} ({_share(side, each, column)})' for each in rest])}."
+        told += f" It is not significantly more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in rest])}."
     return told
 
 

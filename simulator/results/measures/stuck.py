@@ -1,7 +1,7 @@
-"""Signs that an agent is stuck and has not merely forgotten.
+"""Signs that an agent is stuck, and has not merely forgotten.
 
-It repeats itself or the user, carries other tests' formats, or declines all statements. A reply with a sign counts only if the agent fails:
-correct answers may repeat anything.
+It repeats itself or the user, uses other tests' formats, or declines all statements. A reply with a sign counts only if the agent fails,
+since correct answers may repeat anything.
 """
 
 from __future__ import annotations
@@ -28,29 +28,33 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Stuck", "alike", "refuses"]
 
 READ: Final = 2000
-"""The characters read of a reply."""
+"""The maximum characters of a reply that are examined."""
 
 WORDS: Final = 4
-"""Answers with at least this many words are alike if only their numbers differ. The number may be the whole content of a shorter one."""
+"""Answers with at least this many words are alike if only their numbers differ. In a shorter answer, the number may be the whole content.
+"""
 
 CUT: Final = 40
-"""The fewest letters of an answer that is like any longer answer that begins with it. Cutting both at different lengths has this effect."""
+"""An answer with at least this many letters is alike to any longer answer that begins with it, since replies are cut at different lengths.
+"""
 
 GROUP, GROUP_SHARE = 3, 0.05
-"""The least size of a group of alike answers: a number, and a share of all answers. A few may be alike by chance, because they are right,
-or because a question was repeated."""
+"""The least size of a group of alike answers: a number, and a share of all answers.
+
+A few answers may be alike by chance, because they are right, or because a question was repeated.
+"""
 
 MANY: Final = 5
 """The fewest answers or replies that are worth a sentence."""
 
 ALIKE, STRANGE = 1 / 3, 0.1
-"""The least share of alike answers that a sentence reports, and the same for the other signs."""
+"""The least share of alike answers that a sentence reports, and the least share of replies with another sign."""
 
 ECHO, ECHO_WORDS = 200, 8
 """A reply echoes a message if it contains the message's first 200 letters. Messages of fewer than 8 words do not count."""
 
 BRIEF: Final = 2
-"""The maximum words of an answer that may just acknowledge a statement where a question was expected."""
+"""The maximum words of an answer that may be a mere acknowledgement, if the message has no question mark."""
 
 SHOWN: Final = 60
 """The maximum characters of a quoted answer."""
@@ -80,7 +84,7 @@ class ReplyPlace(NamedTuple):
 
 @final
 class Answer(NamedTuple):
-    """An answer, whether its question has a question mark, and its place, None for an expected answer."""
+    """An answer, whether its question has a question mark, and its place (None for an expected answer)."""
 
     text: str
     asked: bool = True
@@ -189,9 +193,9 @@ class Stuck(Measure):
 def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
     """Return the groups of answers that are alike.
 
-    Their letters are the same, regardless of case, numbers and punctuation, or the same up to where one was cut. Answers that say something
-    is unknown are left out, since an agent without memory gives them to every question. So are brief ones where the question may be only a
-    statement.
+    Answers are alike if their letters are the same, regardless of case, numbers and punctuation, or the same up to where one was cut.
+    Answers that something is unknown are left out, since an agent without memory gives them to every question. So are brief answers to
+    messages without a question mark, which may be mere statements.
     """
     groups: list[list[Answer]] = []
     leader = ""
@@ -266,7 +270,7 @@ def _formats(text: str) -> Iterator[str]:
 
 
 def _told(manifest: Manifest, result: Result) -> str:
-    """Describe the oddities of a run's replies; an empty string if it has no oddities."""
+    """Describe the signs in a run's replies; an empty string if there are too few."""
     found = result.stuck
     if found is None:
         return ""
@@ -284,19 +288,21 @@ def _told(manifest: Manifest, result: Result) -> str:
         said.append(f"{found.borrowed:,} of {found.replies:,} replies have a format that only another test asked for ({formats})")
     if _is_stuck(found, "declined", found.declined, STRANGE * found.told):
         how = f"are answered as if they asked for something unknown, such as by “{found.declining}”"
-        said.append(f"{found.declined:,} of {found.told:,} messages that only tell something {how}")
+        said.append(f"{found.declined:,} of {found.told:,} messages that only state something {how}")
     if _is_stuck(found, "refusing", found.refusing, STRANGE * found.answers):
         said.append(f"{found.refusing:,} of {found.answers:,} answers refuse to help, though the agent does not report a refusal")
     if not said:
         return ""
     woven = not manifest.isolated and not all(test.alone or test.trunk is not None for _, test in manifest.graded)
-    advice = " --isolated plays each test in a conversation of its own, where it may do better." if woven else ""
-    return f"{'. '.join(said)}. Most of these are where it fails: the agent is stuck, which is not the same as to forget.{advice}"
+    advice = " --isolated plays each test in a separate conversation, where it may do better." if woven else ""
+    return f"{'. '.join(said)}. Most of these are where it fails: the agent is stuck, which differs from forgetting.{advice}"
 
 
 def _is_stuck(found: StuckResult, sign: str, number: int, least: float, expected: int = 0) -> bool:
-    """Return whether a sign is frequent in failed replies, and most of its replies failed. The `expected` number of right answers is
-    subtracted."""
+    """Return whether a sign is frequent in failed replies, and most replies with the sign failed.
+
+    The `expected` number of right answers with the sign is subtracted.
+    """
     wrong = found.wrong.get(sign, 0)
     return wrong - expected >= max(MANY, least) and wrong > number / 2
 

@@ -1,4 +1,4 @@
-"""Whether a memory was played without checks, as its user requested."""
+"""A warning that a memory was played without its checks, at its user's request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longspan.simulator.suite.manifest import Manifest
 __all__ = ["Unchecked"]
 
 UNCHECKED: Final = (
-    "The memory was played unchecked, as its user asked for: that it keeps what it is told, honours k and keeps users apart was not tried."
+    "The memory was played without its checks, as requested: whether it keeps facts, honours k and separates users is unknown."
 )
 
 

@@ -1,4 +1,4 @@
-"""Checks whether an agent is ready for a long run, within a minute and before any real money is spent."""
+"""Checks that an agent is ready for a long run, within a minute and before any real money is spent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, examination, make_age
 __all__ = ["checkup"]
 
 DEADLINE = 55.0
-"""The maximum number of seconds for all checks together, and again for those that only a kind of agent makes."""
+"""The maximum number of seconds for all checks together, and again for the checks of the agent's kind."""
 
 MAX_SNAPSHOT: Final = 64 * 2**20
 """The largest file of a snapshot that is searched, in bytes."""
@@ -49,12 +49,12 @@ TAKEN_BACK: Final = "halyard"
 """The word in a turn that is taken back."""
 
 WORDS: Final = {1: "cormorant", 2: "gunwale"}
-"""The words in the turns that measure how soon the agent finds them, by number."""
+"""The words in the turns that measure how soon the agent retrieves them, by number."""
 
 
 @final
 class _Subject:
-    """The agent under check, with a counter of its turns."""
+    """The agent under test, with a counter of its turns."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self.agent: Agent = make_agent(spec)
@@ -132,7 +132,7 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
 
 
 async def _examined(spec: AgentSpec) -> AsyncIterator[Finding]:
-    """Yield the findings that only the agent's kind can make. The first that fails or is late ends them, since those after rest on it."""
+    """Yield the findings of the checks of the agent's kind. They stop at the first late one, since later checks rest on earlier ones."""
     checks = examination(spec)
     if checks is None:
         return
@@ -149,7 +149,7 @@ async def _examined(spec: AgentSpec) -> AsyncIterator[Finding]:
 
 
 async def _checked(name: str, check: Callable[[], Awaitable[T]], end: float) -> T | Finding:
-    """Return the finding of a check that may take until `end`, in Trio's time. A failure or a delay is a finding too."""
+    """Return the finding of a check that may take until `end`, in Trio's time. A failure or a timeout is a finding, too."""
     with trio.move_on_at(end):
         try:
             return await check()
@@ -179,16 +179,16 @@ async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
     known = {memory.id for memory in _written(first, message.turn_id)}
     again = [memory.id for memory in _written(second, message.turn_id) if memory.id not in known]
     if again or 0 < before < after:
-        how = f"its trace writes {again[0]!r:.40} anew" if again else "its snapshot has the message once more"
-        return Finding("repeated turn id", "note", f"the same request twice is stored twice: {how}; tell turns apart by turn_id")
+        how = f"its trace writes {again[0]!r:.40} again" if again else "its snapshot has the message twice"
+        return Finding("repeated turn id", "note", f"a repeated request is stored twice: {how}; identify turns by turn_id")
     if first.text == second.text:
-        return Finding("repeated turn id", "good", "the same request twice gets the same reply")
-    return Finding("repeated turn id", "note", "the same request twice gets two replies: after a crash one turn may be played twice")
+        return Finding("repeated turn id", "good", "a repeated request gets the same reply")
+    return Finding("repeated turn id", "note", "a repeated request gets a different reply: after a crash, one turn may be played twice")
 
 
 async def _observe(subject: _Subject, _: AgentSpec) -> Finding:
     await subject.observe(subject.message("The meeting is moved to the third floor."))
-    how = "takes turns without being asked" if observes(subject.agent) else "has no observe: it is asked, and its reply is dropped"
+    how = "receives turns without replying" if observes(subject.agent) else "no observe: it is asked, and its reply is dropped"
     return Finding("observe", "good" if observes(subject.agent) else "note", how)
 
 
@@ -198,7 +198,7 @@ async def _time(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 async def _large(subject: _Subject, _: AgentSpec) -> Finding:
-    """Say whether a large message is answered. Most suites send none: for them, a window that is too small for it is no fault."""
+    """Check whether a large message is answered. Most suites send none, so for them a smaller context window is no fault."""
     try:
         return await _answers(subject, LARGE_MESSAGE_TOKENS)
     except LongspanError as error:
@@ -218,8 +218,8 @@ async def _answers(subject: _Subject, tokens: int) -> Finding:
 
 async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
     if not has_snapshots(subject.agent):
-        back = "; it goes back by mark and rewind" if rewinds(subject.agent) else ", nor mark and rewind: see --branch for histories"
-        return Finding("save and load", "note", f"has no snapshots{back}")
+        back = "; uses mark and rewind" if rewinds(subject.agent) else ", and no mark and rewind: see --branch for histories"
+        return Finding("save and load", "note", f"no snapshots{back}")
     await subject.reply(subject.message("My bicycle is called Bertram.", timedelta(days=5)))
     question = subject.message("What is my bicycle called?", timedelta(days=5))
     with TemporaryDirectory(prefix="longspan-") as folder:
@@ -234,13 +234,13 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
         what = f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}"
         return Finding("save and load", "note", what)
     if _found(before) != _found(after):
-        return Finding("save and load", "note", "a copy loaded from a snapshot finds other memories")
-    same = "finds the same memories" if "read" in (before.trace or {}) else "gives the same reply"
+        return Finding("save and load", "note", "a copy loaded from a snapshot retrieves other memories")
+    same = "retrieves the same memories" if "read" in (before.trace or {}) else "gives the same reply"
     return Finding("save and load", "good", f"a copy loaded from a snapshot {same}")
 
 
 async def _back(subject: _Subject, _: AgentSpec) -> Finding:
-    """Say whether each question can be asked from the same state: turns that are taken back leave nothing behind."""
+    """Check whether each question can be asked from the same state, so that later turns can be undone without a trace."""
     agent = subject.agent
     with TemporaryDirectory(prefix="longspan-") as temporary:
         folder = Path(temporary)
@@ -254,7 +254,8 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
         await go_back()
         before = await _digests(agent)
         await go_back()
-        same = before == await _digests(agent)  # otherwise each snapshot differs, and a comparison says nothing
+        # A snapshot may contain times or random ids. Then every snapshot differs, and a comparison shows nothing.
+        same = before == await _digests(agent)
         await subject.reply(subject.message(f"The word for the attic is {TAKEN_BACK}.", timedelta(days=5, hours=3)))
         await go_back()
         after = await _digests(agent)
@@ -262,21 +263,21 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
         await go_back()
     how = "`rewind`" if rewinds(agent) else "loading it again"
     if TAKEN_BACK in json.dumps([again.text, again.trace], default=str):
-        return Finding("going back", "bad", f"it knows what was said before {how}: questions about a history learn of each other")
+        return Finding("going back", "bad", f"it remembers turns from before {how}: questions about a history are not independent")
     if same and before != after:
         name = min(file for file in {*before, *after} if before.get(file) != after.get(file))
         return Finding(
             "going back",
             "bad",
-            f"what it is asked leaves traces in its snapshot ({name}) that {how} does not take back: later questions find something else",
+            f"a question changes its snapshot ({name}), and {how} does not undo that: later questions meet another memory",
         )
     if _found(first) != _found(again):
-        return Finding("going back", "note", f"the same question after {how} gets another reply, or finds something else")
-    return Finding("going back", "good", f"{how} takes back what was said: questions about a history do not learn of each other")
+        return Finding("going back", "note", f"the same question after {how} gets another reply, or retrieves other memories")
+    return Finding("going back", "good", f"{how} restores the earlier state: questions about a history are independent")
 
 
 def _found(reply: Reply) -> Any:
-    """Return the memories that an agent found for a reply, if its trace lists them, else the reply. Two copies may name them anew."""
+    """Return the memories retrieved for a reply, if its trace lists them, or else the reply. Two copies may give memories different ids."""
     try:
         read = Trace.model_validate(reply.trace or {}).read
     except ValidationError:
@@ -285,7 +286,7 @@ def _found(reply: Reply) -> Any:
 
 
 async def _digests(agent: Agent) -> dict[str, str]:
-    """Return a digest of each file of a snapshot of the agent, by path; none if it has no snapshots."""
+    """Return a digest of each file in a snapshot of the agent, by path; empty if the agent has no snapshots."""
     if not has_snapshots(agent):
         return {}
     with TemporaryDirectory(prefix="longspan-") as temporary:
@@ -303,7 +304,7 @@ async def _night(subject: _Subject, _: AgentSpec) -> Finding:
     if told is not None and not isinstance(told, Reply):
         raise TypeError(f"consolidate returned {type(told).__name__}, not a Reply or nothing")
     await subject.reply(morning)
-    return Finding("night", "good", f"puts its memory in order (--nights) in {took:.2f} s, and answers in the morning")
+    return Finding("night", "good", f"consolidates its memory (--nights) in {took:.2f} s, and answers in the morning")
 
 
 async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
@@ -313,7 +314,7 @@ async def _reset(subject: _Subject, _: AgentSpec) -> Finding:
 
 
 async def _lag(subject: _Subject) -> Finding:
-    """Say how soon an agent finds a fact that it was told, if its traces list the memories it found."""
+    """Measure how soon an agent retrieves a fact after it was stated, if its traces list the memories it retrieved."""
     told: dict[int, Message] = {}
     later = timedelta(days=7)
 
@@ -327,15 +328,15 @@ async def _lag(subject: _Subject) -> Finding:
 
     lag = await measure_lag(tell, finds)
     if lag.turns is None:
-        return Finding("lag", "note", "what was told was not found: neither at once, nor some turns and seconds later")
+        return Finding("lag", "note", "a stated fact is not retrieved, neither immediately nor some turns and seconds later")
     if lag.turns or lag.seconds:
         after = f"{lag.turns} turns" if lag.turns else f"{lag.seconds:.2f} s"
-        return Finding("lag", "note", f"what was told is found {after} later, not at once")
-    return Finding("lag", "good", "what was told is found at once")
+        return Finding("lag", "note", f"a stated fact is retrieved only {after} later")
+    return Finding("lag", "good", "a stated fact is retrieved immediately")
 
 
 def _shows(reply: Reply, told: Message, turns: Collection[str]) -> bool:
-    """Return whether a reply's trace says that a turn was shown."""
+    """Return whether a reply's trace reports that a turn was in the prompt."""
     traces = Traces()
     number = {turn: place for place, turn in enumerate(sorted(turns, key=lambda turn: int(turn.rpartition("/")[2])))}
     for turn, place in number.items():
@@ -344,7 +345,7 @@ def _shows(reply: Reply, told: Message, turns: Collection[str]) -> bool:
 
 
 async def _mentions(agent: Agent, text: str) -> int:
-    """Return how often `text` occurs in a snapshot of the agent; 0 also if that cannot be determined."""
+    """Return how often `text` occurs in a snapshot of the agent; 0 if that cannot be determined."""
     found = 0
     if has_snapshots(agent):
         with suppress(Exception), TemporaryDirectory(prefix="longspan-") as folder:  # the check of snapshots reports the problem
@@ -354,7 +355,7 @@ async def _mentions(agent: Agent, text: str) -> int:
 
 
 def _written(reply: Reply, turn: str) -> list[WrittenMemory]:
-    """Return the memories that a reply's trace says were made of its turn; none if it cannot be read."""
+    """Return the memories that were made from a reply's turn, according to its trace; empty for an unreadable trace."""
     try:
         written = Trace.model_validate(reply.trace or {}).written
     except ValidationError:
@@ -363,9 +364,9 @@ def _written(reply: Reply, turn: str) -> list[WrittenMemory]:
 
 
 def _trace(subject: _Subject) -> Finding:
-    """Say whether the traces suffice for grading."""
+    """Check whether the traces suffice for grading."""
     if not subject.traces:
-        return Finding("trace", "note", "tells none: grades cannot say whether a needle was stored and retrieved")
+        return Finding("trace", "note", "no traces: whether a needle was stored and retrieved is unreported")
     known: set[str] = set()
     told: set[str] = set()
     for turn, content in subject.traces:
@@ -379,25 +380,25 @@ def _trace(subject: _Subject) -> Finding:
         turns += [trace.recent.since] if trace.recent is not None and trace.recent.since is not None else []
         strange = [each for each in turns if each not in subject.turns]
         if strange:
-            return Finding("trace", "note", f"cannot be used: it names {strange[0]!r:.40}, which is no turn_id that it was sent")
+            return Finding("trace", "note", f"cannot be used: it names {strange[0]!r:.40}, which is not a turn_id it has received")
         unknown = [memory.id for memory in trace.read if not memory.turns and memory.id is not None and memory.id not in known]
         if unknown:
-            what = f"read a memory with the id {unknown[0]!r:.40}, and wrote none; `turns` names the turns that a memory comes from"
+            what = f"read a memory with the id {unknown[0]!r:.40}, but wrote none; `turns` names the turns that a memory comes from"
             return Finding("trace", "note", f"cannot be used: it {what}")
     if not told:
-        return Finding("trace", "note", f"has none of {', '.join(Trace.model_fields)}: grades use nothing of it")
-    return Finding("trace", "good", f"tells {', '.join(name for name in Trace.model_fields if name in told)}")
+        return Finding("trace", "note", f"has none of {', '.join(Trace.model_fields)}: grading ignores it")
+    return Finding("trace", "good", f"reports {', '.join(name for name in Trace.model_fields if name in told)}")
 
 
 def _resume_cost(agent: Agent) -> Finding:
     if has_snapshots(agent):
-        return Finding("cost of resume", "good", "from its last snapshot: at most a hundred turns, or a tenth of all, are shown again")
+        return Finding("cost of resume", "good", "from its last snapshot: replays at most a hundred turns, or a tenth of all")
     if observes(agent):
-        return Finding("cost of resume", "note", "without snapshots, it is shown all turns again, without being asked")
-    return Finding("cost of resume", "note", "without snapshots and observe, it is asked all turns again: as expensive as the run so far")
+        return Finding("cost of resume", "note", "no snapshots: it observes all turns again, without replying")
+    return Finding("cost of resume", "note", "no snapshots and no observe: it answers all turns again, at the cost of the run so far")
 
 
 def _filler_cost(agent: Agent) -> Finding:
     if observes(agent):
-        return Finding("cost of filler", "good", "filler is put into its history without asking it")
-    return Finding("cost of filler", "note", "without observe, it is asked all filler: at 32k and above that is most of the conversation")
+        return Finding("cost of filler", "good", "filler is added to its history without a reply")
+    return Finding("cost of filler", "note", "no observe: it must answer all filler, which is most of the conversation at 32k and above")

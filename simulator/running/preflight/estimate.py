@@ -34,7 +34,7 @@ __all__ = ["Estimate", "estimate"]
 @final
 @dataclass(slots=True)
 class _Size:
-    """What a conversation's own turns add up to. The turns themselves are not kept, because a long history would fill the memory."""
+    """Sums over a conversation's own turns. The turns themselves are not kept, because a long history would fill the memory."""
 
     turns: int = 0
     asked: int = 0
@@ -47,9 +47,12 @@ class _Size:
 
 
 class _Played(BaseModel):
-    """The size of a planned run: `turns` (the agent is asked in `asked` of them), `tokens` of conversation (`user_tokens` are the user's),
-    and `parts`, the usage and cost of each part (agent, embedder), empty if the agent cannot estimate them. `nights` pass, but the
-    agent's work in them is not estimated."""
+    """The size of a planned run.
+
+    The agent is asked in `asked` of the `turns`. `tokens` counts the conversation, and `user_tokens` the user's part. `parts` has the usage
+    and cost of each part (agent, embedder), and is empty if the agent cannot estimate them. `nights` counts the nights; the agent's work in
+    them is not estimated.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,22 +66,22 @@ class _Played(BaseModel):
 
 @final
 class Extra(_Played):
-    """The additional tokens and cost of a kind of experiment, in this many `conversations`."""
+    """The additional tokens and cost of one kind of experiment, with its number of `conversations`."""
 
     conversations: int
 
 
 @final
 class Estimate(_Played):
-    """An estimate of a run's tokens and cost if replies are ideal.
+    """An estimate of a run's tokens and cost with ideal replies.
 
-    `minutes`: how long a model on this machine will take, at least and at most; None for other agents. `span` is in tokens, None if every
-    test has a conversation to itself. `twins`, `lesions` and `control` come in addition, None if there are none. `spending`: what a run
-    that has begun has cost so far.
+    `minutes` is the shortest and the longest time that a local model will take; None for other agents. `span` is in tokens, None if every
+    test has a separate conversation. `twins`, `lesions` and `control` come in addition, None without such experiments. `spending` is the
+    cost of a run that has already begun.
 
-    `turns`, `asked` and `user_tokens` match the run exactly, because every agent is dealt the same conversation. Dynamic tests are the
-    exception: replies decide which of their possible messages they say, which changes `user_tokens`, and how often they speak in a
-    conversation to themselves, where nothing fills their places.
+    `turns`, `asked` and `user_tokens` match the run exactly, because every agent gets the same conversation. Dynamic tests are the
+    exception: replies decide which of their possible messages they send, which changes `user_tokens`. In separate conversations, where no
+    filler replaces them, replies also change how many they send.
     """
 
     suite: str
@@ -93,7 +96,7 @@ class Estimate(_Played):
 
     @property
     def extras(self) -> dict[str, Extra]:
-        """What the run's experiments take besides, by what they are called."""
+        """The additional size of the run's experiments, by kind."""
         found = {"twins": self.twins, "lesions": self.lesions, "controls": self.control}
         return {name: extra for name, extra in found.items() if extra is not None}
 
@@ -107,9 +110,9 @@ class Estimate(_Played):
 async def estimate(plan: Plan) -> Estimate:
     """Estimate a run by playing its conversations with ideal replies and without the agent's model.
 
-    The agent must have a method `without_model()`, which returns the agent with a model that replies what `prompt` sets and
-    counts the tokens that a call would have used. For other agents only the conversation is estimated. Judges are not
-    estimated, because their queries are unknown beforehand.
+    The agent must have a method `without_model()`. It returns the agent with a stand-in model, which replies what `prompt` sets and counts
+    the tokens that a call would use. For other agents, only the conversation is estimated. Judges are not estimated, because their queries
+    are unknown beforehand.
     """
     transcripts = Transcripts()
     sizes: dict[str, _Size] = defaultdict(_Size)
@@ -156,11 +159,11 @@ async def estimate(plan: Plan) -> Estimate:
 
 
 SLOWER: Final = 3.0
-"""How many times slower a model may become as its conversation grows: each new token is compared with all that came before."""
+"""How many times slower a model may become as its conversation grows, since each new token attends to all earlier ones."""
 
 
 def _minutes(pace: Pace, used: Iterable[Mapping[str, int]]) -> tuple[float, float]:
-    """Return how long answers take at the measured pace if they are ideal, and how long at most: as long as they may be, and slower."""
+    """Return the minutes for ideal answers at the measured pace, and the most for answers of maximum length at a reduced pace."""
     quick = slow = 0.0
     for usage in used:
         fresh = (usage.get("input_tokens", 0) - usage.get("cached_tokens", 0)) / pace.reading
@@ -205,7 +208,7 @@ async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events
 
 
 def _stand_in(plan: Plan) -> Agent:
-    """Return the agent without its model, or the oracle if the agent does not support that."""
+    """Return the agent without its model, or the oracle if the agent cannot be run without its model."""
     with inspected(plan.agent) as agent:
         can_do_without = callable(getattr(agent, "without_model", None))
     made: Any = make_agent(plan.agent if can_do_without else AgentSpec.parse("oracle"))

@@ -1,8 +1,8 @@
-"""Finds the files in a folder of runs that can be deleted without changing any result: snapshots of finished runs and, if wanted, old
+"""Finds files in a folder of runs that can be deleted without changing any result: snapshots of finished runs and, on request, old
 replicates.
 
-Everything is examined twice: when it is offered, and again under the run's lock, before it is deleted. Anything that might still be needed
-is left alone.
+Everything is examined twice: when it is listed, and again under the run's lock before it is deleted. Files that might still be needed are
+kept.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ from longspan.simulator.suite.trust import Part, named_in
 __all__ = ["Prunable", "knows_code", "prunable"]
 
 OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", SPENDING, MANIFEST, LOCK)
-"""The files of a run that longspan writes and nobody has put work into, in the order of their deletion. The manifest goes near the end: as
-long as it is there, the remaining files can be recognized."""
+"""The files of a run that longspan writes and people do not edit, in the order of their deletion.
+
+The manifest is deleted near the end, since the remaining files can be recognized only while it exists.
+"""
 
 OF_CONVERSATIONS: Final = ("journal.jsonl", AGENT_LOG, PROMPTS, RECORD)
 """The files of a conversation."""
@@ -44,16 +46,18 @@ NEW: Final = {"nonce", "commitment", "run_nonce", "versions", "created", "agent_
 """The fields of a manifest that differ between replicates of a run."""
 
 SWEEP: Final = "sweep.json"
-"""The list of a sweep's runs, in their folder."""
+"""The list of a sweep's runs, in the sweep's folder."""
 
 REST: Final = ".pruned"
-"""The suffix of a run's name while it is deleted. The name then begins with a dot, so that nothing takes it for a run."""
+"""The suffix of a run's name while it is being deleted. The name then begins with a dot, so that it is not taken for a run."""
 
 
 @final
 class Prunable(NamedTuple):
-    """Files that can be deleted, or journals that can be packed. `what` describes them, and `size` is in bytes. `newer`: the replicate that
-    is kept instead of a run."""
+    """Files that can be deleted, or journals that can be packed.
+
+    `what` describes them, and `size` is in bytes. `newer` is the replicate that is kept instead of a run.
+    """
 
     run: RunFolder
     kind: Literal["replicate", "rest", "snapshots", "journals"]
@@ -62,9 +66,9 @@ class Prunable(NamedTuple):
     newer: RunFolder | None = None
 
     def prune(self) -> int:
-        """Delete or pack them, if that is still possible. Return how many bytes that frees.
+        """Delete or pack the files, if that is still possible. Return the number of bytes freed.
 
-        Raises InputError if the run is being played, has changed or is needed now, and OSError and JournalError.
+        Raises InputError if the run is being played, has changed or is needed now, as well as OSError and JournalError.
         """
         with ExitStack() as locks:
             handle = locks.enter_context(self.run.lock())
@@ -72,7 +76,7 @@ class Prunable(NamedTuple):
             if self.kind == "rest":
                 return _erase(run)
             if not _is_same(run, self.run) or not _is_finished(run):
-                raise InputError(f"{run.path}: it has changed meanwhile; look again with `longspan prune`")
+                raise InputError(f"{run.path}: it has changed in the meantime; run `longspan prune` again")
             if self.newer is not None:
                 locks.enter_context(self.newer.lock())
                 return _delete(run, RunFolder(self.newer.path), handle)
@@ -86,10 +90,10 @@ class Prunable(NamedTuple):
 
 
 def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -> tuple[list[Prunable], list[str]]:
-    """Return the files that can be deleted in a run's folder or a folder of runs, and the ones that must be left alone, with the reason.
+    """Return the files that can be deleted in a run's folder or a folder of runs, and the files that must be kept, with the reason.
 
-    `replicates`: also runs that have a newer replicate: a run with the same tests, agent, label and settings that was graded and not
-    changed since. `packing`: also the journals of finished runs, to be packed. Raises InputError if there is no run.
+    `replicates`: include runs with a newer replicate, which is a graded and unchanged run with the same tests, agent, label and settings.
+    `packing`: include the journals of finished runs, to be packed. Raises InputError if the folder contains no run.
     """
     found, left = _rests(folder)
     runs = _runs(folder)
@@ -101,7 +105,7 @@ def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -
             if _is_finished(run):
                 finished.append(run)
         except (LongspanError, OSError) as error:
-            left.append(f"{run.path}: left alone: {error}")
+            left.append(f"{run.path}: kept: {error}")
     old = dict(_old(finished)) if replicates else {}
     for run in finished:
         try:
@@ -110,13 +114,13 @@ def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -
             if newer is not None and why is None:
                 found.append(Prunable(run, "replicate", "an old replicate", _size(run.path), newer))
                 continue
-            left += [f"{run.path}: an older replicate, left alone: {why}"] if why is not None else []
+            left += [f"{run.path}: an older replicate, kept: {why}"] if why is not None else []
             if folders := list(_snapshots(run)):
                 found.append(Prunable(run, "snapshots", "snapshots of a finished run", sum(map(_size, folders))))
             if packing and (journals := _unpacked(run)):
                 found.append(Prunable(run, "journals", "journals to pack", sum(path.stat().st_size for path in journals)))
         except (LongspanError, OSError) as error:
-            left.append(f"{run.path}: left alone: {error}")
+            left.append(f"{run.path}: kept: {error}")
     return found, left
 
 
@@ -128,15 +132,15 @@ def _runs(folder: Path) -> list[RunFolder]:
 
 
 def _rests(folder: Path) -> tuple[list[Prunable], list[str]]:
-    """Return the remains of runs whose deletion was interrupted, and why other folders with such a name are left alone."""
+    """Return the remains of runs whose deletion was interrupted, and the reasons for keeping other folders with such a name."""
     found, left = [], []
     for path in sorted(folder.glob(f".*{REST}")):
         try:
             if path.is_symlink() or not _is_rest(run := RunFolder(path)):
-                raise InputError("it holds what is not longspan's")
-            found.append(Prunable(run, "rest", "what is left of an old replicate", _size(path)))
+                raise InputError("it contains files that longspan did not write")
+            found.append(Prunable(run, "rest", "the rest of an old replicate", _size(path)))
         except (LongspanError, OSError) as error:
-            left.append(f"{path}: left alone: {error}")
+            left.append(f"{path}: kept: {error}")
     return found, left
 
 
@@ -149,7 +153,7 @@ def _is_finished(run: RunFolder) -> bool:
 
 
 def _snapshots(run: RunFolder) -> Iterator[Path]:
-    """Yield the folders of a run's snapshots that its records name."""
+    """Yield the folders of the snapshots in a run's records."""
     for id in run.manifest.played:
         if (folder := run.snapshots(id)).is_dir():
             snapshots = Snapshots(folder, run.owner(id))
@@ -164,7 +168,7 @@ def _unpacked(run: RunFolder) -> list[Path]:
 
 
 def _old(runs: Sequence[RunFolder]) -> Iterator[tuple[Path, RunFolder]]:
-    """Yield the runs that have a newer replicate, each with the newest replicate that was graded and not changed since."""
+    """Yield the runs with a newer replicate, each with the newest replicate that was graded and not changed since."""
     groups: dict[str, list[RunFolder]] = {}
     for run in runs:
         groups.setdefault(_key(run.manifest), []).append(run)
@@ -186,7 +190,7 @@ def _key(manifest: Manifest) -> str:
 
 
 def _why_no_replacement(run: RunFolder) -> str | None:
-    """Return why a run's results could not stand for an older run's; None if they can."""
+    """Return why a run's results cannot replace an older run's; None if they can."""
     try:
         run.check()
         result = read_result(run)
@@ -195,29 +199,29 @@ def _why_no_replacement(run: RunFolder) -> str | None:
         return str(error)
     if not _is_finished(run) or result.score is None or result.damage:
         return "it has no score"
-    return None if all(grades.get(test.id, -1) == test.score for test in result.tests) else "its results are not those of its grades"
+    return None if all(grades.get(test.id, -1) == test.score for test in result.tests) else "its results do not match its grades"
 
 
 def _why_kept(run: RunFolder, newer: RunFolder) -> str | None:
-    """Return why a run is not deleted although there seems to be a `newer` replicate; None if it can be.
+    """Return why a run is kept although it seems to have a `newer` replicate; None if it can be deleted.
 
-    A run that holds anything that longspan would not write again is kept: corrections, annotations, a judge's answers, files of others.
+    A run is kept if it contains anything that longspan cannot write again: corrections, annotations, a judge's answers, or other files.
     """
     manifest = run.manifest
     run.check()
     if _key(manifest) != _key(newer.manifest) or _why_no_replacement(newer) is not None:
-        return f"{newer.path} does not stand for it any more"
+        return f"{newer.path} no longer replaces it"
     if not _created(newer) > _created(run):
-        return f"{newer.path} is of the same date, so that neither is known to be newer"
+        return f"{newer.path} has the same date, so neither is known to be newer"
     if not knows_code(manifest):
-        return "which code was tested is not known; commit it, with nothing changed since, before a run"
+        return "the tested code is unknown; commit all changes before a run"
     if not _is_ours(run):
-        return "it holds corrections, annotations, a judge's answers, or files that are not longspan's"
+        return "it contains corrections, annotations, a judge's answers, or files that longspan did not write"
     return _why_needed(run)
 
 
 def _why_needed(run: RunFolder) -> str | None:
-    """Return why other runs of the folder, finished or not, or its sweep, need a run."""
+    """Return why other runs of the folder, finished or not, or its sweep, need a run; None if they do not."""
     folder, name = run.path.parent, run.path.name
     for other in _runs(folder):
         if other.path.name == name:
@@ -225,11 +229,11 @@ def _why_needed(run: RunFolder) -> str | None:
         try:
             manifest = other.manifest
         except (LongspanError, OSError):
-            return f"{other.path} cannot be read, and may be a part of it played again"
+            return f"{other.path} cannot be read, and may be a rerun of part of it"
         if manifest.parent == name:
-            return f"{other.path} is a part of it played again"
+            return f"{other.path} is a rerun of part of it"
         if (manifest.run_name, manifest.nonce) == (run.manifest.run_name, run.manifest.nonce):
-            return f"{other.path} is a copy of it, so that nobody can tell which is needed"
+            return f"{other.path} is a copy of it, so it is unclear which one is needed"
     if os.path.lexists(folder / SWEEP) and name in _swept(folder / SWEEP):
         return "it is one of its sweep's runs"
     return None
@@ -245,7 +249,7 @@ def _swept(index: Path) -> set[str]:
 
 
 def knows_code(manifest: Manifest) -> bool:
-    """Return whether a manifest pins down the code and data that its run tested: longspan's own, a vendor's model, or a commit's."""
+    """Return whether a manifest identifies the tested code and data: longspan's own, a vendor's model, or a commit's."""
     hashed = {str(path) for path in (manifest.filler, manifest.definitions)}  # they are in the manifest with their digests
     if any(named.name not in hashed for named in named_in(manifest, ("scenarios", "sources"))):
         return False
@@ -257,7 +261,7 @@ def knows_code(manifest: Manifest) -> bool:
 
 
 def _is_ours(run: RunFolder) -> bool:
-    """Return whether a run's folder holds only files that longspan wrote and can write again. Raises JournalError for links."""
+    """Return whether a run's folder contains only files that longspan can write again. Raises JournalError for links."""
     known = {run.path / name for name in OURS} | {inside(run.path, "conversations")}
     snapshots = set(_snapshots(run))
     for id in run.manifest.played:
@@ -267,27 +271,28 @@ def _is_ours(run: RunFolder) -> bool:
 
 
 def _is_rest(run: RunFolder) -> bool:
-    """Return whether a folder holds only the remains of an interrupted deletion."""
+    """Return whether a folder contains only the remains of an interrupted deletion."""
     if os.path.lexists(run.path / MANIFEST):
         return _is_ours(run)
     return {path.name for path in below(run.path)} <= {LOCK}
 
 
 def _delete(run: RunFolder, newer: RunFolder, handle: int) -> int:
-    """Delete a run, and return how many bytes that frees. The caller holds its lock and its `newer` replicate's.
+    """Delete a run, and return the number of bytes freed. The caller holds the lock of the run and of its `newer` replicate.
 
-    The run is first moved out of everybody's way and checked there. If anything was put into it or in its place, it is moved back.
+    The run is first moved to a hidden name and checked there, so that no other process can open it. If files were added to it or put in its
+    place, it is moved back.
     """
     if (why := _why_kept(run, newer)) is not None:
-        raise InputError(f"{run.path}: {why}; it is left alone")
+        raise InputError(f"{run.path}: {why}; it is kept")
     hidden = run.path.with_name(f".{run.path.name}{REST}")
     if os.path.lexists(hidden):
-        raise InputError(f"{hidden}: is in the way; look at it with `longspan prune`, or move it elsewhere")
+        raise InputError(f"{hidden}: already exists; examine it with `longspan prune`, or move it elsewhere")
     run.path.rename(hidden)
     moved = RunFolder(hidden)
     try:
         if hidden.is_symlink() or not is_lock(handle, hidden) or not _is_same(moved, run) or not _is_ours(moved):
-            raise InputError(f"{run.path}: it has changed meanwhile; it is left alone")
+            raise InputError(f"{run.path}: it has changed in the meantime; it is kept")
     except (LongspanError, OSError):
         _move_back(hidden, run.path)
         raise
@@ -304,12 +309,12 @@ def _move_back(hidden: Path, path: Path) -> None:
 
 
 def _erase(run: RunFolder) -> int:
-    """Delete, one by one, the files of a run that its manifest and its records name, and then its folders, which must be empty.
+    """Delete, one by one, the files of a run that its manifest and records name, and then its empty folders. Return the bytes freed.
 
-    The remains of an interruption can be erased in the same way. Raises InputError for anything else in a folder. Return the bytes freed.
+    The remains of an interrupted deletion can be erased in the same way. Raises InputError if a folder contains anything else.
     """
     if not _is_rest(run):
-        raise InputError(f"{run.path}: it holds what is not longspan's; move that elsewhere")
+        raise InputError(f"{run.path}: it contains files that longspan did not write; move them elsewhere")
     size = _size(run.path)
     try:
         if os.path.lexists(run.path / MANIFEST):
@@ -323,12 +328,12 @@ def _erase(run: RunFolder) -> int:
         (run.path / LOCK).unlink(missing_ok=True)
         run.path.rmdir()
     except OSError as error:
-        raise InputError(f"{run.path}: cannot be deleted any further: {error.strerror}; move what is in it elsewhere") from error
+        raise InputError(f"{run.path}: the rest cannot be deleted: {error.strerror}; move its content elsewhere") from error
     return size
 
 
 def _clear(folder: Path, folders: Sequence[Path], files: Sequence[str]) -> None:
-    """Delete empty folders and files in a folder, in this order, as far as they exist."""
+    """Delete empty folders and files in a folder, in this order, if they exist."""
     for path in folders:
         with suppress(FileNotFoundError):
             path.rmdir()

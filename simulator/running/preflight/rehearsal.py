@@ -1,4 +1,4 @@
-"""Plays one test at once, without agent, journal or conductor, for authors of scenarios.
+"""Plays one test without an agent, a journal or a conductor, for authors of scenarios.
 
 rehearsal = rehearse(Colours(), seed=1, reply=lambda text, ideal: ideal)
 assert rehearsal.grade.score == 1
@@ -23,7 +23,7 @@ from longspan.simulator.contract.stage import AskJudge, Say, Stage, Tell, Verdic
 __all__ = ["Rehearsal", "rehearse", "rehearse_test"]
 
 BETWEEN: Final = 3
-"""The turns of others that a test which watches until its next segment is shown."""
+"""The number of other turns shown to a test that watches until its next segment."""
 
 ReplyTo = Callable[[str, str], str]
 """Returns the reply to a message, given the message and its ideal reply."""
@@ -69,7 +69,7 @@ class _Conversation:
         return turn
 
     def go_on(self) -> None:
-        """Go on to the next segment."""
+        """Advance to the next segment."""
         self.segment += 1
         self.now += self.outline[self.segment].pause if self.segment < len(self.outline) else timedelta(0)
 
@@ -100,13 +100,13 @@ class _Conversation:
 
 
 def rehearse(scenario: Scenario, *, seed: int, reply: ReplyTo) -> Rehearsal:
-    """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits end at once."""
+    """Make the scenario's test from `seed`, play it against `reply` and grade it. Waits take no time."""
     script = scenario.make(Random(f"{scenario.name}/{seed}"))
     return rehearse_test(Test(f"{scenario.name}-1", scenario, script, seed=str(seed), order=0), reply)
 
 
 def rehearse_test(test: Test, reply: ReplyTo) -> Rehearsal:
-    """Play a test that is made against `reply` and grade it. Waits end at once."""
+    """Play a ready test against `reply` and grade it. Waits take no time."""
     conversation = _Conversation(test.script.segments(len, "uniform"), reply)
 
     def award(points: float, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Plays the runs of a sweep that are left: in this process, in several, or on a Ray cluster."""
+"""Plays the unfinished runs of a sweep: in this process, in several, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def play_left(
     listener: Listener,
     pages: type[Page],
 ) -> list[Outcome]:
-    """Play the remaining ones of a sweep's `runs`, in this process, in `jobs` others, or on a Ray cluster, which gets the current folder if
-    it `ships`.
+    """Play the unfinished ones of a sweep's `runs`, in this process, in `jobs` others, or on a Ray cluster.
 
-    The whole sweep spends at most `limit`, and is stopped after `seconds`. `lock` is the file descriptor of the sweep's lock.
+    The cluster gets the current folder if `ships`. The whole sweep spends at most `limit`, and is stopped after `seconds`. `lock` is the
+    file descriptor of the sweep's lock.
     """
     spent, dearest = spent_so_far(runs) if limit != UNLIMITED else (NOTHING, NOTHING)
     if on_ray:

@@ -1,8 +1,9 @@
-"""Runs played by several worker processes, one run at a time each: for agents that compute.
+"""Runs played by several worker processes, one run at a time each: for agents that compute locally.
 
 A worker reads its runs from its standard input, one JSON object a line. It writes every event and the outcome of each run to its standard
 output. There it also asks its parent, which keeps the ledger for all, to reserve the cost of each call. If its input ends during a run, its
-parent has exited, so it exits at once; journals survive this. If it ends between runs, the worker first ends what its agents have left.
+parent has exited, so the worker exits immediately; journals survive this. If it ends between runs, the worker first cleans up after its
+agents.
 """
 
 from __future__ import annotations
@@ -72,10 +73,10 @@ async def play_in_processes(
     pages: type[Page] | None = None,
     seconds: float = inf,
 ) -> list[Outcome]:
-    """Play runs from where their journals end, in `jobs` processes, and grade them. A process that dies takes only its own run down.
+    """Play runs from where their journals end, in `jobs` processes, and grade them. If a process dies, only its current run fails.
 
     All workers inherit the file descriptor `lock`, so that it stays locked until the last of them has exited. All pay from `ledger`.
-    SIGINT, SIGTERM, SIGHUP and the end of `seconds` of real time stop them as they stop `play`. Workers import `pages` by its name.
+    SIGINT, SIGTERM, SIGHUP and the end of `seconds` of real time stop them as they stop `play`. Workers import `pages` by name.
     """
     dispatcher = _Dispatcher(list(pairs), listener, pages, ledger)
     async with trio.open_nursery() as nursery:
@@ -188,7 +189,7 @@ class _Dispatcher:
 
 @final
 class _Lender:
-    """Reserves in a ledger the cost of calls in a worker's run, until the worker reports the actual cost, or the run has ended."""
+    """Reserves in a ledger the cost of calls in a worker's run, until the worker reports the actual cost or the run has ended."""
 
     def __init__(self, ledger: Ledger, stream: trio.abc.SendStream) -> None:
         self._ledger = ledger
@@ -197,14 +198,14 @@ class _Lender:
         self._lent: dict[int, tuple[trio.Event, list[Amount], Account]] = {}
 
     async def lend(self, listen: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Return what `listen` returns, which passes all messages to `takes`."""
+        """Return the result of `listen`, which passes all messages to `takes`."""
         async with trio.open_nursery() as self._nursery:
             heard = await outcome.acapture(listen)  # so that its errors are not raised in a group
             self._nursery.cancel_scope.cancel()
         return heard.unwrap()
 
     def takes(self, message: dict[str, Any]) -> bool:
-        """Handle a message if it is for the ledger. Return whether it is."""
+        """Handle a message if it is for the ledger. Return whether it was."""
         if "reserve" in message:
             worst = Unpriced(*message["call"]) if "call" in message else Amount(*message["worst"])
             self._nursery.start_soon(self._pay, message["reserve"], worst)
@@ -271,7 +272,7 @@ def _exit_text(code: int) -> str:
 
 
 def result_of(run: RunFolder) -> Result | None:
-    """Return the results written by the process that played a run, or None if there are none."""
+    """Return the results written by the process that played a run, or None without results."""
     try:
         return read_result(run)
     except (OSError, InputError, JournalError):
@@ -300,7 +301,7 @@ class _Borrower:
         self._token: trio.lowlevel.TrioToken | None = None
 
     def ledger(self, limit: Amount) -> Ledger:
-        """Return the ledger for everything that Trio runs now, under a limit for all processes."""
+        """Return a ledger for all work in the current Trio loop, under a limit for all processes."""
         self._token = trio.lowlevel.current_trio_token()
         return Ledger() if limit == UNLIMITED else SharedLedger(limit, self)
 

@@ -1,4 +1,4 @@
-"""A sweep: many runs defined by one YAML file, in one folder. Each is played once, however often the sweep is started."""
+"""A sweep: many runs defined by one YAML file, in one folder. Each run is played once, even if the sweep is started several times."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Indexed(_Frozen):
 
 
 def read_sweep(path: Path, called: str = "sweep") -> tuple[list[Grid], Contrasts | None]:
-    """Read the grids of a sweep's file, and its contrasts if it states any. `called`: the name of the file in errors.
+    """Read the grids of a sweep's file, and its contrasts if it states any. `called` is the name of the file in errors.
 
-    There is a grid for each entry under `runs`, which overrides the keys at the top, or else one for the top alone. Raises InputError if
-    the file is not a valid sweep.
+    Each entry under `runs` gives a grid and overrides the keys at the top; without `runs`, the top gives one grid. Raises InputError if the
+    file is not a valid sweep.
     """
     content = read_yaml(path, called)
     where = f"{called} {path}"
@@ -100,7 +100,7 @@ def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
 
 
 def _digest(manifest: Manifest) -> str:
-    """Return a hash that tells a run apart from others of its name, made from the manifest's content."""
+    """Return a hash of the manifest's content that distinguishes a run from others of the same name."""
     return hashlib.sha256(json.dumps(_content(manifest), sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -112,9 +112,9 @@ def _content(manifest: Manifest) -> dict[str, Any]:
 
 
 def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolder]]:
-    """Return the folders of a sweep's runs in the plans' order, and make those that are missing. The caller has `out` locked.
+    """Return the folders of a sweep's runs in the plans' order, and create the missing ones. The caller has `out` locked.
 
-    Raises InputError for a folder of that name that holds something else, JournalError for a link.
+    Raises InputError for a folder of that name with other content, and JournalError for a link.
     """
     pairs = []
     for name, planned in plans.items():
@@ -126,7 +126,7 @@ def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolde
 
 
 def _remove_half_made(path: Path) -> None:
-    """Remove a run's folder that a crash left half made. Raises InputError if there is more in it than half a manifest."""
+    """Remove a run's folder that a crash left incomplete. Raises InputError if it contains more than part of a manifest."""
     try:
         partial = partial_of(path / MANIFEST)
         if list(path.iterdir()) == [partial]:
@@ -147,10 +147,9 @@ def finished(run: RunFolder) -> Result | None:
 
 
 def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
-    """Return the unfinished runs as they were started, and the outcomes of the others: results, or why they cannot be played.
+    """Return the unfinished runs as they were started, and the outcomes of the others: their results, or why they cannot be played.
 
-    The sweep's file decides: a run whose manifest differs from it is not played, and any other run may use everything that its manifest
-    names.
+    The sweep's file decides: a run with a different manifest is not played, and any other run may use everything that its manifest names.
     """
     left, known = [], []
     for planned, run in pairs:

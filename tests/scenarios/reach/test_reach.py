@@ -322,4 +322,4 @@ def test_runs_of_two_versions_are_neither_compared_nor_pooled(
     assert run_command(["compare", str(first_version), *map(str, results.folders)]) == 0
     assert capsys.readouterr().out.count("reach: 1 agents, 1 runs") == 1
     assert run_command(["resume", str(first_version)]) == 2
-    assert "the manifest's tests are not those that the run was created with" in capsys.readouterr().err
+    assert "the manifest's tests differ from the tests that the run was created with" in capsys.readouterr().err

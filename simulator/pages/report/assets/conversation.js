@@ -1,12 +1,12 @@
 "use strict";
-// The conversations of a report: they are read and rendered when they come near the window; search, filters, links to a turn.
+// The conversations of a report: read and rendered when they come near the window, with search, filters, and links to turns.
 
 const Conversations = (() => {
-  const BATCH = 50; // turns, or branches, that are rendered together
-  const OPEN = 3; // branches that are shown open, if there are no more
-  const NEAR = "1500px 0px"; // what is no further from the window is rendered
+  const BATCH = 50; // turns or branches rendered together
+  const OPEN = 3; // branches are shown open if there are at most this many
+  const NEAR = "1500px 0px"; // elements within this distance of the window are rendered
 
-  /** The JSON in a script, which may be deflated (excerpts.py). A browser that cannot open it says so and goes on waiting. */
+  /** The JSON in a script, which may be deflated (excerpts.py). If the browser cannot inflate it, show a message and never resolve. */
   async function read(script) {
     if (!script.matches(".deflated")) return JSON.parse(script.textContent);
     if (!("DecompressionStream" in window)) {
@@ -18,7 +18,7 @@ const Conversations = (() => {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();
   }
 
-  /** A conversation, which has turns and tests once it was opened. A branch goes on from its `trunk` with turn `first`. */
+  /** A conversation. It has turns and tests once it is open. A branch continues its `trunk` with turn `first`. */
   class Conversation {
     #numbered = new Map();
     turns = [];
@@ -37,26 +37,26 @@ const Conversations = (() => {
 
     fill({ turns, tests, first, end, file }) {
       Object.assign(this, { turns, tests, first, end, where: `; see ${file}` });
-      this.#numbered = new Map(turns.map((turn) => [turn.number, turn])); // of a long history, the page has only some turns
+      this.#numbered = new Map(turns.map((turn) => [turn.number, turn])); // the page has only some turns of a long history
     }
 
-    /** The conversation that has a turn: itself or its trunk. */
+    /** The conversation that contains a turn: this one or its trunk. */
     holder(number) {
       return this.trunk && number < this.first ? this.trunk : this;
     }
 
-    /** The turn of that number, undefined if there is none. */
+    /** The turn with this number, or undefined. */
     turn(number) {
       return this.holder(number).#numbered.get(number);
     }
 
-    /** All turns before its end, those of its trunk first. */
+    /** All turns up to its end, beginning with its trunk's. */
     get whole() {
       return this.trunk ? [...this.trunk.turns, ...this.turns] : this.turns;
     }
   }
 
-  /** A conversation that is no branch, with its branches, as the page has them: one JSON, and a list of turns and one of branches. */
+  /** A conversation that is not a branch, with its branches: one JSON, a list of turns and a list of branches. */
   class Section {
     #opening = null;
 
@@ -68,7 +68,7 @@ const Conversations = (() => {
       [this.turnList, this.branchList] = element.querySelectorAll(".turns");
     }
 
-    /** Read its JSON, which is done once, when it is first needed. */
+    /** Read its JSON, once, when it is first needed. */
     open() {
       return this.#opening ??= read(this.element.querySelector("script")).then(({ branches, ...whole }) => {
         this.conversation.fill(whole);
@@ -81,19 +81,19 @@ const Conversations = (() => {
   const all = sections.map(({ conversation }) => conversation);
   const known = new Map(sections.flatMap(({ conversation, branches }) => [conversation, ...branches]).map((one) => [one.id, one]));
   const anchored = new Map([...known.values()].map((one) => [Turns.anchor(one.id), one]));
-  const everything = document.getElementById("all-turns"); // what holds the turns, folded at first
+  const everything = document.getElementById("all-turns"); // contains the turns, folded at first
   const tools = document.getElementById("tools");
   const matches = document.getElementById("matches");
   const hits = document.getElementById("hits");
   const fields = tools.elements;
-  const batches = new WeakMap(); // what lists hold
-  const pending = new Map(); // lists whose turns are not rendered yet, with the functions that render them
+  const batches = new WeakMap(); // the entries of lists
+  const pending = new Map(); // lists not rendered yet, with the functions that render them
   const observer = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) fill(entry.target);
   }, { rootMargin: NEAR });
-  let listed = false; // whether the turns were listed
-  let found = []; // the turns that the search found: the conversation, the turn's number, how often
-  let current = -1; // the hit that was gone to
+  let listed = false; // whether the turns have been listed
+  let found = []; // search hits: the conversation, the turn's number, the number of matches
+  let current = -1; // the current hit
 
   /** Call `action` once, when an element comes near the window. */
   function near(element, action) {
@@ -117,7 +117,7 @@ const Conversations = (() => {
     observer.unobserve(list);
   }
 
-  /** Create empty lists for the entries of a list: turns or branches, each with what it holds, its height, and how it is rendered. */
+  /** Create empty lists for entries (turns or branches), each with its content, its height, and a function that renders it. */
   function lists(name, entries) {
     const created = [];
     for (let from = 0; from < entries.length; from += BATCH) {
@@ -145,7 +145,7 @@ const Conversations = (() => {
     render: () => Turns.item(conversation, turn, pattern, conversation.where),
   });
 
-  /** A branch: the start of what is said in it, which opens. */
+  /** A branch: a summary with the beginning of its first turn, which opens. */
   const branchEntry = (branch, turns, pattern, open, label) => ({
     conversation: branch,
     label,
@@ -165,10 +165,10 @@ const Conversations = (() => {
     },
   });
 
-  /** A branch's name without that of its trunk. */
+  /** A branch's name without its trunk's name. */
   const shortName = ({ id, trunk }) => (id.startsWith(`${trunk.id}-`) ? id.slice(trunk.id.length + 1) : id);
 
-  /** Open what is folded. */
+  /** Open the folded elements. */
   function unfold(fold) {
     fold.open = true;
     fold.unfold();
@@ -239,7 +239,7 @@ const Conversations = (() => {
     hits.textContent = !fields.text.value.trim() ? "" : current < 0 ? `${Turns.number(count)} hits` : `hit ${Turns.number(current + 1)} of ${Turns.number(count)}`;
   }
 
-  /** Go to a hit of the search; after the last comes the first. */
+  /** Go to a hit of the search. The first hit follows the last. */
   async function goToHit(number) {
     const count = hitCount();
     if (!count) return;
@@ -259,7 +259,7 @@ const Conversations = (() => {
     return show();
   }
 
-  /** Scroll to a turn and focus it. Returns its element, or null if there is no such turn. */
+  /** Scroll to a turn and focus it. Returns its element, or null for an unknown turn. */
   async function reveal(from, number, { focus = true } = {}) {
     await from?.open();
     if (!from?.turn(number)) return null;

@@ -1,13 +1,13 @@
 "use strict";
 // Renders a safe subset of Markdown as elements. Untrusted text only ever becomes text nodes; links and images become text.
-// Everything takes time linear in the text's length: nothing is looked for further than a fixed number of characters ahead.
+// It takes time linear in the text's length: no search looks further ahead than a fixed number of characters.
 //
-// Why not markdown-it or mistune with a sanitizer (nh3), when the report is made: the page would hold every reply twice (twice the size,
-// deflated too) for a box that few tick, a thousand replies would take another second, and a page that makes no HTML of anybody's text
-// would begin to: it needs no sanitizer. Matches of a search are marked in the text as it is rendered, and a link's address stays in sight.
+// Why not markdown-it, or mistune with a sanitizer (nh3), when the report is made? The page would contain every reply twice (twice the
+// size, even deflated) for an option that few use, and a thousand replies would take another second. Today no untrusted text becomes
+// HTML, so no sanitizer is needed. Also, search matches are marked while text is rendered, and a link's address stays visible.
 
 const Markdown = (() => {
-  const MAX_DEPTH = 5; // of lists and quotations in each other, and of emphasis
+  const MAX_DEPTH = 5; // of nested lists and quotations, and of emphasis
 
   const FENCE = /^ {0,3}(`{3,}|~{3,})/;
   const HEADING = /^ {0,3}(#{1,6}) +(.*)$/;
@@ -23,15 +23,15 @@ const Markdown = (() => {
   const make = (tag, attributes = {}) => Turns.make(tag, attributes);
   const isWord = (character) => /[\p{L}\p{N}]/u.test(character);
 
-  /** The text with its inline marks as nodes, appended to `parent`. `leaf` makes nodes of plain text. */
+  /** Append text with inline markup to `parent`, as nodes. `leaf` turns plain text into nodes. */
   function inline(parent, text, leaf) {
-    const open = []; // the emphasis that is not closed yet: its marker, its element
+    const open = []; // open emphasis: its marker and its element
     let target = parent;
     let plain = "";
     const flush = () => { if (plain) target.append(...leaf(plain)); plain = ""; };
     const targetOf = () => (open.length ? open.at(-1).element : parent);
 
-    /** Undo emphasis that was never closed: its marker is text. */
+    /** Undo unclosed emphasis: its marker is plain text. */
     const unwrap = () => {
       const { marker, element } = open.pop();
       element.replaceWith(marker, ...element.childNodes);
@@ -118,7 +118,7 @@ const Markdown = (() => {
   const begins = (lines, at) => FENCE.test(lines[at]) || HEADING.test(lines[at]) || RULE.test(lines[at]) || ITEM.test(lines[at]) || QUOTE.test(lines[at]) || isTable(lines, at);
   const blank = (line) => !line.trim();
 
-  /** Lines as blocks, appended to `parent`. */
+  /** Append lines to `parent`, as blocks. */
   function blocks(parent, lines, leaf, depth) {
     let at = 0;
 
@@ -192,7 +192,7 @@ const Markdown = (() => {
     return parent;
   }
 
-  /** A text as an element. `leaf(text)` returns the nodes for plain text. */
+  /** Return text as an element. `leaf(text)` returns the nodes for plain text. */
   const render = (text, leaf = (plain) => [plain]) => blocks(make("div", { class: "markdown" }), text.split("\n"), leaf, 0);
 
   return { render };

@@ -1,23 +1,23 @@
 "use strict";
-// The timeline of a report: its panels, the story of a test, and the slider that plays a conversation, with the tests that were open and
-// what the traces tell of the agent's memory.
+// The timeline of a report: its panels, the story of a test, and the slider that plays a conversation, with the open tests and the
+// agent's memory according to its traces.
 
 {
-  const LATEST = 10; // memories that are listed of those stored before the turn
-  const DRAG = 4; // pixels that the pointer moves before it drags
+  const LATEST = 10; // the number of earlier memories that are listed
+  const DRAG = 4; // pixels that the pointer must move to start dragging
 
   const byId = (id) => document.getElementById(id);
   const [slider, button, story, moment, beside] = ["play-at", "play", "story", "moment", "beside"].map(byId);
   const wide = matchMedia("(min-width: 70rem)");
   const memories = new Map(); // by conversation: its stored memories, in order
   let panels = [];
-  let chosen = null; // the lane that is open
+  let chosen = null; // the open lane
   let conversation = null;
-  let shown = []; // the turns that the slider goes through
-  let current = null; // the turn that is shown
+  let shown = []; // the turns covered by the slider
+  let current = null; // the current turn
   let timer = 0;
 
-  /** Remember where an element is in the window. Returns a function that scrolls it back there. */
+  /** Remember an element's position in the window. Returns a function that scrolls it back there. */
   function holdPlace(element) {
     const { top } = element.getBoundingClientRect();
     return () => scrollBy({ top: element.getBoundingClientRect().top - top, behavior: "instant" });
@@ -25,13 +25,13 @@
 
   // ---- stories
 
-  /** The story is beside the lanes, or below its own where there is no room. */
+  /** Put the story next to the lanes, or below its own lane if there is no room. */
   function place() {
     if (wide.matches || !chosen) beside.append(story);
     else chosen.element.append(story);
   }
 
-  /** Open a lane's story. The lane stays where it is in the window, though another's story above it closes. */
+  /** Open a lane's story. The lane keeps its position in the window, even if a story above it closes. */
   async function choose(lane, reason = "") {
     const putBack = lane && holdPlace(lane.element);
     chosen?.button.setAttribute("aria-expanded", "false");
@@ -56,7 +56,7 @@
 
   // ---- playing
 
-  /** What a conversation's traces tell: whether anything; its memories, each with the turn that stored it; by id. */
+  /** A conversation's traces: whether there are any, the memories with the turns that stored them, and the memories by id. */
   function memoriesOf({ id, whole }) {
     if (!memories.has(id)) {
       const stored = [];
@@ -98,7 +98,7 @@
   function showMemory(turn) {
     const { stored, left, tells } = memoriesOf(conversation);
     if (!tells) {
-      byId("play-read").replaceChildren(note("The agent's traces tell nothing of its memory."));
+      byId("play-read").replaceChildren(note("The agent's traces report nothing about its memory."));
       byId("play-stored").replaceChildren(note("Unknown."));
       return;
     }
@@ -107,23 +107,23 @@
     if (since !== undefined) again.push(note("All turns from ", Turns.link(conversation, since), " on were in the prompt."));
     if (read?.length) again.push(list(read));
     if (unread) again.push(note(`and ${Turns.number(unread)} more`));
-    byId("play-read").replaceChildren(...(again.length ? again : [note(turn.memory?.read ? "Nothing." : "Not told for this turn.")]));
+    byId("play-read").replaceChildren(...(again.length ? again : [note(turn.memory?.read ? "Nothing." : "Unreported for this turn.")]));
 
     if (!stored.length && !left) {
-      byId("play-stored").replaceChildren(note("The agent's traces tell nothing of what it stored."));
+      byId("play-stored").replaceChildren(note("The agent's traces do not report what it stored."));
       return;
     }
     const before = stored.filter(({ number }) => number < turn.number);
     const now = stored.filter(({ number }) => number === turn.number).map(({ one }) => one);
     const unwritten = (stored.find(({ number }) => number > turn.number)?.left ?? left);
     const count = before.length + now.length + unwritten;
-    const parts = [note(`${Turns.number(count)} ${count === 1 ? "memory" : "memories"}, ${now.length ? Turns.number(now.length + (turn.memory.unwritten ?? 0)) : "none"} of this turn${now.length ? ":" : "."}`)];
+    const parts = [note(`${Turns.number(count)} ${count === 1 ? "memory" : "memories"}, ${now.length ? Turns.number(now.length + (turn.memory.unwritten ?? 0)) : "none"} from this turn${now.length ? ":" : "."}`)];
     if (now.length) parts.push(list(now));
     if (before.length) parts.push(note(before.length > LATEST ? `The latest ${LATEST} before it:` : "Before it:"), list(before.slice(-LATEST).reverse().map(({ one }) => one)));
     byId("play-stored").replaceChildren(...parts);
   }
 
-  /** Point at the place of the turn that is shown, in the panel of its conversation. */
+  /** Point at the current turn in the panel of its conversation. */
   function point() {
     for (const panel of panels) panel.point(panel.data.conversation === (conversation.trunk ?? conversation).id && current ? current.at : null);
   }
@@ -131,13 +131,13 @@
   function show(turn) {
     current = turn;
     if (moment.hidden) {
-      const putBack = holdPlace(slider); // the first moment may appear above what was clicked
+      const putBack = holdPlace(slider); // a turn that appears for the first time may push down the clicked element
       moment.hidden = false;
       putBack();
     }
     point();
     if (!turn) {
-      byId("play-where").textContent = "There are no such turns.";
+      byId("play-where").textContent = "No turns match.";
       for (const id of ["play-turn", "play-tests", "play-read", "play-stored"]) byId(id).replaceChildren();
       return;
     }
@@ -160,7 +160,7 @@
     branches.replaceChildren(...["", ...section.branches.map(({ id }) => id)].map((id) => Turns.make("option", { value: id }, id || "none")));
   }
 
-  /** Choose the conversation and the turns to go through: a branch's after those of its trunk. */
+  /** Choose the conversation and the turns to play: a branch's turns after its trunk's. */
   async function prepare() {
     const root = Conversations.get(byId("play-conversation")?.value) ?? Conversations.all[0];
     offer(root);
@@ -173,7 +173,7 @@
     slider.max = Math.max(1, tokens ?? 0, shown.at(-1)?.at ?? 0);
   }
 
-  /** Choose what is played, and show its turn nearest before the one that was shown: of another conversation, its own first. */
+  /** Apply the selection, and show the last turn up to the current one; in another conversation, its first own turn. */
   async function select() {
     const [before, at] = [conversation, current?.number ?? 0];
     await prepare();
@@ -181,7 +181,7 @@
     show(shown.findLast(({ number }) => number <= last) ?? shown[0]);
   }
 
-  /** Show the turn that holds a token: of those gone through, the last that begins before it. */
+  /** Show the turn that contains a token: the last played turn that begins before it. */
   const seek = (at) => show(shown.findLast((turn) => turn.at <= at) ?? shown[0]);
 
   function pause() {
@@ -210,12 +210,12 @@
     if (!conversation) await prepare();
     if (!current || current === shown.at(-1)) show(shown[0]);
     button.textContent = "Pause";
-    byId("play-where").setAttribute("aria-live", "off"); // a screen reader would never come to an end
-    clearTimeout(timer); // of another click, while the conversation was opened
+    byId("play-where").setAttribute("aria-live", "off"); // a screen reader would read without end
+    clearTimeout(timer); // from another click while the conversation was opening
     timer = setTimeout(step, 1000 / Number(byId("play-speed").value));
   }
 
-  /** Play a lane's conversation, if it is another one. */
+  /** Play a lane's conversation, unless it is the current one. */
   async function playedIn(lane) {
     const played = Conversations.get(lane.conversation);
     const root = played?.trunk ?? played;
@@ -225,7 +225,7 @@
     if (conversation !== played) await prepare();
   }
 
-  /** Go to the turn of a lane before or after the one that is shown. */
+  /** Go to the lane's turn before or after the current one. */
   async function along(lane, by) {
     await playedIn(lane);
     const numbers = (lane.marks ?? []).map(([number]) => number).sort((one, other) => one - other);
@@ -284,7 +284,7 @@
       if (head.toggle) head.toggle();
       else if (turn) goTo(head, Number(turn));
       else choose(head === chosen && !wide.matches ? null : head);
-      if (!head.toggle) history.replaceState(null, "", chosen ? `#${chosen.element.id}` : "#conversation"); // so that the address leads here again
+      if (!head.toggle) history.replaceState(null, "", chosen ? `#${chosen.element.id}` : "#conversation"); // so that the address restores this view
     });
     rows.addEventListener("keydown", (event) => {
       const head = event.target.matches("button.name") ? headOf(event.target) : null;
@@ -321,9 +321,9 @@
     const lanes = panels.flatMap((panel) => (panel.kinds ? [] : panel.data.lanes.map((lane) => panel.lane(lane))));
     const few = (one, other) => one.data.arcs.length - other.data.arcs.length;
     const wrong = lanes.filter(({ data }) => data.grade !== "full");
-    const instead = wrong.filter(({ data }) => data.instead && data.grade === "low").sort(few)[0]; // what was found instead tells most
+    const instead = wrong.filter(({ data }) => data.instead && data.grade === "low").sort(few)[0]; // a wrong retrieval is the most instructive
     const among = wrong.length > 1 ? `of ${Turns.number(wrong.length)} tests that are not right, ` : "";
-    const told = instead ? "the simplest in which the memory found something else instead" : "the first in the order of their scores";
+    const told = instead ? "the simplest where the memory retrieved something else" : "the one with the lowest score";
     if (wrong.length && !location.hash) choose(instead ?? wrong[0], `Opened first: ${among}${told}.`);
     const [root] = Conversations.all;
     if (root) {

@@ -1,21 +1,21 @@
 "use strict";
-// Why a test has its score: what its question needed, what was retrieved and what was replied, one under the other, with the words marked
-// by which they agree and differ.
+// Why a test has its score: the needed turns, the retrieved turns and the reply, one below the other. Words that agree or differ are
+// marked.
 
 const Story = (() => {
   const MAX_CHARS = 200; // of a text
-  const BEFORE = 60; // characters that are shown before the first word that is marked
-  const MAX_TURNS = matchMedia("(max-width: 36rem)").matches ? 1 : 3; // of each part, before the others are asked for
-  const MEANINGS = { agree: "in what was needed and in the reply", differ: "in what was found instead and in the reply", missed: "in what was needed, and not in the reply" };
+  const BEFORE = 60; // characters shown before the first marked word
+  const MAX_TURNS = matchMedia("(max-width: 36rem)").matches ? 1 : 3; // of each part, until the others are requested
+  const MEANINGS = { agree: "in the needed turns and in the reply", differ: "in the turns retrieved instead and in the reply", missed: "in the needed turns, but not in the reply" };
 
-  /** The words of a text, in small letters: long ones, numbers, and names, which begin with a capital inside a sentence. */
+  /** The words of a text in lower case: long words, numbers, and names, which have a capital inside a sentence. */
   const words = (text) => new Set((text.match(/[\p{L}\p{N}]{4,}|\p{N}+|(?<=[\p{L},;] )\p{Lu}[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase()));
   const without = (some, others) => new Set([...some].filter((word) => !others.has(word)));
   const both = (some, others) => new Set([...some].filter((word) => others.has(word)));
   const head = (text) => (text === undefined ? "" : Turns.parts(text).head);
   const line = (text) => text.trim().replace(/\s+/g, " ");
 
-  /** The part of a text with the most words that are in a set. */
+  /** The part of a text with the most words from the sets. */
   function excerpt(text, sets) {
     const found = [...text.matchAll(/[\p{L}\p{N}]+/gu)].filter(([word]) => Object.values(sets).some((set) => set.has(word.toLowerCase())));
     let [best, most, end] = [0, 0, 0];
@@ -27,7 +27,7 @@ const Story = (() => {
     return `${start ? "… " : ""}${text.slice(start, start + MAX_CHARS)}${text.length > start + MAX_CHARS ? " …" : ""}`;
   }
 
-  /** A text in one line, with words in marks, by the class of the first set that has them. */
+  /** A text in one line, with words marked by the class of the first set that contains them. */
   function marked(whole, sets) {
     const text = excerpt(line(whole), sets);
     const nodes = [];
@@ -42,7 +42,7 @@ const Story = (() => {
     return nodes;
   }
 
-  /** The text of a memory that a turn read, given or that of the turn it comes from. */
+  /** The texts of the memories that a question read: their own, or else the texts of the turns they come from. */
   function memoriesOf(conversation, question, needed) {
     const memories = question?.memory?.read ?? [];
     const known = new Map(conversation.whole.flatMap(({ memory }) => [...(memory?.written ?? []), ...(memory?.read ?? [])]).filter(({ id }) => id).reverse().map((one) => [one.id, one]));
@@ -81,7 +81,7 @@ const Story = (() => {
 
   const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\"'\"'")}'`);
 
-  /** The run's folder as a command names it: as it was given, as the page's own address tells, or by its name. */
+  /** The run's folder for commands: as given, or from the page's address, or its name. */
   function folder() {
     const { run, folder: name } = document.getElementById("timeline").dataset;
     if (run) return run;
@@ -99,7 +99,7 @@ const Story = (() => {
     return button;
   }
 
-  /** Buttons that copy, where the browser lets pages write to the clipboard. */
+  /** Copy buttons, if the browser lets pages write to the clipboard. */
   function actions(lane, several) {
     if (!navigator.clipboard) return [];
     const at = several ? ` --conversation ${quoted(lane.conversation)}` : "";

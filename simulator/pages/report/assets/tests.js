@@ -6,15 +6,15 @@
   const place = document.getElementById("test-place");
   const openerOf = (test) => test.querySelector("details.opener");
   const conversationOf = (test) => Conversations.get(test.dataset.conversation);
-  const raw = new WeakMap(); // replies that are shown as rendered Markdown: what they were before
-  const packed = document.querySelector("#folded script"); // what rows fold, if there is much of it (folded.py)
-  let folded = null; // the same, by the row, once it is read
+  const raw = new WeakMap(); // the original content of replies shown as rendered Markdown
+  const packed = document.querySelector("#folded script"); // the folded contents of rows, if they are large (folded.py)
+  let folded = null; // the same, by row, once read
   let current = null;
 
-  /** What a row folds as nodes. */
+  /** A row's folded contents as nodes. */
   const grown = (node) => (typeof node === "string" ? node : Turns.make(node[0], node[1], node.slice(2).map(grown)));
 
-  /** Give a row what it folds, if that has been read. */
+  /** Add a row's folded contents, once they have been read. */
   function unfold(test) {
     if (!folded?.has(test)) return;
     test.append(...folded.get(test).map(grown));
@@ -27,7 +27,7 @@
     document.getElementById("no-rows").hidden = true;
   });
 
-  /** Show the replies of an open test as they are, or rendered. */
+  /** Show the replies of an open test as plain text or rendered. */
   async function showReplies(test) {
     if (Turns.choice.rendered) await conversationOf(test)?.open();
     for (const reply of test.querySelectorAll("dd.reply[data-turn]")) {
@@ -76,7 +76,7 @@
     if (target?.matches(".test")) goTo(target);
   }
 
-  /** Go to the test that failed after, or before, the one that was gone to or has the focus. */
+  /** Go to the failed test after or before the current or focused one. */
   function step(by) {
     Views.show(table);
     const failed = [...table.querySelectorAll("tbody.test:not(.full)")].filter((test) => test.checkVisibility());
@@ -146,7 +146,7 @@
   const INNER = new RegExp(String.raw`([\t-\r\x85\u2028\u2029;]${SKIPPED})(${FORMULA}?)`, "g");
   const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
-  /** A text with an apostrophe in front of everything that a spreadsheet would read as a formula. */
+  /** A text with an apostrophe before anything that a spreadsheet would read as a formula. */
   const neutralize = (text) =>
     NUMBER.test(text)
       ? text

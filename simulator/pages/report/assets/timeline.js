@@ -1,14 +1,14 @@
 "use strict";
-// The timeline: lanes of tests with their needles, and arcs to the questions that need them. It is the slider by which a conversation is
-// played, and a lane tells why its test has its score. Untrusted text only ever becomes text nodes.
+// The timeline: lanes of tests with their needles, and arcs to the questions that need them. It also works as the slider that plays a
+// conversation. A click on a lane shows why its test has its score. Untrusted text only ever becomes text nodes.
 
 const Timeline = (() => {
-  const MOST_LANES = 40; // that a panel shows one by one; of more, there is a row for each kind, which opens
-  const BATCH = 100; // lanes that a kind shows at once
-  const FEW = 16; // facts that a kind shows at first, spread over all distances
+  const MOST_LANES = 40; // that a panel shows one by one; with more, each kind has a row that opens
+  const BATCH = 100; // lanes of a kind shown in one step
+  const FEW = 16; // facts of a kind shown at first, spread over all distances
   const SIGNS = { full: "●", part: "◐", low: "○", none: "–", open: "…", waiting: "·" };
   const MIDDLE = 10; // of a lane's height of 20
-  const SVG = document.querySelector("svg.shapes").namespaceURI; // what the page draws with, it has already
+  const SVG = document.querySelector("svg.shapes").namespaceURI; // taken from the page's own SVG, so that no address appears in the script
 
   const svg = (tag, attributes, ...children) => {
     const element = document.createElementNS(SVG, tag);
@@ -43,7 +43,7 @@ const Timeline = (() => {
     return svg("use", { class: `${shape} ${group}`, href: `#mark-${drawn}`, x: percent(at / total), y: "50%", "data-turn": turn });
   }
 
-  /** What a lane shows of its test. */
+  /** The drawing of a lane. */
   function drawing(lane) {
     const total = lane.tokens;
     const places = lane.marks?.map(([, at]) => at) ?? [];
@@ -59,7 +59,7 @@ const Timeline = (() => {
     ];
   }
 
-  /** Two to five round numbers of tokens, from 0 on. */
+  /** Two to five round numbers of tokens, starting at 0. */
   function ticks(total) {
     if (!total) return [];
     let step = 1;
@@ -73,7 +73,7 @@ const Timeline = (() => {
 
   const told = ({ id, name, score: value, value: distance, status, grade }) => `${name ?? id}${name ? `, ${distance} tokens back` : ""}, ${value === undefined ? status || grade : score(value)}`;
 
-  /** A name that may be broken after an underscore, where there is room for two lines. */
+  /** A name that may be broken after an underscore, if there is room for two lines. */
   const broken = (name) => name.split(/(?<=_)/).flatMap((part, place) => (place ? [Turns.make("wbr", {}), part] : [part]));
 
   function named(lane) {
@@ -83,7 +83,7 @@ const Timeline = (() => {
       Turns.make("span", { class: `sign ${lane.grade}` }, SIGNS[lane.grade]), Turns.make("span", { class: "stem" }, broken(stem)), Turns.make("span", {}, number));
   }
 
-  /** A lane of a panel, which tells about its test when it is opened. */
+  /** A lane of a panel. It opens to explain its test. */
   class Lane {
     constructor(data, panel) {
       Object.assign(this, { data, panel });
@@ -91,7 +91,7 @@ const Timeline = (() => {
       this.button = this.element.querySelector("button");
     }
 
-    /** Draw it again, with new data. */
+    /** Redraw it with new data. */
     redraw(data) {
       this.data = data;
       this.element.className = `lane ${data.grade}`;
@@ -103,8 +103,8 @@ const Timeline = (() => {
     }
   }
 
-  /** A kind of test or fact: its needles, how many are right, and its lanes, which are drawn when it is opened. Of many facts, it shows a few
-   * from all distances until it is asked for all. */
+  /** A kind of test or fact: its needles, the number of right ones, and its lanes, which are drawn when it is opened. With many facts, it
+   * first shows a few from all distances. */
   class Kind {
     constructor(name, lanes, panel) {
       Object.assign(this, { name, all: lanes, panel, drawn: 0, sampled: panel.data.facts === true && lanes.length > 1.5 * FEW });
@@ -117,7 +117,7 @@ const Timeline = (() => {
       this.redraw();
     }
 
-    /** Draw its needles again, and how many of its tests are right. */
+    /** Redraw its needles and its number of right tests. */
     redraw() {
       const needles = new Map();
       for (const { marks, tokens } of this.all) for (const each of marks ?? []) if (each[2] === "needle" && each[3]) needles.set(each[0], mark(each, tokens));
@@ -142,7 +142,7 @@ const Timeline = (() => {
       this.show();
     }
 
-    /** Show the lanes that are drawn, if it is open, or a sample of them. */
+    /** Show the drawn lanes or a sample of them, if it is open. */
     show() {
       const step = (this.lanes.length - 1) / (FEW - 1);
       const few = new Set(Array.from({ length: FEW }, (_, number) => Math.round(number * step)));
@@ -182,7 +182,7 @@ const Timeline = (() => {
       else this.#fold(data.lanes);
     }
 
-    /** Draw what crosses all lanes: the ticks of the ruler, and jumps of the clock. */
+    /** Draw the lines across all lanes: the ticks of the ruler, and jumps of the clock. */
     measure() {
       const { tokens, jumps } = this.data;
       const lines = ticks(tokens).flatMap((at) => [
@@ -201,7 +201,7 @@ const Timeline = (() => {
       if (this.data.facts) this.kinds[0].toggle();
     }
 
-    /** The lane of a test, made if there is none yet. */
+    /** The lane of a test, created if necessary. */
     lane(data) {
       const lane = this.#lanes.get(data.id) ?? new Lane(data, this);
       this.#lanes.set(data.id, lane);
@@ -209,7 +209,7 @@ const Timeline = (() => {
       return lane;
     }
 
-    /** The lane of a test, by its anchor. Its kind is opened as far as is needed. */
+    /** The lane of a test, by its anchor. Opens its kind as far as necessary. */
     find(id) {
       for (const kind of this.kinds ?? []) {
         const at = kind.all.findIndex((lane) => anchor(lane.id) === id || (lane.test !== undefined && anchor(lane.test) === id));
@@ -222,7 +222,7 @@ const Timeline = (() => {
       return [...this.#lanes.values()].find(({ element }) => element.id === id);
     }
 
-    /** Draw a test's lane again, with new data. A conversation that has outgrown the axis makes it longer. */
+    /** Redraw a test's lane with new data. The axis grows with the conversation. */
     update(data) {
       const all = this.data.lanes;
       const at = all.findIndex(({ id }) => id === data.id);
@@ -244,12 +244,12 @@ const Timeline = (() => {
       kind.redraw();
     }
 
-    /** What a row shows, a lane or a kind; undefined for bands. */
+    /** The lane or kind of a row; undefined for bands. */
     at(element) {
       return this.#heads.get(element);
     }
 
-    /** Point at a token of a conversation, or at none. */
+    /** Point at a token of a conversation, or at nothing. */
     point(at) {
       this.playhead.setAttribute("visibility", at === null || !this.data.tokens ? "hidden" : "visible");
       if (at === null || !this.data.tokens) return;

@@ -3,11 +3,11 @@
 
 const Turns = (() => {
   const MAX_MARKS = 200;
-  const FOLDS = { trace: "Trace", prompt: "What the model was sent" };
+  const FOLDS = { trace: "Trace", prompt: "Prompt" };
   const SIGNS = { full: "●", part: "◐", low: "○", none: "–" };
-  const choice = { rendered: false }; // whether replies are shown as rendered Markdown
+  const choice = { rendered: false }; // whether replies are rendered as Markdown
 
-  /** Create an element with attributes and children: elements and texts. */
+  /** Create an element with attributes and children (elements and texts). */
   function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -21,28 +21,28 @@ const Turns = (() => {
   const number = (value) => value.toLocaleString("en");
   const anchor = (id) => id.replace(/[^A-Za-z0-9_.-]/g, "-");
 
-  /** The conversation, by its id, that has a turn: the given one, or the trunk that it goes on from with its turn `first`. */
+  /** The id of the conversation that contains a turn: the given one, or its trunk, which it continues with turn `first`. */
   const holder = ({ id, first, trunk }, turn) => (trunk && turn < first ? trunk.id : id);
   const address = (conversation, turn) => `t-${anchor(holder(conversation, turn))}-${turn}`;
   const link = (conversation, turn) => make("a", { href: `#${address(conversation, turn)}` }, `#${turn}`);
 
-  /** The sign of a grade, beside which the grade is told in words or is linked to. */
+  /** The sign of a grade. The grade is next to it in words or as a link. */
   const sign = (grade) => make("span", { class: `sign ${grade}`, "aria-hidden": "true" }, SIGNS[grade]);
 
-  /** A test's name, which leads to the test if the page has it: one that tells a history is in no table. */
+  /** A test's name, linked to the test if the page has it. A test that plays a history is in no table. */
   function testLink(test) {
     const id = `test-${anchor(test)}`;
     return document.getElementById(id) ? make("a", { href: `#${id}` }, test) : make("span", {}, test);
   }
 
-  /** The start, the end and the length of a text, which is given whole or as these three. */
+  /** The start, the end and the length of a text, given whole or as these three. */
   function parts(text) {
     if (typeof text === "string") return { head: text, tail: "", length: text.length };
     const [head, tail, length] = text;
     return { head, tail, length };
   }
 
-  /** All texts of a turn that can be searched. */
+  /** All searchable texts of a turn. */
   const texts = (turn) => [turn.text, turn.reply].filter((text) => text !== undefined).flatMap((text) => {
     const { head, tail } = parts(text);
     return tail ? [head, tail] : [head];
@@ -72,7 +72,7 @@ const Turns = (() => {
     return [...marked(head, pattern), cut(text, where), ...marked(tail, pattern)];
   }
 
-  /** A turn's reply as nodes: as it is, or as rendered Markdown if that is chosen. */
+  /** A turn's reply as nodes: as plain text, or as rendered Markdown if chosen. */
   function reply(turn, pattern = null, where = "") {
     if (turn.reply === undefined) return [make("em", { class: "blank" }, turn.waiting ? "(no reply yet)" : "(no reply: interrupted here)")];
     const { head, tail } = parts(turn.reply);
@@ -81,7 +81,7 @@ const Turns = (() => {
     return [Markdown.render(head, leaf), ...(tail ? [cut(turn.reply, where), Markdown.render(tail, leaf)] : [])];
   }
 
-  /** A turn's message and reply, if it has one: what was told of two people has none. `where`: where the whole text of a shortened one is. */
+  /** A turn's message, and its reply if any: history between two other people has none. `where`: where the whole of a shortened text is. */
   function exchange(turn, pattern = null, where = "") {
     const answer = turn.told && turn.reply === "" ? [] :
       [make("dt", {}, "Agent"), make("dd", { class: "reply", dir: "auto" }, reply(turn, pattern, where))];
@@ -101,7 +101,7 @@ const Turns = (() => {
     const facts = [`at ${number(turn.at)}: ${number(turn.tokens)} + ${number(turn.replyTokens ?? 0)} tokens`];
     if (turn.seconds !== undefined) facts.push(turn.seconds < 1 ? `${Math.round(1000 * turn.seconds)} ms` : `${turn.seconds.toFixed(1)} s`);
     if (turn.dollars) facts.push(`$${turn.dollars.toFixed(4)}`);
-    if (turn.told) facts.push("told, not asked");
+    if (turn.told) facts.push("history");
     if (turn.repeated) facts.push("asked twice");
     if (turn.refused) facts.push("refused");
     line.append(make("time", {}, turn.sent), make("span", {}, facts.join(" · ")));
@@ -117,13 +117,13 @@ const Turns = (() => {
     return [parts(turn.text).head.slice(0, 200).replace(/\s+/g, " ")];
   }
 
-  /** What a turn has besides its message and reply, folded. */
+  /** A turn's folded details besides its message and reply. */
   function folds(turn) {
     return Object.entries(FOLDS).filter(([key]) => turn[key] !== undefined).map(([key, title]) =>
       make("details", {}, make("summary", {}, title), make("pre", { tabindex: "0" }, shown(turn[key], null, ""))));
   }
 
-  /** A turn as a list item. Filler is collapsed, and rendered when it is opened. */
+  /** A turn as a list item. Filler is collapsed, and rendered when opened. */
   function item(conversation, turn, pattern = null, where = "") {
     const shell = make("li", { class: "turn", id: address(conversation, turn.number), tabindex: "-1" });
     for (const night of turn.nights ?? []) shell.append(make("p", { class: "jump" }, night));

@@ -1,16 +1,16 @@
 "use strict";
-// The views of a report: one is shown at a time, that of the address. Without a script all are shown, one below the other.
+// The views of a report. The address selects one of them. Without a script all are shown, one below the other.
 
 const Views = (() => {
   const views = [...document.querySelectorAll("main > .view")];
   const tabs = [...document.querySelectorAll(".tabs a")];
   const [top, tabBar, tools] = [".top", ".tabs", "#tools"].map((selector) => document.querySelector(selector));
-  const own = { t: "conversation", lane: "conversation" }; // views of what is drawn only once it is wanted, by the start of its address
+  const own = { t: "conversation", lane: "conversation" }; // views of elements that are drawn on demand, by the start of their address
   const STILL_FRAMES = 10; // a layout that keeps its shape this long has settled: a change shows in the next frame or the one after
   const MAX_FRAMES = 120; // a conversation that is playing may never settle
   let keeping = new AbortController(); // ends the newest keepInView
 
-  /** Show the view that holds an element, or is it. */
+  /** Show the view that contains an element, or is the element. */
   function show(element) {
     const shown = element?.closest(".view");
     if (!shown) return;
@@ -55,7 +55,7 @@ const Views = (() => {
     }
   }
 
-  /** Give the style the heights of what covers the window's top: the head, which on a phone is only the tabs, and the search tools. */
+  /** Pass the heights of the elements that cover the window's top to the style: the head (on a phone, only the tabs) and the search tools. */
   function measure() {
     const covering = getComputedStyle(top).display === "contents" ? tabBar : top;
     document.documentElement.style.setProperty("--head", `${covering.offsetHeight}px`);

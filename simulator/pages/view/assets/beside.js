@@ -1,5 +1,5 @@
 "use strict";
-// A test as two agents played it: their lanes, one below the other. A lane leads to what is said in its report.
+// A test as played by two agents: their lanes, one below the other. A lane links to its agent's report.
 
 {
   const place = document.getElementById("lanes");

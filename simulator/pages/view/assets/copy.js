@@ -1,5 +1,5 @@
 "use strict";
-// Buttons that copy the command before them, where the browser lets pages write to the clipboard.
+// Buttons that copy the command before them, if the browser lets pages write to the clipboard.
 
 if (navigator.clipboard) {
   for (const button of document.querySelectorAll(".copy")) {

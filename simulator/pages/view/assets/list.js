@@ -1,6 +1,6 @@
 "use strict";
-// The list of runs: filters apply when they are changed, all runs or all of a group can be selected at once, and the compare button
-// says how many are.
+// The list of runs: filters apply when changed, all runs or a whole group can be selected with one click, and the compare button
+// shows the number of selected runs.
 
 {
   const filters = document.getElementById("filters");

@@ -2,7 +2,7 @@
 // A run while it is played: turns, tests and figures from the server's events. Untrusted text only ever becomes text nodes.
 
 {
-  const MAX_TURNS = 300; // turns that stay in the page; the report has all of them
+  const MAX_TURNS = 300; // turns kept in the page; the report has all of them
 
   const main = document.getElementById("main");
   const stream = document.getElementById("stream");
@@ -12,13 +12,13 @@
   const far = document.getElementById("far");
   const panel = new Timeline.Panel(JSON.parse(document.querySelector("#lanes script").textContent), false);
   let finished = false;
-  let chosen = null; // the test whose story is told
+  let chosen = null; // the test with an open story
 
   function setFigure(name, value, note = "") {
     document.querySelector(`[data-figure="${name}"]`).replaceChildren(value, Turns.make("small", {}, note));
   }
 
-  /** A waiting time in its largest unit, as on the terminal. */
+  /** A duration in its largest unit, as on the terminal. */
   function duration(seconds) {
     for (const [unit, size] of [["d", 86400], ["h", 3600]]) if (seconds / size >= 0.95) return `${(seconds / size).toFixed(1)} ${unit}`;
     return Math.round(seconds) >= 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds)} s`;
@@ -46,7 +46,7 @@
     document.getElementById("resume").hidden = now.running || (finished && now.closed);
   }
 
-  /** Tell why a test has its score, as far as it was played. */
+  /** Explain a test's score, as far as it was played. */
   function tell() {
     const lane = panel.data.lanes.find(({ id }) => id === chosen);
     story.hidden = !lane;
@@ -71,7 +71,7 @@
     while (stream.childElementCount > MAX_TURNS) stream.firstElementChild.remove();
   }
 
-  /** Change the list of turns, and keep it scrolled to its end if it was there. */
+  /** Change the list of turns, and keep it scrolled to the end if it was there. */
   function keepAtEnd(change) {
     const box = stream.parentElement;
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 50;
@@ -85,7 +85,7 @@
   source.addEventListener("error", () => {
     if (finished) return;
     const closed = source.readyState === EventSource.CLOSED;
-    state.textContent = closed ? "The server does not show this run." : "No connection to the server, trying again.";
+    state.textContent = closed ? "The server does not have this run." : "No connection to the server, trying again.";
   });
   on("status", showStatus);
   on("lane", showLane);

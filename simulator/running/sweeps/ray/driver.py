@@ -1,4 +1,4 @@
-"""The driver of a sweep on a Ray cluster: hands out runs, follows them, and moves a lost node's runs to another node."""
+"""The driver of a sweep on a Ray cluster: assigns runs, follows them, and moves a lost node's runs to another node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from longspan.simulator.suite.agent_spec import AgentSpec, inspected
 __all__ = ["Driver", "import_ray", "play_on_ray", "required_resources"]
 
 MAX_CALLS: Final = 100_000
-"""The number of calls that the coordinator serves at once: conversations that wait for a rate limit, and segments."""
+"""The maximum number of concurrent calls to the coordinator: conversations that wait for a rate limit, and segments."""
 
 POLL_INTERVAL: Final = 0.5
 """The number of seconds between checks of the runs' progress."""
@@ -46,13 +46,13 @@ JOIN_INTERVAL: Final = 2.0
 """The number of seconds between searches for nodes that have joined the cluster."""
 
 JOB: Final = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""The environment variable that a driver has which `ray job submit` started. Its folder is a copy already, on all nodes."""
+"""An environment variable of drivers started by `ray job submit`. Their folder is already a copy, on all nodes."""
 
 NODE_TIMEOUT: Final = 60.0
 """A node counts as lost after this many seconds without a segment, even if Ray considers it alive."""
 
 MAX_LOSSES: Final = 3
-"""How often in a row a run may be lost without a new turn before it fails: by then the nodes are not to blame."""
+"""After this many losses in a row without a new turn, a run fails: the run itself is then the likely cause, not the nodes."""
 
 NETWORK_CPUS: Final = 0.25
 """The fraction of a CPU required by a run whose agent only waits for a network."""
@@ -80,10 +80,10 @@ def play_on_ray(
 ) -> list[Outcome]:
     """Play runs from where their journals end as tasks of a Ray cluster, and grade them.
 
-    The cluster is the one at RAY_ADDRESS or the one that runs on this machine. If there is none, one is started that only this machine can
-    reach. At most `limit` is spent in all, including the amount that the sweep has `spent` already; `dearest` is assumed as the least cost
-    of a call that cannot tell its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`. With `ships`, nodes without the
-    current folder get a copy.
+    The cluster is the one at RAY_ADDRESS or on this machine. Otherwise a cluster is started that only this machine can reach. At most
+    `limit` is spent in all, including the amount that the sweep has already `spent`. `dearest` is the least cost assumed for a call that
+    cannot report its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`. With `ships`, nodes without the current folder get
+    a copy.
 
     Raises InputError if Ray is not installed, no cluster answers, no node can play the runs, or none has the resources for a run.
     """
@@ -112,7 +112,10 @@ def play_on_ray(
 
 @contextmanager
 def _connected(out: Path | None) -> Iterator[tuple[Any, bool]]:
-    """Connect Ray to a cluster, and ship the current folder without `out`, unless that is None. Yield Ray, and whether there is a copy."""
+    """Connect Ray to a cluster, and ship the current folder without `out`, unless that is None.
+
+    Yields Ray, and whether the nodes have a copy.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = os.environ.get("RAY_ADDRESS", "")
     if "://" in address:
@@ -156,8 +159,10 @@ def _connect(ray: Any, address: str, out: Path | None) -> bool:
 
 
 def required_resources(planned: Plan) -> tuple[float, float]:
-    """Return the CPUs and the GPUs that a run requires: a GPU if a model computes layers on one (`gpu_layers`), and a fraction of
-    a CPU if the run only waits for an API."""
+    """Return the CPUs and the GPUs that a run requires.
+
+    It requires a GPU if a model computes layers on one (`gpu_layers`), and only a fraction of a CPU if it waits for an API.
+    """
     specs = [planned.agent, *([AgentSpec.parse(planned.manifest.judge)] if planned.manifest.judge is not None else [])]
     gpus = float(any(spec.options.get("gpu_layers", "0") != "0" for spec in specs))
     if any(spec.kind == LOCAL or spec.target.startswith(f"{LOCAL}/") for spec in specs):
@@ -175,7 +180,7 @@ def _check_resources(nodes: Nodes, pairs: Sequence[tuple[Plan, RunFolder]]) -> N
 
 
 def _samples(pairs: Sequence[tuple[Plan, RunFolder]], has_copy: bool) -> list[Order]:
-    """Return an order for each combination of agent, judge and suite, the shortest run's, since a node plans it to probe itself."""
+    """Return an order for each combination of agent, judge and suite: the shortest run's, since a node plans it to probe itself."""
     samples: dict[tuple[str | None, ...], Order] = {}
     for planned, run in sorted(pairs, key=lambda pair: pair[0].manifest.span):
         manifest = planned.manifest
@@ -241,7 +246,7 @@ class Driver:
         return [outcomes[run.path] for _, run in pairs]
 
     async def _play_until_done(self, planned: Plan, run: RunFolder) -> LongspanError | None:
-        """Play a run, on another node whenever one is lost. Return the error that interrupted it."""
+        """Play a run, on another node after each loss. Return the error that interrupted it."""
         name, lease, why, losses, known, was_unfit = run.path.name, 0, None, 0, -1, False
         try:
             while True:
@@ -270,7 +275,10 @@ class Driver:
                 await answer_of(self._coordinator.release.remote(name, lease))
 
     async def _try(self, planned: Plan, run: RunFolder, lease: int) -> tuple[dict[str, Any] | None, str | None]:
-        """Have a node play a run. Return its answer, or None and why the node was lost, None if the run was recalled before it began."""
+        """Have a node play a run.
+
+        Returns the node's answer, or None and the reason for the loss of the node; both are None if the run was recalled before it began.
+        """
         cpus, gpus = required_resources(planned)
         name, place = run.path.name, self._nodes.placement()
         order = _order(planned, run, lease, self._limit, self._has_copy)
@@ -295,7 +303,7 @@ class Driver:
         return None, f"the node was lost: it sent nothing for {NODE_TIMEOUT:g} s"
 
     async def _poll(self, pairs: list[tuple[Plan, RunFolder]]) -> None:
-        """Pass new events to the listener, and give up nodes that are silent."""
+        """Pass new events to the listener, and give up on silent nodes."""
         while True:
             await trio.sleep(POLL_INTERVAL)
             await self._notify_listener(pairs)
@@ -304,7 +312,7 @@ class Driver:
                     self._tasks[tuple(key)][1].cancel()
 
     async def _welcome_nodes(self) -> None:
-        """Probe nodes that join, and let runs that have not begun go to them as well."""
+        """Probe nodes that join, and let runs that have not begun move to them."""
         while True:
             await trio.sleep(JOIN_INTERVAL)
             if await self._nodes.probe_new() and not self._stopped:
@@ -335,14 +343,14 @@ class Driver:
             self._listener(self._unheard.popleft())
 
     async def _handle_signals(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Stop after the current turns at the first signal, and at once at the second."""
+        """Stop after the current turns at the first signal, and immediately at the second."""
         hangup = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as received:
             task_status.started()
             async for _ in received:
                 at_once, self._stopped = self._stopped, True
                 if not at_once:
-                    complain("stopping after the turn in hand; once more stops at once")
+                    complain("stopping after the current turn; press Ctrl-C again to stop immediately")
                     await answer_of(self._coordinator.stop.remote())
                 for (name, lease), (task, _) in list(self._tasks.items()):
                     if at_once or not await answer_of(self._coordinator.has_started.remote(name, lease)):

@@ -14,7 +14,7 @@ from longspan.simulator.base.errors import InputError
 __all__ = ["pack_folder"]
 
 MAX_BYTES: Final = 100_000_000
-"""Every node unpacks the copy, and the cluster's head keeps it in memory."""
+"""The maximum size of the copy. Every node unpacks it, and the cluster's head keeps it in memory."""
 
 SECRET: Final = re.compile(
     r"(?i)(.*\.(pem|key|p12|pfx|jks|keystore|kdbx|env)|id_(rsa|dsa|ecdsa|ed25519).*|_?netrc|.*(credential|secret)s?\b.*\.(json|ya?ml|toml|ini|txt))"

@@ -19,7 +19,7 @@ __all__ = ["LimitServer"]
 
 Value = TypeVar("Value")
 Owner = tuple[str, int]
-"""A run and the lease that it is played under."""
+"""A run and the lease under which it is played."""
 
 _UNKNOWN: Final = object()
 
@@ -27,8 +27,10 @@ _UNKNOWN: Final = object()
 @final
 @dataclass(slots=True)
 class _Acquired:
-    """A slot or an amount that `owner` has until `released` is set. `outcome`: how the request went, or the amount it took. `account`: the
-    account with the amount."""
+    """A slot or an amount that `owner` has until `released` is set.
+
+    `outcome` is the result of the request, or the amount it took. `account` is the account with the amount.
+    """
 
     owner: Owner
     account: Account | None = None
@@ -38,9 +40,9 @@ class _Acquired:
 
 @final
 class LimitServer:
-    """Limiters by provider, and a ledger with a `limit`, in a Trio loop of their own. May be called from any thread.
+    """Limiters by provider, and a ledger with a `limit`, in a separate Trio loop. May be called from any thread.
 
-    `revoke` releases all that a lost owner had. Its amounts count as spent, since the provider may have charged for them.
+    `revoke` releases everything that a lost owner had. Its amounts count as spent, since the provider may have charged for them.
     """
 
     def __init__(self, limit: Amount = UNLIMITED, spent: Amount = NOTHING, dearest: Amount = NOTHING) -> None:
@@ -67,11 +69,11 @@ class LimitServer:
         return acquired.account.reserved if acquired is not None and acquired.account is not None else NOTHING
 
     def draw(self, ticket: int, more: Amount) -> Future[str | None]:
-        """Reserve more for a ticket, 0 for none. Return why that cannot be done."""
+        """Reserve more for a ticket, 0 for none. Return the reason if that is impossible."""
         return self._ask(lambda: self._draw(ticket, more))
 
     def spend(self, amount: Amount) -> Future[None]:
-        """Count an amount for which there was no ticket."""
+        """Count an amount that was spent without a ticket."""
         return self._ask(lambda: self._spend(amount))
 
     def release(self, ticket: int, outcome: Any) -> Future[None]:
@@ -103,7 +105,7 @@ class LimitServer:
         return future
 
     async def _acquire(self, owner: Owner, make: Callable[[], AbstractAsyncContextManager[Callable[[Any], None]]]) -> int:
-        """Enter the context manager that `make` returns in a task of its own, which exits it when the ticket is released."""
+        """Enter the context manager that `make` returns in a separate task, which exits it when the ticket is released."""
         self._tickets += 1
         ticket = self._tickets
         if owner in self._revoked:

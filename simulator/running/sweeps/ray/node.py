@@ -1,4 +1,4 @@
-"""The task of a node of a Ray cluster: plays one run and ships its files, once a second."""
+"""The task of a node of a Ray cluster: plays one run and ships its files once a second."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHIP_INTERVAL: Final = 1.0
 
 
 def _current_folder() -> Path:
-    """Return the current folder, even if another node on this machine, which shares its copies, has just unpacked this one again."""
+    """Return the current folder, even if it was replaced: another node on this machine may just have unpacked the shared copy again."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -48,10 +48,10 @@ def _current_folder() -> Path:
 
 
 STARTED_IN: Final = _current_folder()
-"""The copy of the current folder, if there is one: Ray starts the processes of a node there."""
+"""The copy of the current folder, if any: Ray starts the processes of a node there."""
 
 SHIP_TIMEOUT: Final = 60.0
-"""How many seconds it may take to store a segment."""
+"""The maximum number of seconds to store a segment."""
 
 
 @final
@@ -59,9 +59,9 @@ SHIP_TIMEOUT: Final = 60.0
 class Order:
     """An order for a node to play a run, given by its folder's name, under a lease and under the `limit` of the whole sweep.
 
-    `manifest` is the run's, as JSON, which the process that started the sweep has checked. `folder`, `cwd` and `path` are the run's folder,
-    the current folder and sys.path there, to import users' agents and read their files. `has_copy`: nodes that do not see the run's folder
-    have a copy of the current folder.
+    `manifest` is the run's manifest as JSON, which the process that started the sweep has checked. `folder`, `cwd` and `path` are the run's
+    folder, the current folder and sys.path of that process, to import users' agents and read their files. `has_copy`: nodes that cannot
+    access the run's folder have a copy of the current folder.
     """
 
     run: str
@@ -93,7 +93,7 @@ async def answer_of(reference: Any) -> Any:
 
 
 def play(coordinator: Any, order: Order, pages: Pages | None = None) -> dict[str, Any]:
-    """Play a run from where the coordinator has it to its end, write its page, and return how it ended. Runs as a Ray task."""
+    """Play a run to its end from the state that the coordinator has, and write its page. Return the outcome. Runs as a Ray task."""
     _enter(order)
     files: Mapping[str, bytes] | None = coordinator.fetch.remote(order.run, order.lease).future().result()
     if files is None:
@@ -117,9 +117,9 @@ def play(coordinator: Any, order: Order, pages: Pages | None = None) -> dict[str
 
 
 def probe(orders: Sequence[Order], required: str) -> str:
-    """Return why this node cannot play the runs of the orders; an empty text if it can. Runs as a Ray task.
+    """Return why this node cannot play the runs of the orders; an empty string if it can. Runs as a Ray task.
 
-    It needs the `required` version of longspan, and everything that each run needs before its first turn.
+    The node needs the `required` version of longspan, and everything that each run needs before its first turn.
     """
     if (own := version("longspan")) != required:
         return f"it has longspan {own}, and the sweep was started by longspan {required}"
@@ -139,7 +139,7 @@ def probe(orders: Sequence[Order], required: str) -> str:
 
 
 def _enter(order: Order) -> None:
-    """Go to the folder where the sweep was started, or to its copy, and extend sys.path as it was there."""
+    """Change to the folder where the sweep was started, or to its copy, and extend sys.path as it was there."""
     cwd, path = Path(order.cwd), order.path
     if order.has_copy and _sees(order):
         sys.path[:] = [entry for entry in sys.path if entry != str(STARTED_IN)]
@@ -152,7 +152,10 @@ def _enter(order: Order) -> None:
 
 
 def _sees(order: Order) -> bool:
-    """Return whether this node sees the folder of the order's run, as on a shared disk. A folder of the same name may be another one."""
+    """Return whether this node can access the folder of the order's run, as on a shared disk.
+
+    A folder of the same name may be another one, so the run's nonce is compared.
+    """
     try:
         return RunFolder(Path(order.folder)).manifest.run_nonce == Manifest.model_validate_json(order.manifest).run_nonce
     except (OSError, LongspanError):
@@ -227,7 +230,7 @@ class _Playing:
             self._shipper.ship(self._run.journal(heard.conversation))
 
     def _ship_periodically(self, token: trio.lowlevel.TrioToken) -> None:
-        """Ship new bytes every second until the run ends, and stop it when the coordinator says so."""
+        """Ship new bytes every second until the run ends, and stop the run when the coordinator requests it."""
         while not self._done.wait(SHIP_INTERVAL):
             try:
                 self._shipper.heartbeat()

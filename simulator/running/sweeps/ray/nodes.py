@@ -1,4 +1,4 @@
-"""The nodes of a Ray cluster. Each is probed before it receives runs, and one that could not play them receives none."""
+"""The nodes of a Ray cluster. Each node is probed before it receives runs; a node that fails receives none."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from longspan.simulator.running.sweeps.ray.node import Order, answer_of, probe
 __all__ = ["Nodes"]
 
 PROBE_TIMEOUT: Final = 120.0
-"""How many seconds a node has to start a process, unpack the current folder, import longspan and create each agent."""
+"""The seconds that a node has to start a process, unpack the current folder, import longspan and create each agent."""
 
 
 @final
 class Nodes:
-    """The nodes, and what is wrong with them for the runs of `orders`."""
+    """The nodes of a cluster, and their problems with the runs of `orders`."""
 
     def __init__(self, ray: Any, orders: Sequence[Order]) -> None:
         self._ray = ray
         self._orders = tuple(orders)
         self._probe = ray.remote(probe)
-        self._problems: dict[str, str] = {}  # of the nodes that were probed, by id; an empty one is none
+        self._problems: dict[str, str] = {}  # by id, for probed nodes; empty after a passed probe
         self._names: dict[str, str] = {}
         self._lock = trio.Lock()
 
@@ -36,7 +36,7 @@ class Nodes:
         return [node for node in self._alive() if self._problems.get(node["NodeID"]) == ""]
 
     def placement(self) -> dict[str, str]:
-        """Return the label selector of tasks that only usable nodes get. Raises InputError if there are none."""
+        """Return the label selector of tasks for usable nodes only. Raises InputError without usable nodes."""
         ids = [node["NodeID"] for node in self.usable]
         if not ids:
             problems = "; ".join(f"{self._names[id]}: {problem}" for id, problem in self._problems.items() if problem)

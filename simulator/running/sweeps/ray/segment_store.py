@@ -1,4 +1,4 @@
-"""Receives the segments of a sweep's runs, and writes the ones shipped by a run's current owner."""
+"""Receives the segments of a sweep's runs, and writes those from a run's current owner."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from longspan.simulator.subject.snapshots import Snapshots
 __all__ = ["SegmentStore"]
 
 SYNC_INTERVAL: Final = 1.0
-"""The number of seconds between syncs to the disk, the same as for a journal that is played locally."""
+"""The number of seconds between syncs to the disk, as for a journal that is played locally."""
 
 
 @final
 @dataclass(slots=True)
 class _Owned:
-    """A run: the `lease` of its owner, the `number` of segments received under it, and when the owner was last seen (None: it
-    has not started)."""
+    """A run and its owner.
+
+    `lease` is the owner's lease, `number` the number of segments received under it, and `last_seen` the time of its last segment (None if
+    it has not started).
+    """
 
     folder: RunFolder
     lease: int = 0
@@ -66,7 +69,7 @@ class SegmentStore:
         return owned.lease
 
     def fetch(self, name: str, lease: int) -> dict[str, bytes] | None:
-        """Return everything that the owner needs to continue a run: its manifest, logs and snapshots, by path. None: it must not start."""
+        """Return the files that the owner needs to continue a run: its manifest, logs and snapshots, by path. None if it must not start."""
         owned = self._runs[name]
         if lease != owned.lease or self.stopping:
             return None
@@ -76,9 +79,9 @@ class SegmentStore:
         return {path.relative_to(folder).as_posix(): read_file(path) for path in [folder / MANIFEST, *logs(folder), *saved]}
 
     def take(self, segment: Segment) -> Answer:
-        """Store a segment if it is the owner's next one. A segment that is sent again, because the answer was lost, is accepted.
+        """Store a segment if it is the owner's next one. A segment sent again, because the answer was lost, is accepted.
 
-        Raises JournalError if it is damaged or out of order, or does not match the files here.
+        Raises JournalError if it is damaged or out of order, or does not match the stored files.
         """
         owned = self._runs[segment.run]
         if segment.lease != owned.lease:
@@ -104,12 +107,12 @@ class SegmentStore:
         ]
 
     def has_started(self, name: str, lease: int) -> bool:
-        """Whether the owner of a lease has started."""
+        """Return whether the owner of a lease has started."""
         owned = self._runs[name]
         return lease == owned.lease and owned.last_seen is not None
 
     def release(self, name: str) -> None:
-        """Take a run from its owner."""
+        """Take a run away from its owner."""
         owned = self._runs[name]
         owned.lease, owned.last_seen = owned.lease + 1, None
         owned.locks.close()

@@ -1,4 +1,4 @@
-"""Numbered, checksummed segments of the new bytes in a run's files. A node ships the run that it plays as such segments."""
+"""Numbered, checksummed segments of the new bytes in a run's files. A node ships the run it plays as a series of segments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Segment:
 
     @property
     def intact(self) -> bool:
-        """Whether it arrived as it was sealed."""
+        """Whether the segment arrived unchanged."""
         return self.sha256 == _digest(self.run, self.lease, self.number, self.pieces, self.renames)
 
 
@@ -69,7 +69,7 @@ def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], renames:
 
 
 def logs(folder: Path) -> list[Path]:
-    """Return the files of a run that only grow, line by line: its journals, the files beside them, and its other `.jsonl` files.
+    """Return the append-only files of a run: its journals, the logs next to them, and its other `.jsonl` files.
 
     Raises JournalError for a link on the way to them.
     """
@@ -85,7 +85,7 @@ def snapshots(folder: Path) -> list[Snapshots]:
 
 @final
 class Shipper:
-    """Ships a run that is played in `folder`, as owner of `lease`. Anything in the folder at first counts as shipped.
+    """Ships a run that is played in `folder`, as owner of `lease`. Everything in the folder at the start counts as shipped.
 
     `send` sends a segment and returns the answer; its errors propagate. May be used from several threads.
     """
@@ -118,7 +118,7 @@ class Shipper:
                 self._send_next([], [])
 
     def finish(self) -> None:
-        """Ship everything that is left after the run has ended, including its results."""
+        """Ship everything that remains after the run has ended, including its results."""
         self.heartbeat()
         with self._lock:
             for path in (self._folder / name for name in RESULTS):
