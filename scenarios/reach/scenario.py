@@ -235,7 +235,7 @@ def _earned(guessed: int, number: int) -> float:
 def _heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """Return the values of a question's kind that were stated before the question.
 
-    Empty for runs of version 1, which did not record line numbers.
+    Empty for early runs, whose journals have no line numbers.
     """
     if "lines" not in about:
         return frozenset()
