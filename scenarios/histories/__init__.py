@@ -1,4 +1,4 @@
-"""Recorded conversations with questions about them: LoCoMo, LongMemEval, BEAM, PersonaMem, and people's own logs."""
+"""Recorded conversations with questions about them: LoCoMo, LongMemEval, BEAM, PersonaMem, and users' own logs."""
 
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.registry import READERS, read

@@ -1,4 +1,4 @@
-"""Figures made from released answers: accuracies, and the agreement of judges."""
+"""Compute accuracies and judge agreement from released answers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ NORMAL: Final = NormalDist().inv_cdf(0.975)
 
 
 def share(answers: Sequence[Answer]) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean score of answers, at least one, with the ends of its 95% interval: None for a single answer.
+    """Return the mean score of at least one answer, with its 95% interval; the interval is None for a single answer.
 
-    It is Wilson's interval (1927). Where answers of a conversation are alike, it is as wide as for so few independent questions as
-    would vary as much (Kish, 1965), with the quantile of Student's t; conversations may have different numbers of questions.
+    It is Wilson's interval (1927). Answers about the same conversation may be correlated, so the number of answers is reduced to the
+    effective number of independent ones (Kish, 1965), with the quantile of Student's t. Conversations may have different numbers of
+    questions.
     """
     number, mean = len(answers), fmean(answer.score for answer in answers)
     if number < 2:
@@ -42,7 +43,10 @@ def share(answers: Sequence[Answer]) -> tuple[float, tuple[float, float] | None]
 
 
 def accuracies(paper: str, kind: str, released: Released, columns: Mapping[str, Sequence[Answer]]) -> Iterator[Cell]:
-    """Yield the cells of a table called `kind`, a column each, and cells for both ends of their intervals. Empty columns have none."""
+    """Yield the cells of a table called `kind`, with a column for each group of answers and cells for both ends of the intervals.
+
+    Empty groups are skipped.
+    """
     for column, answers in columns.items():
         if not answers:
             continue
@@ -54,7 +58,7 @@ def accuracies(paper: str, kind: str, released: Released, columns: Mapping[str, 
 
 
 def table(title: str, kind: str, cells: Sequence[Cell], names: Mapping[str, str], note: str) -> Table:
-    """Show the cells of a table called `kind` with their intervals. `names`: what to add to the name of a column."""
+    """Return the cells called `kind` as a table with their intervals. `names`: suffixes for column names."""
     by_place = {(cell.table, cell.row, cell.column): cell for cell in cells}
     kept = [cell for cell in cells if cell.table == kind]
     rows = []
@@ -67,8 +71,9 @@ def table(title: str, kind: str, cells: Sequence[Cell], names: Mapping[str, str]
 
 
 def agreements(paper: str, files: Sequence[Released]) -> Iterator[Cell]:
-    """Yield how often judgements of the same answers agree, with Cohen's kappa: judgements within a file, and between files with the
-    same answers.
+    """Yield how often judgements of the same answers agree, with Cohen's kappa.
+
+    Judgements are compared within a file, and between files that have the same answers.
     """
     for name, pairs in _pairs(files):
         left, right = [float(pair[0]) for pair in pairs], [float(pair[1]) for pair in pairs]
@@ -94,7 +99,7 @@ def _pairs(files: Sequence[Released]) -> Iterator[tuple[str, list[tuple[bool, bo
 
 
 def tables_of_agreement(cells: Sequence[Cell]) -> Iterator[Table]:
-    """Yield a table of the cells of `agreements`, if there are any."""
+    """Yield a table of the cells from `agreements`, if there are any."""
     by_row: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         if cell.table == "agreement":

@@ -1,4 +1,4 @@
-"""How a question about a history is asked, its ideal reply, and the facts for its grader."""
+"""Word a question about a history, with its ideal reply and the facts that its grader needs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longspan.simulator.reading.matching import contains_phrase
 __all__ = ["CHOOSE", "UNKNOWN", "AskedQuestion", "Wording", "ask", "chance", "first_option"]
 
 Wording = Literal["plain", "paper"]
-"""How LoCoMo's questions are asked: as they stand, or with what its authors add to them."""
+"""How to ask LoCoMo's questions: verbatim, or with the instructions that its authors add."""
 
 UNKNOWN: Final = "This was not mentioned in the conversation."
-"""The ideal reply to a question that the history does not answer."""
+"""Ideal reply to a question that the history does not answer."""
 
 CHOOSE: Final = "Which of these is the most fitting answer? Reply with its letter."
 
@@ -31,7 +31,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 @final
 class AskedQuestion(NamedTuple):
-    """A question as it is asked: the message, the ideal reply, and the facts for grading other replies."""
+    """A question as asked: the message, the ideal reply, and the facts for grading other replies."""
 
     text: str
     ideal: str
@@ -39,11 +39,11 @@ class AskedQuestion(NamedTuple):
 
 
 def ask(question: Question, rivals: Sequence[str] | None, *, paper: bool = False, trap_first: bool = False) -> AskedQuestion:
-    """Return how a question is asked.
+    """Return the message for a question, with its ideal reply and facts.
 
-    `rivals`: the values that a wrong reply could name instead of the gold answer, where they are known. `paper`: with the additions of
-    LoCoMo's authors: a short phrase is wanted, or a date, and for something that was never said there are two choices, that and the
-    published wrong answer, which is the first of them with `trap_first`.
+    `rivals`: values that a wrong reply could name instead of the gold answer, if known. `paper`: add the instructions of LoCoMo's
+    authors. They ask for a short phrase or a date. For adversarial questions they offer two options: "not mentioned", and the published
+    wrong answer, which comes first if `trap_first` is true.
     """
     adversarial = paper and not question.answerable and bool(question.trap) and not contains_phrase(NOT_MENTIONED, question.trap)
     if adversarial:
@@ -62,7 +62,7 @@ def ask(question: Question, rivals: Sequence[str] | None, *, paper: bool = False
 
 
 def _labelled(question: Question) -> Question:
-    """Return a question whose options begin with letters, at most 26."""
+    """Return a question with a letter before each of its options, at most 26."""
     options = question.options
     if all(map(_LABELLED.match, options)):
         return question
@@ -80,7 +80,7 @@ def _ideal(question: Question) -> str:
 
 
 def _facts(question: Question, rivals: Sequence[str] | None) -> dict[str, Any]:
-    """Return what there is to know about a question, as JSON."""
+    """Return everything known about a question, as JSON."""
     return {
         "id": question.id,
         "kind": question.kind,
@@ -97,12 +97,12 @@ def _facts(question: Question, rivals: Sequence[str] | None) -> dict[str, Any]:
 
 
 def chance(facts: Mapping[str, Any]) -> float:
-    """Return what choosing one of a question's options scores; 0 if it has none."""
+    """Return the score of choosing an option at random; 0 if the question has none."""
     return 1 / len(facts["options"]) if facts["options"] else 0.0
 
 
 def first_option(message: str) -> str | None:
-    """Return the letter of the first option of a question that is asked here; None for any other message."""
+    """Return the letter of the first option if `message` is a question from `ask`, else None."""
     _, asked, options = message.partition(f"\n\n{CHOOSE}\n\n")
     first = _LABELLED.match(options)
     return f"({first[1].lower()})" if asked and first else None

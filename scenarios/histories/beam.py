@@ -1,7 +1,7 @@
-"""Reads BEAM (Tavakoli et al., 2025) as its authors publish it: a chat's folder, or a folder of such folders, packed or not.
+"""Read BEAM (Tavakoli et al., 2025) as published: one chat's folder, or a folder of such folders, packed or not.
 
-A chat's folder has `chat.json` and `probing_questions/probing_questions.json`. Where `chat_trunecated.json` lies beside `chat.json`,
-it is the one that is read: the authors' `answer_generation.py` asks about it.
+A chat's folder contains `chat.json` and `probing_questions/probing_questions.json`. If it also contains `chat_trunecated.json`, that
+file is read instead, because the authors' `answer_generation.py` asks about it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from longspan.simulator.base.files.reading import resolved
 __all__ = ["read"]
 
 CHATS: Final = ("chat_trunecated.json", "chat.json")
-"""A chat's files, the one that is asked about first."""
+"""File names of a chat, in order of preference. The misspelling is the authors'."""
 
 QUESTIONS: Final = "probing_questions/probing_questions.json"
 ANSWERS: Final = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "expected_compliance")
-"""The keys of a gold answer: each kind of question has one of them."""
+"""Keys of gold answers. Each kind of question uses a different one."""
 
 DATE: Final = "%B-%d-%Y"
 ROLES: Final = ("user", "assistant")
 
 _MARKER: Final = re.compile(r"\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)(?![0-9/])")
-"""A message's place in the plan that it was written from: "->-> 1,3" or "->-> 2,N/A"."""
+"""Position of a message in the plan that it was generated from: "->-> 1,3" or "->-> 2,N/A"."""
 
 _PLAN: Final = re.compile(r"plan-[0-9]+")
-"""The folders of a chat of 10M tokens that hold its parts once more."""
+"""Folders inside a chat of 10M tokens that repeat its parts."""
 
 _SIZE: Final = re.compile(r"[0-9]+[KM]")
 
@@ -59,7 +59,7 @@ class _Batch(Published):
 
     @property
     def anchor(self) -> str | None:
-        """The batch's date, which its first message has."""
+        """The batch's date, which may be recorded on its first message only."""
         return next((anchor for anchor in (self.time_anchor, *(said.time_anchor for said in self.said)) if anchor), None)
 
 
@@ -76,7 +76,7 @@ _ASKED: Final = TypeAdapter(dict[str, list[_Asked]])
 
 
 def read(path: Path) -> Iterator[History]:
-    """Yield the chats at a path, by size and number. Raises InputError, which names the file that is wrong."""
+    """Yield the chats at a path, by size and number. Raises InputError, naming the file at fault."""
     found = {PurePosixPath(source.name): source for source in sources(path)}
     folders = sorted({name.parent for name in found if name.name in CHATS and not _PLAN.fullmatch(name.parent.name)}, key=_rank)
     if not folders:
@@ -84,18 +84,18 @@ def read(path: Path) -> Iterator[History]:
     for folder in folders:
         chat = next(found[folder / name] for name in CHATS if folder / name in found)
         if folder / QUESTIONS not in found:
-            raise InputError(f"{chat.where}: its questions are missing; {QUESTIONS} should lie beside it")
+            raise InputError(f"{chat.where}: has no questions; expected {QUESTIONS} in the same folder")
         yield _history(_id(resolved(path) / folder), chat, found[folder / QUESTIONS])
 
 
 def _id(folder: Path) -> str:
-    """Return the id of the chat in a folder: its number, after its size if the folder above is called so, such as 100K/1."""
+    """Return the id of a chat: its folder's number, prefixed by its size if the parent folder is named after one, such as 100K/1."""
     name = re.sub(r"(\.zip|\.tar|\.tgz)?(\.gz)?$", "", folder.name)
     return f"{folder.parent.name}/{name}" if _SIZE.fullmatch(folder.parent.name) else name
 
 
 def _rank(folder: PurePosixPath) -> list[tuple[str, int, str]]:
-    """Sort folders by the numbers in their names."""
+    """Return a sort key that orders folders by the numbers in their names."""
     parts = [re.match(r"([^0-9]*)([0-9]{0,9})(.*)", part, re.DOTALL) for part in folder.parts]
     return [(part[1], int(part[2] or -1), part[3]) for part in parts if part]
 
@@ -128,7 +128,7 @@ def _history(id: str, chat: Source, probing: Source) -> History:
 
 
 def _flat(chat: Any) -> Any:
-    """Return a chat's batches. One of 10M tokens has them by plan: [{"plan-1": [...]}, {"plan-2": [...]}, ...]."""
+    """Return a chat's batches. A chat of 10M tokens groups them by plan: [{"plan-1": [...]}, {"plan-2": [...]}, ...]."""
     if not isinstance(chat, list) or not all(isinstance(part, dict) and "turns" not in part for part in chat):
         return chat
     return [batch for part in chat for batches in part.values() if isinstance(batches, list) for batch in batches]
@@ -163,7 +163,7 @@ def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Questi
 
 
 def _ids(value: Any) -> Iterator[int | str]:
-    """Yield the ids in a list, or in lists grouped by what they show."""
+    """Yield the ids in a list, or in lists grouped by topic."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _ids(inner)

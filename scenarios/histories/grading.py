@@ -1,4 +1,4 @@
-"""Grades the reply to one question about a history: by rules where they decide, and by the benchmark's own judge for the rest."""
+"""Grade the reply to one question about a history, by rules where possible and otherwise by the benchmark's own judge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from longspan.simulator.reading.matching import some
 __all__ = ["GRADINGS", "MEASURES", "Grading", "graded"]
 
 Grading = Literal["rules", "f1", "locomo", "locomo-strict", "longmemeval", "beam-nuggets"]
-"""Who grades: rules alone, LoCoMo's token F1, or rules and, where they do not decide, a judge with the rubric of this name."""
+"""How to grade: by rules alone, by LoCoMo's token F1, or by rules backed by a judge with the rubric of this name."""
 
 GRADINGS: Final[Mapping[str, tuple[Grading, ...]]] = {
     "locomo": ("f1", "locomo", "locomo-strict"),
@@ -37,31 +37,31 @@ GRADINGS: Final[Mapping[str, tuple[Grading, ...]]] = {
     "history": ("longmemeval", "rules"),
     "made_up": ("rules",),
 }
-"""How the answers of each benchmark can be graded, the default first."""
+"""Gradings that each benchmark supports, the default first."""
 
 MEASURES: Final[Mapping[Grading, tuple[str, str]]] = {"f1": ("token F1", "no judge"), "beam-nuggets": ("nugget score", "")}
-"""What scores are called that are no shares of right answers, and a remark on them."""
+"""Names of scores other than the share of right answers, with a remark on each."""
 
 UNDECIDED: Final = "rules do not decide; --judge names a judge that does"
 UNSAID: Final = "Nobody said this in the conversation."
 
 ORDER: Final = "event_ordering"
-"""The kind of BEAM's questions that are graded by the order of events."""
+"""BEAM's kind of question that is graded by the order of events."""
 
 FACTUAL: Final = frozenset({"information_extraction", "knowledge_update", "multi_session_reasoning", "summarization", "temporal_reasoning"})
-"""The kinds of BEAM's questions where "I don't know" meets none of the rubric's statements."""
+"""BEAM's kinds of questions whose rubrics are never met by "I don't know"."""
 
 TOLERANT: Final = frozenset({"temporal-reasoning", "knowledge-update"})
-"""The kinds of LongMemEval's questions whose judge accepts another number, or an old answer beside the new one."""
+"""LongMemEval's kinds of questions whose judge accepts a number off by one, or an old answer next to the new one."""
 
 _STATES: Final = re.compile(r"\A(?:the )?(?:llm )?response should (?:state|mention|contain|include):\s*", re.IGNORECASE)
-"""How most statements of BEAM's rubrics begin."""
+"""Opening words of most statements in BEAM's rubrics."""
 _CHOICE: Final = re.compile(r"\(?([a-z])\)?", re.IGNORECASE)
 
 
 @final
 class _Found(NamedTuple):
-    """The verdict on a reply so far: its score, who gave it and why, the queries still open, and further figures."""
+    """The result of grading so far: score, grader, reason, open queries for the judge, and further numbers."""
 
     score: float | None
     by: str
@@ -71,19 +71,22 @@ class _Found(NamedTuple):
 
 
 def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> Grade:
-    """Grade the last exchange of a record, as the only item of its grade. The score is None where only a judge can tell.
+    """Grade the last exchange of a record as one item. The score is None where a judge must decide.
 
-    `facts`: `benchmark` (see GRADINGS), `id`, `question`, `answer` (None if there is none), `kind`, `answerable`, `options`, `rubric`
-    (statements), `trap`; optionally `rivals` (all values that a wrong reply could name; rules then always decide), `grading` (see GRADINGS)
-    and `gold` (which gold answers, a label).
+    `facts` contains `benchmark` (see GRADINGS), `id`, `question`, `answer` (None without one), `kind`, `answerable`, `options`, `rubric`
+    (statements) and `trap`. Optional are `rivals` (all values that a wrong reply could name; rules then always decide), `grading` (see
+    GRADINGS) and `gold` (a label for the set of gold answers). `paper`: score adversarial questions as LoCoMo does, accepting only two
+    phrases for "not mentioned".
 
-    `paper`: an adversarial question has LoCoMo's own score. It accepts only two wordings of the reply that something was not told.
+    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers:
 
-    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; where that grades, also its
-    `floor`, the score for repeating the question, its part that rests on words of the question (`echoed f1`), and the share of the reply's
-    words that are the question's (`shared words`); `nuggets`, the mean of the
-    rubric's statements, and `whole nuggets`, which counts halves as nothing, as the authors' program does; `tau` and `event f1` of events
-    in order.
+    - `f1`: LoCoMo's score
+    - `floor`, if that score is the grading: the score for repeating the question
+    - `echoed f1`, likewise: the part of the score that comes from words of the question
+    - `shared words`, likewise: the share of the reply's words that the question contains
+    - `nuggets`: the mean over the rubric's statements
+    - `whole nuggets`: the same with halves as 0, as in the authors' program
+    - `tau` and `event f1`: for the order of events
     """
     answer = record.answer
     question = _question(facts)
@@ -138,7 +141,7 @@ def _found(facts: Mapping[str, Any], question: Question, answer: Exchange, recor
 
 
 def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.Verdict | None:
-    """Return the verdict of the rules, if they go by the same standard as the judge."""
+    """Return the rules' verdict if they apply the same standard as the judge, else None."""
     verdict = rules.grade(question, reply, rivals)
     if rivals is not None:
         return verdict
@@ -150,8 +153,11 @@ def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grad
 
 
 def _f1(question: Question, reply: str, paper: bool) -> float:
-    """Return LoCoMo's score; but whoever says in any plain wording that something was not told is right, unless the wording is the
-    `paper`'s. Where options were given, the letter of one stands for its words, as in the authors' harness."""
+    """Return LoCoMo's score, with two adjustments.
+
+    Any plain wording of "not mentioned" is right for adversarial questions, except with `paper`. An option's letter stands for its
+    words, as in the authors' harness.
+    """
     letter = _CHOICE.fullmatch(reply.strip())
     chosen = next((option for option in question.options if letter and option.casefold().startswith(f"({letter[1].casefold()})")), reply)
     if question.kind == "adversarial" and not paper:
@@ -160,8 +166,7 @@ def _f1(question: Question, reply: str, paper: bool) -> float:
 
 
 def _floor(question: Question, paper: bool) -> float | None:
-    """Return LoCoMo's score for repeating the question, with no memory of anything; None where choices or a plain refusal to answer are the
-    better guess."""
+    """Return LoCoMo's score for repeating the question; None where choosing an option or declining is the better guess."""
     if question.options or question.kind == "adversarial":
         return None
     return _f1(question, question.text, paper)
@@ -186,7 +191,7 @@ def _judged(query: Query[Any], record: Record) -> _Found:
 
 
 def _nuggets(question: Question, reply: str, record: Record) -> _Found:
-    """Return the mean over the rubric's statements: rules find that a date, number or name is there, and the judge decides the rest."""
+    """Return the mean over the rubric's statements. Rules recognise dates, numbers and names, and the judge decides the rest."""
     met = [_met(question, nugget, reply) for nugget in question.rubric]
     queries = {nugget: nugget_query(question.text, nugget, reply) for nugget, found in zip(question.rubric, met, strict=True) if not found}
     verdicts = {nugget: record.said(query) for nugget, query in queries.items()}
@@ -203,14 +208,14 @@ def _nuggets(question: Question, reply: str, record: Record) -> _Found:
 
 
 def _met(question: Question, nugget: str, reply: str) -> bool:
-    """Return whether rules find that a reply states what a statement of the rubric demands."""
+    """Return whether rules find the content of a rubric's statement in a reply."""
     wanted = Question(question.id, question.text, _STATES.sub("", nugget, count=1))
     verdict = rules.grade(wanted, reply) if question.kind in FACTUAL else None
     return verdict is not None and verdict.score == 1
 
 
 def _ordered(question: Question, reply: str, record: Record) -> _Found:
-    """Return how well a reply puts events in order. One that names none of them has no order: 0."""
+    """Return how well a reply orders events. A reply that names none of them scores 0."""
     lines = lines_of(reply)
     failed: list[str] = []
     queries: dict[tuple[int, int], Query[Any]] = {}

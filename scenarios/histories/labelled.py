@@ -1,4 +1,4 @@
-"""Released answers with verdicts as labels for `longspan calibrate`: question, gold answer, reply and verdict."""
+"""Convert released answers with verdicts to labels for `longspan calibrate`: question, gold answer, reply and verdict."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOCOMO: Final = "locomo10.json"
 
 
 def locomo_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
-    """Return the rows of files of labels and of released answers to LoCoMo's questions. Adversarial ones are left out.
+    """Return rows from files of labels and of released answers to LoCoMo's questions, without adversarial ones.
 
-    Most of the files contain the questions; otherwise they come from LoCoMo's own: among the paths, beside them, or in the folder above.
-    Raises InputError.
+    Most files contain the questions. Otherwise they are read from LoCoMo's own file: among the paths, in the same folder, or in its
+    parent. Raises InputError.
     """
     values = _values(paths)
     own = next((each for each in values.values() if locomo_answers.is_gold(each[1])), None) or near(paths, LOCOMO)
@@ -39,7 +39,7 @@ def locomo_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
 
 
 def _asked(answer: Answer, gold: locomo_answers.Gold | None) -> Answer:
-    """Return an answer with its question, taken from LoCoMo's own file if the answer's file lacks it."""
+    """Return an answer with its question, read from LoCoMo's own file if the answer's file lacks it."""
     conversation, _, number = answer.question.partition("/")
     if gold is None or (answer.text and answer.gold) or not number.isdecimal():
         return answer
@@ -50,7 +50,7 @@ def _asked(answer: Answer, gold: locomo_answers.Gold | None) -> Answer:
 
 
 def longmemeval_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
-    """Return the rows of files of labels and of released answers to LongMemEval's questions, which a file among the paths has.
+    """Return rows from files of labels and of released answers to LongMemEval's questions. One of the paths must contain the questions.
 
     Raises InputError.
     """
@@ -68,7 +68,7 @@ def longmemeval_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]
 
 
 def _values(paths: Sequence[Path]) -> dict[str, tuple[Source, Any]]:
-    """Return the files at the paths with their JSON values, or None where they are something else."""
+    """Return the files at the paths with their JSON values, or None for files in another format."""
     found: dict[str, tuple[Source, Any]] = {}
     for name, source in collect(paths).items():
         found[name] = (source, None)
@@ -93,11 +93,11 @@ def _rows(
 
 
 def _labels(where: str, answers: Iterable[Answer], columns: Sequence[str], remedy: str) -> Iterator[Row]:
-    """Yield a row for each verdict on each answer. A question asked twice and answered alike is labelled once."""
+    """Yield a row for each verdict on each answer. Identical answers to the same question are labelled once."""
     seen: set[tuple[str, ...]] = set()
     for answer in answers:
         if not answer.text or not answer.gold:
-            raise InputError(f"{where}: does not say what question {answer.question!r:.80} asks, or its gold answer; {remedy}")
+            raise InputError(f"{where}: question {answer.question!r:.80} lacks its text or its gold answer; {remedy}")
         values = {"kind": answer.kind, "question": answer.text, "reference": answer.gold, "response": answer.reply}
         for judge, verdict in answer.verdicts.items():
             key = (answer.text, answer.gold, answer.reply, judge)

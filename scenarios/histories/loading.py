@@ -1,4 +1,4 @@
-"""The histories that a run is about, read once for each state of their files."""
+"""Load the histories of a run, rereading them only when their files change."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["load"]
 
 REMEDY: Final = "docs/guides/histories.md says what it should be"
 MOST: Final = 10_000
-"""How many files' states are compared."""
+"""Maximum number of files whose state is compared."""
 
 
 def load(name: str, path: Path) -> tuple[History, ...]:
-    """Return the histories at a path as `read` does, which is called again only if a file there has changed. Raises InputError."""
+    """Return the histories at a path as `read` does, from the cache unless a file has changed. Raises InputError."""
     return _read(name, str(path), (stamp(path, REMEDY), *(stamp(file, REMEDY) for file in islice(_files(path), MOST))))
 
 
@@ -31,11 +31,11 @@ def _read(name: str, path: str, changed: tuple[tuple[int, int], ...]) -> tuple[H
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the files that are read with a path: those in the folder, or those beside a file whose names begin as a partner's would."""
+    """Yield the files that are read with a path: those in a folder, or those next to a file whose names match a companion's."""
     if path.is_dir():
         for place, folders, names in os.walk(path):
             folders.sort()
             yield from (file for name in sorted(names) if (file := Path(place, name)).is_file())
     else:
-        for pattern in ("shared_contexts_*", "documents_*"):  # PersonaMem's conversations lie beside its questions
+        for pattern in ("shared_contexts_*", "documents_*"):  # PersonaMem keeps its conversations next to its questions
             yield from sorted(path.parent.glob(pattern))

@@ -1,6 +1,6 @@
-"""Reads LoCoMo (Maharana et al., 2024) as its authors publish it: `locomo10.json`, or the zip with it.
+"""Read LoCoMo (Maharana et al., 2024) as published: `locomo10.json`, or the zip that contains it.
 
-Ten conversations between two people. A turn that shows a picture has its caption.
+It has ten conversations between two people. A turn that shares a picture includes its caption.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from longspan.simulator.base.errors import InputError
 __all__ = ["KINDS", "read"]
 
 KINDS: Final[Mapping[int, str]] = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-"""The kinds of questions, by the number that the file has for them. The file does not name them; the paper's counts tell which is which."""
+"""Kinds of questions by their number in the file. The file does not name them; they were matched by the counts in the paper."""
 
 DATE: Final = "%I:%M %p on %d %B, %Y"
 
 _DATED: Final = "_date_time"
 _SESSION: Final = re.compile(r"session_([0-9]{1,6})")
 _LABEL: Final = re.compile(r"[^\s;,]+")
-"""Some labels hold several ids: "D8:6; D9:17", "D9:1 D4:4 D4:6"."""
+"""Some labels contain several ids: "D8:6; D9:17", "D9:1 D4:4 D4:6"."""
 
 Answer = Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
@@ -63,11 +63,11 @@ class _Talk(Published):
 
 
 def read(path: Path) -> Iterator[History]:
-    """Yield the conversations of a file. Raises InputError, which names the conversation that is wrong."""
+    """Yield the conversations of a file. Raises InputError, naming the conversation at fault."""
     source = only(path, ".json", "LoCoMo's locomo10.json")
     samples = source.json()
     if not isinstance(samples, list):
-        raise InputError(f"{source.where}: not LoCoMo's conversations: must be a list of them")
+        raise InputError(f"{source.where}: not LoCoMo's data: expected a list of conversations")
     for number, value in enumerate(samples):
         where = f"{source.where}, conversation {named(value, 'sample_id', number)}"
         with wrong(where):

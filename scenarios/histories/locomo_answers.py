@@ -1,7 +1,7 @@
-"""Reads released answers to LoCoMo's questions with verdicts, an audit of its gold answers, and the questions' own file.
+"""Read released answers to LoCoMo's questions with verdicts, an audit of its gold answers, and the questions' own file.
 
-Answers come in three forms: by conversation with `llm_judgments` (the audit's, and the harness's that it checks), a list of rows
-with `correct`, and Zep's grades. A question is called by the numbers of its conversation and of itself, both from 0: `0/12`.
+Answers come in three formats: grouped by conversation with `llm_judgments` (from the audit, and from the harness that it checks), rows
+with `correct`, and Zep's grades. A question is identified by the numbers of its conversation and itself, both from 0: `0/12`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ __all__ = [
 ]
 
 CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41", "conv-42", "conv-43", "conv-44", "conv-47", "conv-48", "conv-49", "conv-50")
-"""The ids of LoCoMo's conversations, in the order of its file."""
+"""Ids of LoCoMo's conversations, in the order of its file."""
 
 ADVERSARIAL: Final = "5"
 RIGHT_GOLD: Final = "WRONG_CITATION"
-"""The audit's label for entries whose gold answer is right: only the evidence is not."""
+"""The audit's label for entries whose evidence is wrong but whose gold answer is right."""
 
 ZEP: Final = {"overall": 0.7514, "1": 0.7411, "2": 0.6604, "3": 0.6771, "4": 0.7979}
-"""What Zep published for `zep_locomo_grades`, a mean over runs, by LoCoMo's numbers; its own names of categories are mixed up."""
+"""Accuracies that Zep published for `zep_locomo_grades`, means over runs, by LoCoMo's category numbers. Zep's own category names are
+mixed up."""
 
 EXPECTED: Final = "rows with llm_judgments, correct or grade"
 
@@ -113,7 +114,7 @@ class _Asked(Published):
 
 @final
 class Correction(NamedTuple):
-    """A question whose gold answer is wrong, and the right answer; None if the audit gives none."""
+    """A question whose gold answer is wrong, and the right answer, or None if the audit gives none."""
 
     question: str
     answer: str | None
@@ -121,23 +122,23 @@ class Correction(NamedTuple):
 
 @final
 class Gold(NamedTuple):
-    """The text, gold answer and category of each question of each conversation."""
+    """Text, gold answer and category of each question in each conversation."""
 
     conversations: Sequence[Sequence[tuple[str, str | None, str]]]
 
 
 def is_gold(value: Any) -> bool:
-    """Whether a JSON value is LoCoMo's own file."""
+    """Return whether a JSON value is LoCoMo's own file."""
     return _first_of(value).keys() >= {"qa", "conversation"}
 
 
 def is_audit(value: Any) -> bool:
-    """Whether a JSON value is the audit of gold answers."""
+    """Return whether a JSON value is the audit of gold answers."""
     return _first_of(value).keys() >= {"question_id", "error_type"}
 
 
 def is_graded(value: Any) -> bool:
-    """Whether a JSON value is grades in Zep's form, which name no categories."""
+    """Return whether a JSON value contains grades in Zep's format, which lacks categories."""
     return isinstance(value, dict) and any(_first_of(rows).keys() >= {"question", "grade"} for rows in value.values())
 
 
@@ -159,7 +160,7 @@ def read_gold(source: Source, value: list[Any]) -> Gold:
 
 
 def read_corrections(source: Source, value: list[Any]) -> dict[str, Correction]:
-    """Return the questions whose gold answer the audit finds wrong, by name. Raises InputError."""
+    """Return the questions whose gold answer is wrong according to the audit, by id. Raises InputError."""
     found = []
     for number, entry in enumerate(value):
         with wrong(f"{source.where}, entry {number}"):
@@ -174,7 +175,7 @@ def _name(id: str) -> str:
 
 
 def read_answers(name: str, source: Source, value: Any, gold: Gold | None) -> Released | None:
-    """Return a file's answers, or None if it is of another form. Raises InputError if it is of one of the forms, and wrong."""
+    """Return a file's answers, or None if its format is another. Raises InputError if the format is known but the content is invalid."""
     if isinstance(value, dict) and "detailed_results" in value:
         return _judged(name, source.where, value)
     if _first_of(value).keys() >= {"conv_id", "qa_index", "correct"}:
@@ -212,7 +213,7 @@ def _rows(where: str, value: list[Any]) -> Iterator[Answer]:
         with wrong(f"{where}, row {number}"):
             row = _Row.model_validate(each)
             if row.conv_id not in CONVERSATIONS:
-                raise ValueError(f"conv_id {row.conv_id!r:.80} is no conversation of LoCoMo's")
+                raise ValueError(f"conv_id {row.conv_id!r:.80} is not a conversation of LoCoMo")
         conversation = str(CONVERSATIONS.index(row.conv_id))
         adversarial = row.adversarial or ADVERSARIAL in (str(row.category_id), row.category)
         yield Answer(
@@ -227,7 +228,7 @@ def _rows(where: str, value: list[Any]) -> Iterator[Answer]:
 
 
 def _graded(where: str, key: str, value: Any, gold: Gold | None) -> Iterator[Answer]:
-    """Yield Zep's grades of a conversation. They name no categories: `gold` does; without it, questions are called by their text."""
+    """Yield Zep's grades for a conversation. Their categories come from `gold`; without it, questions are identified by their row."""
     place = f"{where}, {key!r:.80}"
     match = _GROUP.fullmatch(key)
     if match is None or not isinstance(value, list):
@@ -255,7 +256,10 @@ def _graded(where: str, key: str, value: Any, gold: Gold | None) -> Iterator[Ans
 
 
 def _place(row: _Grade, questions: Sequence[tuple[str, str | None, str]], taken: set[str]) -> tuple[str, str]:
-    """Return the number and category of the question with a row's text, preferably with its gold answer: a few are asked twice."""
+    """Return the number and category of the question with a row's text.
+
+    A few questions are asked twice, so one with the row's gold answer is preferred.
+    """
     free = [(number, each) for number, each in enumerate(questions) if each[0] == row.question and str(number) not in taken]
     if not free:
         raise ValueError(f"{row.question!r:.80} is not among LoCoMo's questions of this conversation, or answered too often")

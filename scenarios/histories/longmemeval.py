@@ -1,6 +1,7 @@
-"""Reads LongMemEval (Wu et al., 2025) as its authors publish it: `longmemeval_s.json`, `longmemeval_oracle.json`, or a tar or zip with one.
+"""Read LongMemEval (Wu et al., 2025) as published: `longmemeval_s.json`, `longmemeval_oracle.json`, or an archive that contains one of
+them.
 
-Each question has a history of its own: sessions of a user with an assistant.
+Each question has its own history: sessions of a user with an assistant.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["read"]
 
 DATES: Final = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
 ABSTENTION: Final = "_abs"
-"""How the id of a question ends whose answer is nowhere in the history."""
+"""Suffix of the ids of questions that the history does not answer."""
 
 Answer = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
 
@@ -49,16 +50,16 @@ class _Asked(Published):
     def _fitting(self) -> Self:
         counts = [len(self.haystack_session_ids), len(self.haystack_dates), len(self.haystack_sessions)]
         if len(set(counts)) > 1:
-            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must be as many, not {counts}")
+            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must have the same length, got {counts}")
         return self
 
 
 def read(path: Path) -> Iterator[History]:
-    """Yield a history for each question of a file. Raises InputError, which names the question that is wrong."""
+    """Yield a history for each question of a file. Raises InputError, naming the question at fault."""
     source = only(path, ".json", "one of LongMemEval's files, such as longmemeval_s.json")
     asked = source.json()
     if not isinstance(asked, list):
-        raise InputError(f"{source.where}: not LongMemEval's questions: must be a list of them")
+        raise InputError(f"{source.where}: not LongMemEval's data: expected a list of questions")
     for number, value in enumerate(asked):
         with wrong(f"{source.where}, question {named(value, 'question_id', number)}"):
             history = _history(_Asked.model_validate(value))
@@ -84,7 +85,7 @@ def _history(asked: _Asked) -> History:
         unknown=labels.unknown,
         answerable=not asked.question_id.endswith(ABSTENTION),
     )
-    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # the file with the evidence alone is in no order
+    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # longmemeval_oracle.json is not in chronological order
     again = len(set(ids) - set(asked.haystack_session_ids))
     remarks = (f"sessions that had the id of another, and were given their own: {again}",) if again else ()
     return History(asked.question_id, tuple(ordered), (question,), remarks)

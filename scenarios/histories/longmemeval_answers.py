@@ -1,6 +1,6 @@
-"""Reads released answers to LongMemEval's questions with verdicts, and files of the questions.
+"""Read released answers to LongMemEval's questions with verdicts, and files of the questions.
 
-Answers come in two forms: rows with `correct`, and the lines with `autoeval_label` that the authors' evaluation writes.
+Answers come in two formats: rows with `correct`, and the JSON lines with `autoeval_label` that the authors' evaluation writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longspan.simulator.base.errors import InputError
 __all__ = ["ABSTAINS", "EXPECTED", "GoldQuestion", "questions_in", "read_answers", "value_of"]
 
 ABSTAINS: Final = "abstention"
-"""The kind of questions that cannot be answered, whatever else they are."""
+"""Kind of all questions that cannot be answered, overriding their published kind."""
 
 EXPECTED: Final = "rows with question_id and correct"
 
@@ -28,7 +28,7 @@ Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in
 
 @final
 class GoldQuestion(NamedTuple):
-    """A question's kind, text and gold answer. Questions that cannot be answered are a kind of their own."""
+    """A question's kind, text and gold answer. Unanswerable questions are a separate kind."""
 
     kind: str
     text: str = ""
@@ -57,14 +57,14 @@ class _Evaluated(Published):
 
 
 def value_of(source: Source) -> Any:
-    """Return the JSON value of a file, or the list of its lines' values. Raises InputError."""
+    """Return a file's JSON value, or the list of values in a file of JSON lines. Raises InputError."""
     with suppress(InputError):  # not a single JSON value, so it may be JSON lines
         return source.json()
     return [value for _, value in source.lines()]
 
 
 def questions_in(value: Any) -> dict[str, GoldQuestion]:
-    """Return the questions in a file of questions, by id: the authors' own, or one with the same under other names. Empty for others."""
+    """Return the questions in a file, by id. Accepts the authors' file and a variant with other key names; empty for other files."""
     found = {}
     for each in value if isinstance(value, list) else ():
         if not isinstance(each, dict):
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
 
 
 def read_answers(name: str, where: str, value: Any, asked: Mapping[str, GoldQuestion]) -> Released | None:
-    """Return a file's answers, or None if it is of another form. Raises InputError if it is of one of the forms, and wrong."""
+    """Return a file's answers, or None if its format is another. Raises InputError if the format is known but the content is invalid."""
     first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
     if first.keys() >= {"question_id", "correct"}:
         return Released(name, checked(where, _rows(where, value, asked)), {})

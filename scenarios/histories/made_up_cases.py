@@ -1,7 +1,7 @@
-"""The contents of made-up histories: cases, each a question with its evidence and with statements easily mistaken for it.
+"""Contents of generated histories: cases, each a question with its evidence and a distractor.
 
-Kinds of questions are LongMemEval's. Every fact that is asked about somebody is also told about somebody else, and names, towns, dates and
-numbers are dealt once in a history, so that an answer is neither the only one of its sort nor anything that can be guessed.
+The kinds of questions are LongMemEval's. Every fact about one person is also stated about another, and names, towns, dates and numbers
+are used once in a history, so that no answer is the only one of its kind or can be guessed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from longspan.simulator.filler.draws import Draws
 __all__ = ["CASES", "KINDS", "MAX_EACH", "UNKNOWN", "Case", "Deal", "Told", "day"]
 
 MAX_EACH: Final = 4
-"""The most questions of a kind: so many fields have preferences."""
+"""Maximum number of questions of a kind. There are only this many fields of preferences."""
 UNKNOWN: Final = "You have not told me that."
-"""The gold answer to a question about something never told."""
+"""Gold answer to a question about something never stated."""
 
 _RELATIONS: Final = "cousin friend neighbour colleague flatmate lodger dentist tutor trainer cellist".split()
 _TOWN_BEGINNINGS: Final = "Ash Bram Cald Dun Elm Fal Gar Hazel Inver Kirk Lang Mal Nor Oak Pen Quar Rav Stan Thorn Wex".split()
@@ -62,7 +62,7 @@ _FIELDS: Final[Mapping[str, tuple[str, str, Sequence[str]]]] = {
         ).split(", "),
     ),
 }
-"""Fields of preferences: how they are asked about, what an option reads like, and possible preferences."""
+"""Fields of preferences: the question, the form of an option, and possible preferences."""
 _OPTIONS: Final = 8
 _PREFERENCES: Final = (
     "By the way, I would give a lot for {yes}, but please spare me {no}.",
@@ -78,7 +78,7 @@ _THANKS: Final = (
 
 
 class _Attribute(NamedTuple):
-    """A fact about somebody: how it is told, how a change or a correction of it is told, and how it is asked for."""
+    """A kind of fact about a person: sentences that state, change and correct it, the question, and its list of values."""
 
     told: str
     later: tuple[str, str]
@@ -131,7 +131,7 @@ _ATTRIBUTES: Final = (
 
 @final
 class Told(NamedTuple):
-    """An exchange of the session with that number, from 0, and whose turn in it answers the question, if any."""
+    """An exchange in the session with that index, and which of its turns answers the question, if any."""
 
     session: int
     user: str
@@ -141,7 +141,7 @@ class Told(NamedTuple):
 
 @final
 class Case(NamedTuple):
-    """A question, its answer, and everything told for its sake. `trap`: a wrong answer that is easily mistaken for the right one."""
+    """A question, its answer, and the exchanges that belong to it. `trap`: a wrong answer that is easily mistaken for the right one."""
 
     kind: str
     text: str
@@ -153,7 +153,7 @@ class Case(NamedTuple):
 
 
 def day(value: date) -> str:
-    """Return a date as it is said: 4 May 2025."""
+    """Return a date in words: 4 May 2025."""
     return f"{value.day} {value:%B %Y}"
 
 
@@ -182,18 +182,18 @@ class Deal:
         self.asked = asked
 
     def of(self, what: str) -> str:
-        """Deal one of a list, none twice before all were dealt."""
+        """Deal an item of a list. None repeats before all have been dealt."""
         return self._draw.of(what, self._lists[what])
 
     def person(self) -> str:
         return f"my {self.random.choice(_RELATIONS)} {self.of('name')}"
 
     def sessions(self, number: int) -> list[int]:
-        """Return numbers of different sessions, in their order, the newest excepted."""
+        """Return the indices of `number` different sessions, in order, without the newest."""
         return sorted(self.random.sample(range(len(self.starts) - 1), number))
 
     def noise(self) -> int:
-        """Return the number of a session for what answers nothing: often the newest."""
+        """Return the index of a session for a distractor: in half of the cases the newest."""
         return len(self.starts) - 1 if self.random.random() < 0.5 else self.random.randrange(len(self.starts))
 
     def said(self, session: int, form: str, evidence: Literal["user", ""] = "", **slots: str) -> Told:
@@ -309,7 +309,7 @@ _AGO: Final = ("Today", "Yesterday", "The day before yesterday")
 
 
 def _deed(deal: Deal, session: int, evidence: Literal["user", ""]) -> tuple[str, date, Told]:
-    """Return an action of the user, its date, and the turn that tells it."""
+    """Return an action of the user, its date, and the exchange that states it."""
     deed, who, ago = deal.of("deed"), deal.person(), deal.random.randrange(len(_AGO))
     what = f"I {deed} with {who}"
     return what, deal.starts[session].date() - timedelta(days=ago), deal.said(session, f"{_AGO[ago]} {what}.", evidence)

@@ -1,4 +1,4 @@
-"""Which of the options of a question a reply chooses: by letters, by words, by what it says speaks for one and against the others."""
+"""Read which option a reply chooses: by letter, by words, or by arguments for one option and against the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from longspan.simulator.reading.replies.reading import settled_words
 __all__ = ["LABEL", "Options"]
 
 LABEL: Final = re.compile(r"\s*\(([a-z])\)\s*")
-"""The letter that an option begins with."""
+"""The letter before an option."""
 FINAL: Final = "<final_answer>"
-"""What stands before the option that is chosen, if anything does: PersonaMem's harness asks for it."""
+"""The tag that PersonaMem's harness asks for before the chosen option."""
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _KEY: Final = r"choice[a-j]+x"
 _ON: Final = r", (?:so|i|you|it|there)\b"
-"""Where a sentence goes on behind a reason."""
+"""Start of the clause that continues a sentence after a reason."""
 _REASONS: Final = (
     re.compile(
         rf",?\s(?:because|since|although|though|while|whereas|even if|as)\b(?:(?!{_ON})[^.;!?\n]){{0,200}}?{_KEY}(?:(?!{_ON})[^.;!?\n])*",
@@ -34,7 +34,7 @@ _REASONS: Final = (
         re.IGNORECASE,
     ),
 )
-"""What an option has, which does not choose it: "since (f) has eels", "(a) also has gliding"."""
+"""Statements about an option that do not choose it: "since (f) has eels", "(a) also has gliding"."""
 _RANKED: Final = re.compile(rf"({_KEY})\s*(?:>{{1,3}}|beats|over|before|ahead of)\s*(?:{_KEY})(?:\s*>{{1,3}}\s*{_KEY})*")
 _FIRST: Final = re.compile(rf"(?:\A[^\n]*?|\n\s*)\b1[.)]\s*[*_]{{0,3}}\s*({_KEY})[^\n]*\n\s*2[.)]\s*[*_]{{0,3}}\s*{_KEY}")
 _CHECKED: Final = re.compile(r"[\u2705\u2713\u2714\u2611]")
@@ -43,16 +43,16 @@ _CLAUSES: Final = re.compile(r"[.;,!?\n\u2013\u2014]")
 _DECIDES: Final = re.compile(
     r"\b(?:answer|decision|choice|winner|verdict|conclusion|recommendation|my pick|best (?:option|choice|fit))\b", re.IGNORECASE
 )
-"""What a line has that tells which option is chosen."""
+"""Words of a line that announces the choice."""
 _LED: Final = re.compile(r"(?:answer|choice)\b", re.IGNORECASE)
 _AGAINST: Final = re.compile(r" (?:not|no|never|nor|without|except|avoid\w*|dislike\w*|hate\w*|chases?|alone|out|skip\w*|instead|other) ")
-"""What a sentence has that speaks against an option."""
+"""Words that argue against an option."""
 _OPEN: Final = re.compile(r"\b(?:both|decide between|choose between|up to you)\b", re.IGNORECASE)
-"""What leaves it to the user which of the first is chosen."""
+"""Phrases that leave the choice to the user."""
 LISTED: Final = 3
-"""Lines that begin with a letter, from which on they list options."""
+"""Minimum number of lines beginning with a letter that count as a list of options."""
 STEM: Final = 5
-"""Letters by which a word is known in all its forms: "carpeted", "the carpet"."""
+"""Length of the prefix that identifies a word in all its forms: "carpeted", "the carpet"."""
 _YES: Final = re.compile(r"\byes\b", re.IGNORECASE)
 _NO: Final = re.compile(r"\bno\b", re.IGNORECASE)
 _DISLIKED: Final = re.compile(rf"\b(?:hate|dislike|avoid|skip)\s+(?:the\s+)?{_KEY}", re.IGNORECASE)
@@ -86,7 +86,10 @@ class Options:
         return [self._options[self._keys.index(key)] for key in found] or self._told(reply)
 
     def _told(self, reply: str) -> list[str]:
-        """Return the only option whose words, in any order and form, a sentence has that denies nothing, or all such sentences have."""
+        """Return the one option whose distinctive words all occur in an affirmative sentence, or in all affirmative sentences together.
+
+        Word order and inflection do not matter.
+        """
         sentences = [words for part in _CLAUSES.split(reply) if not _AGAINST.search(words := f" {plain(part)} ")]
         for said in (sentences, [" ".join(sentences)]):
             found = [
@@ -99,13 +102,13 @@ class Options:
         return []
 
     def _own(self) -> list[list[str]]:
-        """Return the words of each option that the others do not all have."""
+        """Return each option's words, leaving out words that all options share."""
         told = [plain(body).split() for body in self._bodies]
         shared = set.intersection(*map(set, told)) if told else set()
         return [[word for word in words if word not in shared and word not in ("a", "an", "the", "and", "with")] for words in told]
 
     def named(self, reply: str) -> bool:
-        """Return whether a reply names any option, if only to rule it out."""
+        """Return whether a reply mentions any option, even to rule it out."""
         text = self._keyed(reply)
         return any(contains_phrase(text, key) for key in self._keys)
 
@@ -114,7 +117,7 @@ class Options:
         return [self._options[number - 1]] if 1 <= number <= len(self._options) else []
 
     def _keyed(self, reply: str) -> str:
-        """Return a reply with a word for each option in place of its letter or its words."""
+        """Return a reply with each option's letter or words replaced by a key word."""
         text = unstruck(own_turn(reply.rpartition(FINAL)[2] or reply))
         for key, body in sorted(zip(self._keys, self._bodies, strict=True), key=lambda each: -len(each[1])):
             if plain(body):
@@ -124,7 +127,7 @@ class Options:
         return self._lettered(text) if self._labels else text
 
     def _pairs(self) -> Iterator[re.Pattern[str] | None]:
-        """Yield the pattern of the two words that only so go together in an option, in either order: "capers & cabbage"."""
+        """Yield a pattern for options of two distinctive words, in either order: "capers & cabbage"."""
         for words in self._own():
             own = list(map(re.escape, words))
             one, two = (own[0], own[1]) if len(own) == 2 else ("", "")
@@ -132,8 +135,11 @@ class Options:
             yield re.compile(rf"\b(?:{one}{between}{two}|{two}{between}{one})\b", re.IGNORECASE) if one else None
 
     def _lettered(self, text: str) -> str:
-        """Replace letters that stand for options: "(c)", "Option c", "C" alone, "c) ..." or "**C.**" at the beginning, a capital at the
-        end, and those in a box or in JSON."""
+        """Replace letters that stand for options by their key words.
+
+        Recognised are "(c)", "Option c", a lone "C", "c) ..." or "**C.**" at the beginning, a capital at the end, and letters in a box
+        or in JSON.
+        """
         letters = "".join(re.escape(label) for label in self._labels)
         keys = {label: f" {key} " for label, key in zip(self._labels, self._keys, strict=True)}
         named = "|".join(["letter", *self._kinds()])
@@ -164,7 +170,7 @@ class Options:
 
 
 def _decided(text: str) -> str:
-    """Return a reply without what speaks for or against an option, if some other words choose."""
+    """Return a reply without the arguments for and against options, if the rest makes a choice."""
     checked = [line for line in text.splitlines() if _CHECKED.search(line) and re.search(_KEY, line)]
     if len(checked) == 1:
         return checked[0]
@@ -183,7 +189,7 @@ def _decided(text: str) -> str:
 
 
 def _under_decision(text: str) -> str:
-    """Return the last part of a text that tells what is chosen, or what a heading that does is followed by."""
+    """Return the last sentence that announces the choice, or the text below a heading that does."""
     pieces = _PARTS.split(text)
     for at in range(len(pieces) - 1, -1, -1):
         if _DECIDES.search(pieces[at]):

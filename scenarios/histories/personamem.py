@@ -1,7 +1,7 @@
-"""Reads PersonaMem (Jiang et al., 2025): the authors' `questions_32k.csv` with `shared_contexts_32k.jsonl`, or a harness's conversion.
+"""Read PersonaMem (Jiang et al., 2025): the authors' `questions_32k.csv` and `shared_contexts_32k.jsonl`, or a converted version.
 
-The conversion is `queries_32k.json` with `documents_32k.json`. A user talks with a chatbot in several sessions. Each begins with
-who the user is; questions are multiple choice.
+The converted version is `queries_32k.json` and `documents_32k.json`. A user chats with a chatbot in several sessions, each beginning
+with a description of the user. All questions are multiple choice.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from longspan.simulator.base.errors import InputError, one_line
 __all__ = ["read"]
 
 CONTEXTS: Final[Mapping[str, str]] = {r"questions_(\w+)\.csv": "shared_contexts_{}.jsonl", r"queries_(\w+)\.json": "documents_{}.json"}
-"""The file of the conversations for each file of questions, the authors' and the harness's."""
+"""The companion file with conversations for each file of questions."""
 
-WANTED: Final = "questions_32k.csv beside shared_contexts_32k.jsonl, or queries_32k.json beside documents_32k.json"
+WANTED: Final = "questions_32k.csv with shared_contexts_32k.jsonl, or queries_32k.json with documents_32k.json"
 LONGEST: Final = 100_000
-"""Characters of a question's options at most."""
+"""Maximum length of a question's options in characters."""
 
 
 @final
@@ -53,7 +53,7 @@ _CONTEXT: Final = TypeAdapter(dict[str, list[_Said]])
 
 
 class _Asked(NamedTuple):
-    """A question, and the conversation about which it is asked: its id, and how many of its messages come before."""
+    """A question, the id of its conversation, and the number of messages before it."""
 
     where: str
     context: str
@@ -62,9 +62,9 @@ class _Asked(NamedTuple):
 
 
 def read(path: Path) -> Iterator[History]:
-    """Yield a history for each user. `path`: the file with the questions, or a folder, zip or tar with both files.
+    """Yield a history for each user. `path`: the file of questions, or a folder, zip or tar with both files.
 
-    Raises InputError, which names the question or conversation that is wrong.
+    Raises InputError, naming the question or conversation at fault.
     """
     questions, contexts = _pair(path)
     yield from (_histories if questions.name.endswith(".csv") else personamem_converted.histories)(questions, contexts)
@@ -82,7 +82,7 @@ def _pair(path: Path) -> tuple[Source, Source]:
     wanted = str(Path(questions.name).with_name(name))
     contexts = next((source for source in found if source.name == wanted), None)
     if contexts is None:
-        raise InputError(f"{questions.where}: its conversations are missing: {name} should lie beside it")
+        raise InputError(f"{questions.where}: its conversations are missing: expected {name} in the same folder")
     return questions, contexts
 
 
@@ -130,20 +130,20 @@ def _rows(source: Source) -> Iterator[_Asked]:
 
 
 def _options(text: str) -> list[str]:
-    """Return the options, which are written as a list in Python."""
+    """Return the options, which are written as a Python list."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a backslash that escapes nothing
+            warnings.simplefilter("ignore")  # SyntaxWarning for invalid escapes such as "\d"
             options = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         options = None
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise ValueError("all_options must be a list of texts")
+        raise ValueError("all_options must be a list of strings")
     return options
 
 
 def _sessions(id: str, said: Sequence[_Said]) -> tuple[Session, ...]:
-    """Cut messages into sessions: each begins with a system message."""
+    """Split messages into sessions. Each session begins with a system message."""
     parts: list[list[_Said]] = []
     for message in said:
         if message.role == "system" or not parts:

@@ -1,4 +1,4 @@
-"""Reads PersonaMem as a harness converted it: `queries_32k.json` and `documents_32k.json`, a document for each session."""
+"""Read the converted version of PersonaMem: `queries_32k.json` and `documents_32k.json`, with one document for each session."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Document(Published):
 
 
 def histories(queries: Source, documents: Source) -> Iterator[History]:
-    """Yield a history for each user. Raises InputError, which names the user or document that is wrong."""
+    """Yield a history for each user. Raises InputError, naming the user or document at fault."""
     with wrong(documents.where):
         found = TypeAdapter(list[_Document]).validate_python(documents.json())
     with wrong(queries.where):

@@ -1,4 +1,4 @@
-"""A history with the questions that are asked about it, as they were picked by the seed."""
+"""A history with the questions that were selected for it by the seed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from longspan.simulator.contract.script import Line, Script
 __all__ = ["PickedHistory", "PickedQuestion"]
 
 UNDATED: Final = timedelta(days=1)
-"""The time between sessions of a history without dates."""
+"""Time between sessions of a history without dates."""
 
 
 @final
 class PickedQuestion(NamedTuple):
-    """A question that is asked: its number in its history, from 0, how it is asked, and whether it is part of the score."""
+    """A selected question: its index in the history, its wording, and whether it counts towards the score."""
 
     number: int
     question: Question
@@ -34,10 +34,10 @@ class PickedQuestion(NamedTuple):
 
 @final
 class PickedHistory(NamedTuple):
-    """A history as it is told, with the questions that are asked about it.
+    """A history as it is told, with the questions to ask about it.
 
-    `at`: the place where each of its turns is told. `needles`: the number of each place with evidence, from 0 in the order told.
-    `recorded`: a digest of the history; None if it is made up, since a seed identifies it then.
+    `at`: the index in `told` of each of the history's turns. `needles`: for each index with evidence, its number among the needles.
+    `recorded`: a digest of the history, or None if it is generated and thus identified by its seed.
     """
 
     history: History
@@ -55,11 +55,11 @@ class PickedHistory(NamedTuple):
         return cls(history, told, asked, facts, at := places(told), _needles(at, asked), recorded)
 
     def only(self, one: PickedQuestion) -> PickedHistory:
-        """Return the history with one of its questions."""
+        """Return the history with only one of its questions."""
         return self._replace(asked=[one], needles=_needles(self.at, [one]))
 
     def lines(self, *, dated: bool = False) -> list[Line]:
-        """Return the turns that are told. Needles are those that a question needs. `dated`: sessions begin with their dates."""
+        """Return the history's turns as lines. Those that a question needs are needles. `dated`: begin each session with its date."""
         undated = all(told.at is None for told in self.told)
         lines = []
         for place, told in enumerate(self.told):
@@ -71,7 +71,7 @@ class PickedHistory(NamedTuple):
         return lines
 
     def line(self, one: PickedQuestion) -> Line:
-        """Return the line that asks a question after the history was told. It needs the needles with the question's evidence."""
+        """Return the line that asks a question after the history. It needs the needles with the question's evidence."""
         needs = tuple(sorted({self.needles[self.at[turn]] for turn in one.question.evidence}))
         return Line(one.asked.text, ideal=one.asked.ideal, asks=True, needs=needs)
 

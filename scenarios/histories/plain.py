@@ -1,4 +1,4 @@
-"""Reads people's own logs: sessions, or messages as chat programs write them, and questions, as JSON or JSON lines.
+"""Read users' own logs: sessions or exported messages, and questions, as JSON or JSON lines.
 
 docs/reference/history-formats.md describes the formats.
 """
@@ -27,15 +27,15 @@ __all__ = ["read"]
 
 EXPECTED: Final = 'messages such as {"role": "user", "content": "..."} and questions such as {"question": "...", "answer": "..."}'
 KEYS: Final = "turns, messages, role and content, or question"
-"""Keys that identify a line: each line has one of them."""
+"""Keys that identify the kind of a line. Each line must have one of them."""
 MARK: Final = b"\xef\xbb\xbf"
-"""What some programs write before UTF-8."""
+"""The byte order mark that some programs write before UTF-8."""
 
 
 def _time(value: Any) -> Any:
-    """Read a time as it stands, whatever its zone: virtual time has none."""
+    """Parse a time and drop its time zone, because virtual time has none."""
     if not isinstance(value, str):
-        raise ValueError("must be a text such as 2024-01-31T09:00")
+        raise ValueError("must be a string such as 2024-01-31T09:00")
     try:
         return datetime.fromisoformat(value).replace(tzinfo=None)
     except ValueError:
@@ -113,8 +113,7 @@ class _Part(NamedTuple):
 @final
 @dataclass
 class _Log:
-    """The file's contents for one conversation. Questions stand with their places in the file. `exported`: its sessions come from another
-    program."""
+    """The contents of a file for one conversation. `exported`: its sessions come from another program."""
 
     parts: list[_Part] = field(default_factory=list)
     questions: list[tuple[str, _Question]] = field(default_factory=list)
@@ -123,7 +122,7 @@ class _Log:
     empty: int = 0
 
     def add(self, messages: list[Message], at: datetime | None = None) -> None:
-        """Add messages that follow each other, as one session or more. `at`: when they began, if they do not say so."""
+        """Add consecutive messages as one session or more. `at`: their start, if they have no times."""
         self.exported = True
         self.tools += sum(not message.speaker for message in messages)
         self.empty += sum(bool(message.speaker) and not message.text.strip() for message in messages)
@@ -133,11 +132,11 @@ class _Log:
             self.parts.append(_Part(session[0].place, None, began, turns))
 
     def history(self, id: str, file: str) -> History:
-        """Return the history. Raises InputError if nothing is told or nothing is asked, or if two things have the same id."""
+        """Return the history. Raises InputError if it has no turns or questions, or if an id is used twice."""
         where = f"{file}, conversation {id!r}"
         if not self.questions:
             raise InputError(
-                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a line of its own'
+                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line'
             )
         sessions, remarks = self._sessions(file), []
         if self.exported and any(one.at and other.at and other.at < one.at for one, other in pairwise(sessions)):
@@ -169,9 +168,9 @@ class _Log:
 
 
 def _assign_ids(file: str, things: Sequence[tuple[str, str | None, str]]) -> list[str]:
-    """Return the ids of things of one kind. Each comes with its place, the id that the file gives it, and a default.
+    """Return ids for things of one kind, each given as its place, the id in the file, and a default.
 
-    A default that the file gives to another thing gets a number, as in `1:2#2`. Raises InputError if the file gives an id twice.
+    A default that is already another thing's id gets a suffix, as in `1:2#2`. Raises InputError if the file uses an id twice.
     """
     places: dict[str, str] = {}
     for place, id, _ in things:
@@ -185,10 +184,10 @@ def _assign_ids(file: str, things: Sequence[tuple[str, str | None, str]]) -> lis
 
 
 def read(path: Path) -> Iterator[History]:
-    """Yield the conversations of a file, in its order. Raises InputError, which names the line that is wrong."""
+    """Yield the conversations of a file, in order. Raises InputError, naming the line at fault."""
     source = only(path, ".jsonl", EXPECTED)
     logs: dict[str, _Log] = {}
-    loose: list[Message] = []  # messages, a line each, that follow each other
+    loose: list[Message] = []  # consecutive single-line messages, not yet added to a log
     of = ""
     for where, value in _values(source):
         with wrong(where):
@@ -212,7 +211,7 @@ def read(path: Path) -> Iterator[History]:
 
 
 def _values(source: Source) -> Iterator[tuple[str, Any]]:
-    """Yield the values on a file's lines or, if the file is one value, the items in it, each with where it is. Raises InputError."""
+    """Yield the values of a file's lines, or the items if the file is a single value, each with its place. Raises InputError."""
     content = source.content().removeprefix(MARK)
     whole = _whole(content.strip(), source.where)
     if whole is not None:
@@ -225,7 +224,7 @@ def _values(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def _whole(content: bytes, where: str) -> list[Any] | None:
-    """Return the items of a file that is one list, or one object over several lines; None for lines. Raises InputError for a bad list."""
+    """Return the items of a file that is one list, or one object over several lines; None for JSON lines. Raises InputError."""
     first, more, _ = content.partition(b"\n")
     if more and _is_json(first):
         return None
@@ -244,7 +243,7 @@ def _is_json(content: bytes) -> bool:
 
 
 def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
-    """Add a line that is no message. Raises InputError."""
+    """Add a line that is not a message. Raises InputError."""
     with wrong(where):
         if not isinstance(value, dict | list):
             raise ValueError(f"must be an object; expected {EXPECTED}")
@@ -275,7 +274,7 @@ def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
 
 
 def _of(value: Any) -> str:
-    """Return which conversation messages are of."""
+    """Return the conversation that a message belongs to."""
     named = value.get("conversation") if isinstance(value, Mapping) else None
     return named if isinstance(named, str) and 0 < len(named) <= MAX_NAME else "1"
 

@@ -1,4 +1,4 @@
-"""Which reader reads what: the names that stand before `=` in `--data locomo=FILE`."""
+"""Readers of histories by name, as used before `=` in `--data locomo=FILE`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ READERS: Final[Mapping[str, Callable[[Path], Iterator[History]]]] = {
 
 
 def read(name: str, path: Path | str) -> tuple[History, ...]:
-    """Return the histories at a path: a file, a folder, or a zip or tar. `name` says whose form it has, see READERS.
+    """Return the histories at a path: a file, folder, zip or tar. `name` is its format, see READERS.
 
     Raises InputError in one line that names the fault and its file, line, conversation or question.
     """
     if name not in READERS:
-        raise InputError(f"no reader is called {name!r:.80}; there are {', '.join(READERS)}")
+        raise InputError(f"unknown reader {name!r:.80}; use one of {', '.join(READERS)}")
     try:
         found = tuple(READERS[name](Path(path)))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Answers released with the verdicts of a judge."""
+"""Released answers with the verdicts of judges."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_NAME: Final = 80
 
 @final
 class Answer(NamedTuple):
-    """An answer to a question. `question` names it alike in all files, `kind` as its file does.
+    """An answer to a question.
 
-    `verdicts`: whether it is right, by the name of each judgement, at least one. `text` and `gold`: the question and the gold answer, as
-    far as its file has them.
+    `question` is an id that is the same in all files; `kind` is the file's own name. `verdicts`: whether the answer is right, by the
+    name of each judgement, at least one. `text` and `gold`: the question and the gold answer, if the file contains them.
     """
 
     question: str
@@ -37,18 +37,18 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The share of judgements that it gets right."""
+        """Share of judgements that call the answer right."""
         return fmean(self.verdicts.values())
 
     @property
     def right(self) -> bool:
-        """Whether it is right for most judgements."""
+        """Whether most judgements call the answer right."""
         return 2 * sum(self.verdicts.values()) > len(self.verdicts)
 
 
 @final
 class Released(NamedTuple):
-    """A file's answers, and the accuracies that it states, or that were published for it, by column."""
+    """A file's answers, and its stated or published accuracies by column."""
 
     name: str
     answers: Sequence[Answer]
@@ -56,7 +56,7 @@ class Released(NamedTuple):
 
 
 def collect(paths: Sequence[Path]) -> dict[str, Source]:
-    """Return the files at the paths, or those in JSON in folders and archives, by a name without endings that tells them apart."""
+    """Return the files at the paths by a unique short name. From folders and archives, only JSON files are taken."""
     found: dict[str, Source] = {}
     for path in paths:
         inside = sources(path)
@@ -67,7 +67,7 @@ def collect(paths: Sequence[Path]) -> dict[str, Source]:
 
 
 def checked(where: str, answers: Iterable[Answer]) -> list[Answer]:
-    """Return answers, each to another question, of kinds with names that fit a table. Raises InputError."""
+    """Return the answers, after checking that questions are unique and that kinds fit a table. Raises InputError."""
     kept = list(answers)
     if not kept:
         raise InputError(f"{where}: has no answers")
@@ -78,12 +78,12 @@ def checked(where: str, answers: Iterable[Answer]) -> list[Answer]:
     odd = next((kind for kind in kinds if len(kind) > MAX_NAME or not kind.isprintable()), None)
     if odd is not None or len(kinds) > MAX_KINDS:
         what = f"the category {odd!r:.80} is too long or cannot be printed" if odd is not None else f"has more than {MAX_KINDS} categories"
-        raise InputError(f"{where}: {what}; name the file with the verdicts as it was released")
+        raise InputError(f"{where}: {what}; pass the file with the verdicts as it was released")
     return kept
 
 
 def unknown(source: Source, value: Any, expected: str) -> InputError:
-    """An error for a file that is none of the known forms."""
+    """Return an error for a file in none of the known formats."""
     what = f"a {type(value).__name__}" if not isinstance(value, list | dict) else f"keys {', '.join(map(repr, list(_keys(value))[:5]))}"
     return InputError(f"{source.where}: neither answers with verdicts nor gold answers: has {what:.200}; expected {expected}")
 

@@ -30,19 +30,26 @@ __all__ = ["reproduce"]
 PAPER: Final = "locomo"
 WITH_ADVERSARIAL: Final = "overall with adversarial"
 ASKED: Final = 1540
-"""LoCoMo's questions without the adversarial ones."""
+"""Number of LoCoMo's questions without adversarial ones."""
 ALL: Final = 1986
 
 DENOMINATORS: Final = ("answered", "of 1540", "of 1986", "adversarial above the line only")
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
-    """Compute accuracies by category from released answers with verdicts: files, or folders and archives with them.
+    """Compute accuracies by category from released answers with verdicts: files, or folders and archives of files.
 
-    Tables: `accuracy`; `corrected`, without the questions whose gold answer the audit finds wrong; `wrong gold`, those questions
-    alone; `ceiling`, the share of questions with a right gold answer; `denominators`; `agreement`. A row is a file. `rules` make no
-    difference: judges gave the verdicts. The audit, and LoCoMo's file for grades without categories, are also found beside the answers,
-    or in the folder above, as `errors.json` and `locomo10.json`. Raises InputError for files that are not as released.
+    Each row is a file. The tables:
+
+    - accuracy
+    - corrected: without the questions whose gold answer is wrong according to the audit
+    - wrong gold: only those questions
+    - ceiling: the share of questions with a right gold answer
+    - denominators
+    - agreement
+
+    `rules` have no effect, because judges gave the verdicts. The audit (`errors.json`), and LoCoMo's own file (`locomo10.json`) for
+    grades without categories, are also looked for in the answers' folder and its parent. Raises InputError for files in another format.
     """
     values = {name: (source, source.json()) for name, source in collect(paths).items()}
     found = [*values.values()]
@@ -69,7 +76,7 @@ def _released(paths: Sequence[Path], values: Mapping[str, tuple[Source, Any]], g
         elif source.where in named:
             raise unknown(source, value, EXPECTED)
     if not count:
-        raise InputError("none of the files has answers to LoCoMo's questions with verdicts; name released answers")
+        raise InputError("no file has answers to LoCoMo's questions with verdicts; pass files of released answers")
 
 
 def _cells(released: Released, audit: frozenset[str]) -> Iterator[Cell]:
@@ -95,7 +102,7 @@ def _cells(released: Released, audit: frozenset[str]) -> Iterator[Cell]:
 
 
 def _denominators(released: Released, asked: Sequence[Answer], trick: Sequence[Answer]) -> Iterator[Cell]:
-    """Yield the accuracy that the same verdicts give with each of the denominators in use."""
+    """Yield the accuracies that result from the same verdicts with each denominator in use."""
     right, tricked = (fsum(answer.score for answer in answers) for answers in (asked, trick))
     figures = {"answered": (right, len(asked)), "of 1540": (right, ASKED)}
     if trick:

@@ -17,15 +17,15 @@ __all__ = ["reproduce"]
 
 PAPER: Final = "longmemeval"
 ASKED: Final = 500
-"""LongMemEval's questions."""
+"""Number of LongMemEval's questions."""
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
-    """Compute accuracies by category from released answers with verdicts: files, or folders and archives with them.
+    """Compute accuracies by category from released answers with verdicts: files, or folders and archives of files.
 
-    Rows with `correct`, or the lines with `autoeval_label` that the authors' evaluation writes: for their kinds, name a file with the
-    questions too. Tables: `accuracy`, `denominators`, `agreement`. A row is a file. `rules` make no difference. Raises InputError for
-    files that are not as released.
+    Each row is a file: rows with `correct`, or the JSON lines with `autoeval_label` that the authors' evaluation writes. The latter lack
+    the kinds of questions, so pass a file with the questions too. Tables: `accuracy`, `denominators`, `agreement`. `rules` have no
+    effect. Raises InputError for files in another format.
     """
     values = {name: (source, value_of(source)) for name, source in collect(paths).items()}
     asked: dict[str, GoldQuestion] = {}
@@ -39,7 +39,7 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
         elif source.where in named and not questions_in(value):
             raise unknown(source, value, EXPECTED)
     if not files:
-        raise InputError("none of the files has answers to LongMemEval's questions with verdicts; name released answers")
+        raise InputError("no file has answers to LongMemEval's questions with verdicts; pass files of released answers")
     cells = [cell for released in files for cell in _cells(released)] + list(agreements(PAPER, files))
     return Reproduction(cells=cells, tables=list(_tables(cells, files)))
 

@@ -1,4 +1,4 @@
-"""Grades answers to questions about histories by rules, where rules decide; the rest is left to a judge."""
+"""Grade answers to questions about histories by rules where these decide; a judge decides the rest."""
 
 from __future__ import annotations
 
@@ -32,40 +32,39 @@ from longspan.simulator.reading.replies.values import Values
 __all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
 
 SHORT: Final = 40
-"""In a reply of at most this many words, a phrase alone proves that the question was answered, unless the rivals of the answer are
-known."""
+"""In replies of at most this many words, naming the answer is enough, unless the answer's rivals are known."""
 LONG: Final = 400
-"""Where rules must decide, a reply with more words than this is not an answer, but a copy of the conversation."""
+"""Where rules must decide, a reply with more words counts as a copy of the conversation, not as an answer."""
 MOST: Final = 20
-"""The most different numbers or dates that a reply may name and still settle on one of them."""
+"""Maximum number of different numbers or dates in a reply that can still settle on one of them."""
 
 ACKNOWLEDGES: Final = frozenset({"ok", "okay", "all right", "alright", "got it", "i see", "noted", "understood", "thanks", "thank you"})
 """Replies that answer nothing."""
 ITEM: Final = 4
-"""The most words of an item of a list."""
+"""Maximum number of words in a list item."""
 STATEMENT: Final = 4
-"""The words of the shortest statement."""
+"""Minimum number of words in a statement."""
 
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _ARTICLE: Final = re.compile(r"\A\s*(?:a|an|the)\s+(?=\w)", re.IGNORECASE)
 _RESULTS: Final = frozenset("answer conclusion difference result sum total altogether".split())
-"""Labels of lines that tell what the others come to."""
+"""Labels of lines that give a result computed from other lines."""
 _RELATION: Final = re.compile(r"\bmy (\w+)(?: \w+)?")
 _THEIRS: Final = re.compile(r"\b[Yy]our ([a-z]+)(?=,? [A-Z])")
-"""Somebody whom a reply also calls by name: "your trainer Herbert"."""
+"""A person whom a reply also names: "your trainer Herbert"."""
 _TOTAL: Final = re.compile(
     r"\b(?:(?:a|the) (?:grand )?total of|in total|altogether|all in all|comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to"
     r"|(?:which|that) makes|(?:sum|total)(?=[*_ ]{0,4}[|:]))\b",
     re.IGNORECASE,
 )
-"""What leads to the sum of other numbers."""
+"""Phrases that introduce the sum of other numbers."""
 _COMES_TO: Final = re.compile(
     r"\b(?:comes? to|brings? (?:you|it|that|us) to|(?:adds?|sums?) up to|(?:which|that) (?:makes|is|leaves|gives)"
     r"|correct myself: it[\u2032']s)"
     r"\s{1,3}(?:\w+ ){0,2}[*_]{0,3}(number(?:minus)?\d\w*)",
     re.IGNORECASE,
 )
-"""What leads to a last number that all before it come to."""
+"""Phrases that introduce the final number of a calculation."""
 _PLACE: Final = re.compile(r"\bin ([A-Z]\w+)")
 _PLACES: Final = re.compile(
     r"(?:\b(?:[Ii]n|[Ff]or|[Nn]ear) |^|[\n.;*(\u00b7-]\s?)([A-Z]\w+)(?=[*_]{0,2}\s?[:.,;)\u2192|-]|[*_]{0,2} (?:it|the|I|is|was)\b)"
@@ -76,22 +75,22 @@ _SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
 _STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
 _PARTS: Final = re.compile(r"[:\u2192=|\u2013\u2014]|->|\s-\s")
-"""What stands between the label of a line and its value."""
+"""Separators between a line's label and its value."""
 _ITEM: Final = re.compile(r"\s*(?:[-*\u2022+|]|\d{1,2}[.)])\s")
-"""The beginning of an item of a list, or of a row."""
+"""Beginning of a list item or table row."""
 DEEPEST: Final = 3
-"""Lines that head another."""
+"""Maximum number of heading lines that are prepended to a line."""
 _OF: Final = re.compile(r"\b(?:for|of) an? (\w+ \w+)\W*\Z")
-"""The thing that a question ends with: "How much flour for a seed cake?"."""
+"""The thing at the end of a question: "How much flour for a seed cake?"."""
 _THINGS: Final = re.compile(r"\b(?:for|of|with|on|about) (?:an?|the|your) ([a-z]+ [a-z]+)\b", re.IGNORECASE)
 TELLING: Final = 3
-"""Letters of the shortest word that may tell of when."""
+"""Minimum length of a word that may express time."""
 _AUXILIARIES: Final = frozenset("was were had been said told not".split())
 CONTENT: Final = 4
-"""Letters of the shortest word that tells what something is about."""
+"""Minimum length of a content word."""
 _LIST: Final = re.compile(r",(?!\d)|\b(?:and|&)\b", re.IGNORECASE)
 _MESSAGE: Final = re.compile(r"\b(?:message|messages|mentioned|wrote|session|chat|posted)\b")
-"""What tells when something was said, and not when it was."""
+"""Words that date a statement rather than the event that it reports."""
 _FIGURE: Final = re.compile(r"\d")
 _HEDGES: Final = re.compile(r"\b(?:or|either|maybe|perhaps|possibly|might|could be|guess|not sure)\b", re.IGNORECASE)
 _OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
@@ -99,18 +98,17 @@ _OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
 
 @final
 class Verdict(NamedTuple):
-    """A score in [0, 1], and why."""
+    """A score in [0, 1] with the reason for it."""
 
     score: float
     why: str
 
 
 def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -> Verdict | None:
-    """Grade a reply; None if rules do not decide.
+    """Grade a reply, or return None if rules do not decide.
 
-    `rivals`: all that a wrong reply could name instead of the gold answer, if that is known. The gold answer is then taken to have
-    no other wording, and rules always decide: a reply that does not settle on it is wrong. Takes time linear in the reply and
-    never raises.
+    `rivals`: everything that a wrong reply could name instead of the gold answer, if known. The gold answer is then assumed to have only
+    one wording, and rules always decide: a reply that does not give it is wrong. Runs in time linear in the reply and never raises.
     """
     reply = readable(reply)
     said = plain(reply)
@@ -139,19 +137,19 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     verdict = _settled(question, question.answer, reply, others, closed)
     if not closed and abstains(reply):
         if abstains(question.answer):
-            return None  # the gold answer says that it cannot be told
+            return None  # the gold answer itself is that it is not known
         return Verdict(0, "says that it does not know") if only_abstains(reply) else None
     return verdict or (Verdict(0, "does not settle on the gold answer") if closed else None)
 
 
 def only_abstains(reply: str) -> bool:
-    """Return whether a reply says that the answer is not known, and states nothing else."""
+    """Return whether a reply says that the answer is not known, and nothing else."""
     reply = readable(reply)
     return abstains(reply) and all(len(part.split()) < STATEMENT or abstains(part) for part in _STATEMENTS.split(reply))
 
 
 def says_nothing(question: Question, reply: str) -> bool:
-    """Return whether a reply has no words, repeats the question, answers nothing, or only says that the answer is not known."""
+    """Return whether a reply is empty, repeats the question, merely acknowledges it, or only says that the answer is not known."""
     return plain(readable(reply)) in {"", plain(question.text), *ACKNOWLEDGES} or only_abstains(reply)
 
 
@@ -177,7 +175,7 @@ def _abstention(question: Question, reply: str, others: Sequence[str], closed: b
 
 
 def _tells_more(question: Question, reply: str) -> bool:
-    """Return whether a reply states something beside that the answer is not known, unless it is of others than the question is about."""
+    """Return whether a reply states more than not knowing the answer. Statements about unrelated people do not count."""
     asked = names(question.text)
     for part in _STATEMENTS.split(reply):
         if len(part.split()) >= STATEMENT and not abstains(part):
@@ -200,7 +198,7 @@ def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict:
 
 
 def _settled(question: Question, answer: str, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
-    """Grade the answer that a reply settles on. None if this is neither the gold answer nor any other known one."""
+    """Grade the answer that a reply gives. None if it is neither the gold answer nor a known wrong one."""
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
         return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
@@ -228,7 +226,7 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
 
 
 def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
-    """Return a reply without the lines of a list whose labels are of something else, if another line's label is of what is asked."""
+    """Return a reply without list lines about other things, if another line's label matches the question."""
     asked = _content(question.text) - _content(question.answer or "")
     lines = _nested(reply)
     named = [any(contains_phrase(line, without_unit(value)) for value in values) for line in lines]
@@ -248,7 +246,7 @@ def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
 
 
 def _nested(reply: str) -> list[str]:
-    """Return the lines of a reply, each headed by the lines that it is indented under: "ada: coins: 12"."""
+    """Return the lines of a reply, each prefixed by the headings that it is indented under: "ada: coins: 12"."""
     lines: list[str] = []
     heads: list[tuple[int, str]] = []
     for line in reply.splitlines():
@@ -261,7 +259,7 @@ def _nested(reply: str) -> list[str]:
 
 
 def _label(line: str) -> frozenset[str]:
-    """Return the words of a line that say what it is of: those before its value or, in an item of a list, all."""
+    """Return the words that say what a line is about: those before its value, or all words of a list item."""
     return _content(line if _ITEM.match(line) else " ".join(_PARTS.split(line.strip(" |"))[:-1]))
 
 
@@ -270,7 +268,7 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _plainly(reply: str, question: Question) -> str:
-    """Return a reply without the question's words that would tell of when, and say nothing of it there: "pickled beetroot", "old coins"."""
+    """Return a reply without words of the question that look like expressions of time but are not: "pickled beetroot", "old coins"."""
     told = (
         {word for word in plain(question.text).split() if len(word) >= TELLING and LEXICON.stance(word) != Stance.ASSERTED}
         - _AUXILIARIES
@@ -280,8 +278,10 @@ def _plainly(reply: str, question: Question) -> str:
 
 
 def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -> Sequence[Whole]:
-    """Return whom a question is about, and all others: people by their names and as the user's, or places. Of whom a question without
-    either is, its answer has to say."""
+    """Return the names of the question's subjects, and all other names of that kind in the reply.
+
+    They are people, by name and by relation to the user, or places, or things. If a question mentions none, the result is empty.
+    """
     asked = f" {plain(question.text)} "
     relations = [person for match in _RELATION.finditer(asked) for person in (match[1], match[0].removeprefix("my "))]
     named = [name for name in words("names") if f" {plain(name)} " in asked]
@@ -304,19 +304,19 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
 
 
 def _hedges(reply: str, answer: str) -> bool:
-    """Return whether a reply names an answer in no other sentence than one that offers or lists several, or is not sure."""
+    """Return whether every sentence that names an answer offers or lists several, or is unsure."""
     said = [sentence for sentence in _SENTENCE.split(reply) if contains_phrase(sentence, answer)]
     return all(_HEDGES.search(sentence) or _lists(sentence, answer) for sentence in said)
 
 
 def _lists(sentence: str, answer: str) -> bool:
-    """Return whether an answer is among three short things or more that a sentence lists, and is no list itself."""
+    """Return whether a sentence lists an answer among three or more short things. An answer that is a list does not count."""
     short = [part for part in _LIST.split(sentence) if 0 < len(part.split()) <= ITEM]
     return len(short) > 2 and not _LIST.search(answer) and any(contains_phrase(part, answer) for part in short)
 
 
 def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool, whose: Sequence[Whole]) -> Verdict | None:
-    """Grade numbers or dates: `text` has all of them as the words in `found`."""
+    """Grade numbers or dates. `text` is the reply with all of them replaced by the key words in `found`."""
     if not closed:  # "two years ago" may be the same year, and years are no counts
         found = [each for each in found if bool(_YEAR.fullmatch(each)) == bool(_YEAR.fullmatch(key))]
     elif key not in found:
@@ -333,21 +333,21 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
     settled = said.of(values, *whose, heeds=heeds).values
     settled = settled or said.of(values, *whose).values
     if not settled and whose and YOU[0] not in whose[0][0]:
-        settled = said.settles(values).values  # what else is named need be no other thing
+        settled = said.settles(values).values  # a name in the reply may be unrelated to the number
     if settled == [key]:
         return Verdict(1, f"answers {_shown(key)}")
     several = settled if key in settled else found if len(settled) > 1 and key in found else []
     if several and _is_sum(key, [each for each in several if each != key]):
         return Verdict(1, f"answers {_shown(key)}, the sum of the others")
     if not closed and key in found and not _OR.search(text):
-        return None  # the others may be of something else
+        return None  # the other numbers may be about something else
     if key in settled:
         return Verdict(0, f"does not settle on one of several {what}: {some(map(_shown, settled))}")
     return Verdict(0, f"answers {some(map(_shown, settled))}") if settled else None
 
 
 def _of_message(said: Reading, at: int) -> bool:
-    """Return whether a clause tells when something was said: "your message of 3 May", "message date: 3 May"."""
+    """Return whether a clause dates a statement rather than an event: "your message of 3 May", "message date: 3 May"."""
     headed = at > 0 and ":" in said.clauses[at].gap and _MESSAGE.search(said.clauses[at - 1].text)
     return bool(headed or _MESSAGE.search(said.clauses[at].text))
 

@@ -1,4 +1,4 @@
-"""Recorded histories as tests: LoCoMo, LongMemEval, BEAM, PersonaMem, people's own logs, and histories that are made up."""
+"""Histories as tests: LoCoMo, LongMemEval, BEAM, PersonaMem, users' own logs, and generated histories."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from longspan.simulator.reading.matching import some
 __all__ = ["Beam", "Histories", "LoCoMo", "LongMemEval", "OwnLog", "PersonaMem"]
 
 MADE_UP: Final = "made_up"
-"""The name that the facts of a made-up history give its benchmark."""
+"""Benchmark name in the facts of a generated history."""
 LONGEST: Final = 30
-"""Characters of a history's id in the ids of its tests."""
+"""Maximum length of a history's id within the ids of its tests."""
 
 UPDATED: Final = frozenset({"knowledge-update", "knowledge_update"})
-"""The kinds of questions about a fact that changed, as LongMemEval and BEAM call them."""
+"""Kinds of questions about a changed fact, as LongMemEval and BEAM name them."""
 
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_-]+")
 
@@ -48,11 +48,11 @@ _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_-]+")
 class Histories(Scenario):
     """Questions about a recorded history: the base class of the benchmarks.
 
-    `delivery`: each turn of the history is told once, and each question is asked from the state at its end (told); all of it is in the
-    question's message (context); or its sessions are woven into a long conversation with other tests (weave). `questions`: how many about
-    each history are asked, drawn by the seed; None for all, or five that are woven. `kinds`: only questions of these kinds. `grading`:
-    rules, or rules and a judge by the benchmark's own procedure; by default as the benchmark's authors grade. Without `data` histories are
-    made up, of `tokens` tokens.
+    `delivery`: tell each turn once and ask each question from the state at the end (told); put the whole history into the question's
+    message (context); or weave its sessions into a long conversation with other tests (weave). `questions`: how many to ask about each
+    history, drawn by the seed; None means all, or five with weave. `kinds`: ask only questions of these kinds. `grading`: rules, or
+    rules and a judge with the benchmark's own procedure; by default, grade as the benchmark's authors do. Without `data`, histories of
+    `tokens` tokens are generated.
     """
 
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "episodic memory", "information integration")
@@ -68,9 +68,9 @@ class Histories(Scenario):
     @model_validator(mode="after")
     def _sound(self) -> Histories:
         if self.data is not None and self.tokens is not None:
-            raise ValueError("tokens is the length of made-up histories: those of data have their own")
+            raise ValueError("tokens is the length of made-up histories and cannot be combined with data")
         if self.kinds is not None and not self.kinds:
-            raise ValueError("kinds must name a kind of question at least")
+            raise ValueError("kinds must name at least one kind of question")
         if self.grading is not None and self.grading not in GRADINGS[self._benchmark]:
             what = f"made-up histories, which rules grade; --data {self.name}=FILE names others" if self.data is None else self.name
             raise ValueError(f"grading={self.grading} is not for {what}: use {' or '.join(GRADINGS[self._benchmark])}")
@@ -90,7 +90,7 @@ class Histories(Scenario):
 
     @property
     def _paper(self) -> bool:
-        """Whether questions are asked in the words of the benchmark's authors."""
+        """Whether to ask questions in the words of the benchmark's authors."""
         return False
 
     @property
@@ -100,22 +100,22 @@ class Histories(Scenario):
     # ---- which histories
 
     def make(self, random: Random) -> Script:
-        """Make a test of one history: all in one conversation, with one question unless it is woven. Raises InputError."""
+        """Make a single test from one history, with one question unless it is woven. Raises InputError."""
         seed = str(random.random())
         [(_, picked)] = self._picked(1, seed)
         return self._delivery.one(picked, random)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """Yield the tests about `tests` histories, or all if there are fewer.
+        """Yield the tests for `tests` histories, or for all if there are fewer.
 
-        A history is a test that tells it, called by its id, and one for each question, `ID-qNUMBER`; or those alone, where it stands
-        in their messages; or one test, where it is woven. Raises InputError for data that cannot be read.
+        Depending on the delivery, a history is one test that tells it, named by its id, and one test for each question, `ID-qNUMBER`
+        (told); only the latter (context); or a single test (weave). Raises InputError for unreadable data.
         """
         for id, picked in self._picked(tests, seed):
             yield from self._delivery.series(picked, id)
 
     def _picked(self, tests: int, seed: str) -> Iterator[tuple[str, PickedHistory]]:
-        """Yield some histories, with an id each and the questions that are asked about them."""
+        """Yield the selected histories with their test ids and questions."""
         if self.data is None:
             length = self.tokens or self._delivery.tokens
             found = [made_up.write(f"{seed}/{number}", length) for number in range(1, tests + 1)]
@@ -124,7 +124,7 @@ class Histories(Scenario):
         able = [history for history in found if any(map(self._wanted, history.questions))]
         if not able:
             kinds = sorted({question.kind for history in found for question in history.questions})
-            raise InputError(f"scenario {self.name}: no question is of the kinds {some(self.kinds or ())}; there are {', '.join(kinds)}")
+            raise InputError(f"scenario {self.name}: no question of the kinds {some(self.kinds or ())}; the data has {', '.join(kinds)}")
         if len(able) > tests:
             able = [able[number] for number in sorted(Random(f"{seed}/histories").sample(range(len(able)), tests))]
         names = _ids(history.id if self.data else f"made-up-{number}" for number, history in enumerate(able, 1))
@@ -157,19 +157,19 @@ class Histories(Scenario):
         return ask(question, None if self.data else made_up.rivals(history, question))
 
     def _counts(self, question: Question) -> bool:
-        """Return whether a question is part of the score."""
+        """Return whether a question counts towards the score."""
         return True
 
     # ---- grading
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what choosing options blindly scores; an open question has no chance."""
+        """Return the score of choosing options at random. Open questions have no chance."""
         each = _questions(facts)
         counted = [one for one in each if one["counts"]] or each
         return fmean(map(chance, counted)) if counted else 0.0
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return all evidence, or the newest of a fact that was updated: its earlier values may be forgotten."""
+        """Return all evidence; for an updated fact, only the newest, since earlier values may be forgotten."""
         if _questions(facts)[number]["kind"] in UPDATED:
             return [(len(needles) - 1,)]
         return super().needed(facts, number, question, needles)
@@ -182,7 +182,7 @@ class Histories(Scenario):
         return first_option(message)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Grade a test by the mean over its questions that count, each an item. The score is None if one of these has none."""
+        """Grade a test by the mean over its counting questions, one item each. The score is None if one of them has none."""
         if "questions" not in facts:
             return _labelled(facts, graded(facts, record, paper=self._paper))
         each = [
@@ -208,7 +208,7 @@ class Histories(Scenario):
         return figures(tests)
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        # the kinds of a single run's tests are told by their tags
+        # a single run already groups its tests by tag, which is the kind of question
         return [] if len(runs) == 1 and self.delivery != "weave" else tables_of(self.name, runs)
 
 
@@ -216,9 +216,9 @@ class Histories(Scenario):
 class LoCoMo(Histories):
     """Questions about conversations between two people over months (LoCoMo).
 
-    `wording`: questions are asked as they stand (plain), or with the authors' additions (paper): short phrases and dates are asked for, and
-    adversarial questions have two choices; by default plain, and paper with delivery=context. `gold`: published, or corrected by an audit
-    of the gold answers, which `locomo_audit` names or which lies beside the data. Adversarial questions do not count.
+    `wording`: ask questions verbatim (plain), or with the authors' additions (paper), which request short phrases and dates and give
+    adversarial questions two options. The default is plain, or paper with delivery=context. `gold`: grade by the published gold answers,
+    or by those corrected by an audit, which is `locomo_audit` or a file in the data's folder. Adversarial questions do not count.
     """
 
     name: ClassVar[str] = "locomo"
@@ -239,7 +239,7 @@ class LoCoMo(Histories):
 
     @property
     def _audit(self) -> Audit | None:
-        """The audit, if it is asked for. One that merely lies beside the data changes no run."""
+        """The audit, if it was requested. A file that merely is in the data's folder changes no run."""
         if self.data is None or (self.gold, self.locomo_audit) == ("published", None):
             return None
         audit = audit_of(self.data, self.locomo_audit)
@@ -261,7 +261,7 @@ class LoCoMo(Histories):
         return question.kind != "adversarial" or self.kinds == ("adversarial",)
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the means, and what right answers score by the published gold answers, if an audit says which of them are wrong."""
+        """Return the means, and the score of perfect answers by the published gold answers if there is an audit."""
         highest = ceiling([item for test in tests for item in test.items if item.labels.get("counts") == "yes"])
         return figures(tests) | ({} if highest is None else {"ceiling": highest})
 
@@ -298,7 +298,7 @@ class OwnLog(Histories):
 
 
 def _ids(names: Iterable[str]) -> list[str]:
-    """Return unique ids for tests, as close to the names as they can be."""
+    """Return unique test ids that are as similar to the names as possible."""
     dealt: Counter[str] = Counter()
     ids = []
     for name in names:
@@ -312,7 +312,7 @@ def _ids(names: Iterable[str]) -> list[str]:
 
 
 def _questions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the facts of each question of a test, together with its history's facts."""
+    """Return the facts of each question of a test, merged with the facts of its history."""
     if "questions" not in facts:
         return [facts] if "question" in facts else []
     common = {name: value for name, value in facts.items() if name != "questions"}
@@ -320,7 +320,7 @@ def _questions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _labelled(facts: Mapping[str, Any], grade: Grade) -> Grade:
-    """Return the grade of a question, with the labels that its item is counted by."""
+    """Return a question's grade with labels that metrics and tables group by."""
     of = labels(facts["benchmark"], facts["history"], facts["kind"], counts=facts["counts"], answerable=facts["answerable"])
     items = [item.model_copy(update={"name": f"{facts['history']}/{facts['id']}", "labels": item.labels | of}) for item in grade.items]
     return grade.model_copy(update={"items": tuple(items)})

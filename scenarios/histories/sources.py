@@ -1,4 +1,4 @@
-"""The files at a path that users name: a file, a folder, or a zip or tar of either. Each may be gzipped."""
+"""Find the files at a user's path: a file, a folder, or a zip or tar of either. Each may be gzipped."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ __all__ = ["Published", "Source", "beside", "named", "near", "only", "sources", 
 GZIP: Final = b"\x1f\x8b"
 ZIP: Final = b"PK\x03\x04"
 TAR: Final = b"ustar"
-"""The bytes of a tar file from byte 257."""
+"""Magic bytes of a tar file, at byte 257."""
 
 MAX_FILES: Final = 200_000
-"""How many files of a folder or a packed one are considered."""
+"""Maximum number of files in a folder or an archive."""
 
 
 class Published(BaseModel):
-    """A part of a published file. Keys that nobody reads are ignored."""
+    """A part of a published file. Unused keys are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
 
 @final
 class Source(NamedTuple):
-    """A file: `where` it is, its `name` below the path that was named, without `.gz`, and its unpacked content."""
+    """A file: `where` it is, its `name` relative to the user's path without `.gz`, and a function that returns its unpacked content."""
 
     where: str
     name: str
     content: Callable[[], bytes]
 
     def json(self) -> Any:
-        """Return the JSON value that the file is. Raises InputError."""
+        """Parse the file as JSON. Raises InputError."""
         return parse_json(self.content(), self.where)
 
     def lines(self) -> Iterator[tuple[str, Any]]:
-        """Yield where each line is, and the JSON value on it. Raises InputError."""
+        """Yield the place and the JSON value of each line. Raises InputError."""
         for number, line in enumerate(BytesIO(self.content()), 1):
             if line.strip():
                 where = f"{self.where}, line {number}"
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 @contextmanager
 def wrong(where: str) -> Iterator[None]:
-    """Turn an error about a value into an InputError that says where."""
+    """Convert errors about a value to an InputError that names its place."""
     try:
         yield
     except ValidationError as error:
@@ -68,13 +68,13 @@ def wrong(where: str) -> Iterator[None]:
 
 
 def named(value: Any, key: str, number: int) -> str:
-    """Return the name of an entry of a file: the string under a key, or else its number."""
+    """Return an entry's name: the string under `key`, or else its number."""
     name = value.get(key) if isinstance(value, dict) else None
     return f"{name!r:.80}" if isinstance(name, str) else str(number)
 
 
 def sources(path: Path) -> list[Source]:
-    """Return the files at a path, by name: itself, those in the folder and its subfolders, or those in a zip or tar.
+    """Return the files at a path, sorted by name: the file itself, those in a folder and its subfolders, or those in an archive.
 
     Raises InputError if the path cannot be read.
     """
@@ -89,7 +89,7 @@ def sources(path: Path) -> list[Source]:
 
 
 def only(path: Path, ending: str, what: str) -> Source:
-    """Return the only file at a path whose name has this ending; a file that was named may have any name. Raises InputError."""
+    """Return the only file at a path whose name ends with `ending`. A file given directly may have any name. Raises InputError."""
     found = sources(path)
     if len(found) > 1 or path.is_dir():
         found = [source for source in found if source.name.endswith(ending)]
@@ -100,19 +100,19 @@ def only(path: Path, ending: str, what: str) -> Source:
 
 
 def beside(path: Path, name: str) -> Source:
-    """Return the file of this name, or gzipped, that lies beside a path. Raises InputError if there is none."""
+    """Return the file with this name, possibly gzipped, in the same folder as a path. Raises InputError if it does not exist."""
     places = [path.with_name(name), path.with_name(f"{name}.gz")]
     return _file(next((place for place in places if place.exists()), places[0]), name)
 
 
 def near(paths: Iterable[Path], name: str) -> tuple[Source, Any] | None:
-    """Return the JSON file of this name that lies beside one of the paths, or in the folder above, with its value; None without one."""
+    """Return the JSON file with this name, with its value, from the folder of one of the paths or its parent, or None."""
     places = [folder / name for path in paths for folder in (path.parent, path.parent.parent)]
     there = next((place for place in places if place.is_file() or place.with_name(f"{name}.gz").is_file()), None)
     if there is None:
         return None
     source = beside(there, name)
-    with suppress(InputError):  # nobody named it
+    with suppress(InputError):  # the user did not ask for this file, so its faults are no error
         return source, source.json()
     return None
 

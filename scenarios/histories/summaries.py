@@ -1,4 +1,4 @@
-"""Summaries of the answers to questions about histories: figures and tables by kind of question."""
+"""Summarise answers to questions about histories in metrics and tables by kind of question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDLESS: Final = "-"
 
 
 def labels(benchmark: str, history: str, kind: str, *, counts: bool, answerable: bool) -> dict[str, str]:
-    """Return the labels of a question's item. Figures and tables group by them."""
+    """Return the labels of a question's item. Metrics and tables group by them."""
     return {
         "benchmark": benchmark,
         "history": history,
@@ -27,11 +27,11 @@ def labels(benchmark: str, history: str, kind: str, *, counts: bool, answerable:
 
 
 def figures(tests: Sequence[Marked]) -> dict[str, float]:
-    """Return the mean scores of a run's questions, without those that have no score, by name.
+    """Return the mean scores of a run's questions by name, ignoring questions without a score.
 
-    Each kind of question has one; `mean over kinds` is the mean over the kinds that count; `overall with KIND` is over all questions, if
-    some of them do not count; `abstention` is over the questions without an answer, if their kinds have others too. Further numbers of the
-    items that count are averaged.
+    Each kind of question has a mean. `mean over kinds` averages the kinds that count. `overall with KIND` covers all questions, if some
+    do not count. `abstention` covers questions without an answer, if their kinds also include others. The items' further numbers are
+    averaged too.
     """
     items = [item for test in tests for item in test.items if item.score is not None and "kind" in item.labels]
     found: dict[str, float] = {}
@@ -51,7 +51,7 @@ def figures(tests: Sequence[Marked]) -> dict[str, float]:
 
 
 def tables_of(title: str, runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
-    """Return a table of the mean scores by kind of question over the tests of some runs; none if no question has a score."""
+    """Return a table of mean scores by kind of question for some runs; empty if no question has a score."""
     by_run = {run: _grouped(item for test in tests for item in test.items if "kind" in item.labels) for run, tests in runs.items()}
     kinds = sorted({kind for each in by_run.values() for kind in each})
     if not kinds or not any(_scored(items) for each in by_run.values() for items in each.values()):
@@ -67,8 +67,7 @@ def tables_of(title: str, runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
 
 
 def echoes(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
-    """Return a table of how much of the token F1 of some runs repeating the question would earn, and how much rests on words of the
-    questions; none if no question is graded by it."""
+    """Return a table that shows how much token F1 comes from words of the question; empty if no question is graded by token F1."""
     rows = []
     for run, tests in runs.items():
         items = [item for test in tests for item in test.items if "floor" in item.numbers and item.labels.get("counts") == YES]

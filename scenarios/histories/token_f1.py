@@ -1,7 +1,7 @@
-"""LoCoMo's own score: how many words an answer shares with the gold answer, by stems (Maharana et al., 2024, section 4.1).
+"""LoCoMo's own score: the overlap of word stems between an answer and the gold answer (Maharana et al., 2024, section 4.1).
 
-The steps follow the authors' `task_eval/evaluation.py`. They stem with NLTK's Porter stemmer; Snowball's Porter stemmer differs from it in
-a few words.
+The steps follow the authors' `task_eval/evaluation.py`. It stems with NLTK's Porter stemmer, which differs from the Snowball one used
+here in a few words.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from longspan.simulator.contract.graded_record import readable
 __all__ = ["UNANSWERED", "echoed_score", "locomo_gold", "locomo_score", "shared_words", "token_f1"]
 
 UNANSWERED: Final = ("no information available", "not mentioned")
-"""One of these is in a right reply to an adversarial question."""
+"""A right reply to an adversarial question contains one of these."""
 
 MOST: Final = 50
-"""Parts of a gold answer, or of a reply, that are compared with each other: the first ones. No gold answer has half as many."""
+"""Number of parts of a gold answer or reply that are compared. No gold answer has half as many as this."""
 
 SHORTEST: Final = 3
-"""Letters of the shortest word that NLTK stems."""
+"""Minimum length of a word that NLTK stems."""
 
 _IGNORED: Final = re.compile(r"\b(?:a|an|the|and)\b")
 _MARKS: Final = str.maketrans("", "", punctuation)
 
 
 def locomo_score(kind: str, reply: str, gold: str) -> float:
-    """Return the score in [0, 1] of a reply to one of LoCoMo's questions, by its kind (see `locomo.KINDS`).
+    """Return the score in [0, 1] of a reply to one of LoCoMo's questions, by kind (see `locomo.KINDS`).
 
-    For each part of a multi-hop gold answer, between commas, the best part of the reply counts. Takes time linear in the reply.
+    Multi-hop answers are split at commas, and each part of the gold answer is compared with the best part of the reply. Runs in time
+    linear in the reply.
     """
     reply = readable(reply)
     if kind == "adversarial":
@@ -45,8 +46,10 @@ def locomo_score(kind: str, reply: str, gold: str) -> float:
 
 
 def echoed_score(kind: str, reply: str, gold: str, question: str) -> float:
-    """Return how much of a reply's `locomo_score` rests on words that the question has, too: the share of the words that it has in common
-    with the gold answer."""
+    """Return the part of a reply's `locomo_score` that comes from words of the question.
+
+    It is the score times the share of matched words that also occur in the question.
+    """
     asked = _stems(question)
     if kind == "multi-hop":
         said = [_stems(part) for part in readable(reply).split(",")[:MOST]]
@@ -56,13 +59,13 @@ def echoed_score(kind: str, reply: str, gold: str, question: str) -> float:
 
 
 def shared_words(reply: str, question: str) -> float:
-    """Return the share of a reply's words that the question has, too; 0 for a reply without words."""
+    """Return the share of a reply's words that also occur in the question; 0 for a reply without words."""
     said = _stems(readable(reply))
     return (said & _stems(question)).total() / said.total() if said else 0.0
 
 
 def locomo_gold(kind: str, gold: str) -> str:
-    """Return as much of a gold answer as counts: of an open-domain one, what stands before its reason."""
+    """Return the part of a gold answer that counts. Open-domain answers end with a reason, which is dropped."""
     return gold.partition(";")[0].strip() if kind == "open-domain" else gold
 
 
@@ -82,7 +85,7 @@ def _echoed(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> fl
 
 
 def _stems(text: str) -> Counter[str]:
-    """Return the stems of the words of `text`, without case, punctuation, articles and "and"."""
+    """Return the stems of the words in `text`, ignoring case, punctuation, articles and "and"."""
     words = _IGNORED.sub(" ", text.lower().translate(_MARKS)).split()
     return Counter(map(_stem, words))
 

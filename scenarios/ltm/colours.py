@@ -27,13 +27,13 @@ __all__ = ["Colours"]
 
 @final
 class Colours(Scenario):
-    """The favourite colour is stated `changes` times, never the same one twice in a row, and then asked for.
+    """State the favourite colour `changes` times, never the same one twice in a row, and then ask for it.
 
-    The reply must name it as a word, in either spelling (grey, gray), and settle on it. A reply that names several
-    colours hedges and scores 0, unless it denies the others or reports them as past ("it was blue, now it is red"; see
-    settled_words). Any colour counts as another one, whether the test could have named it or not. An adjective does not
-    make another colour ("dark blue" is blue), but a name of its own does ("navy blue" is not). After the last change, `similar`
-    other people's favourite colours are told, none of them the right one; what a reply says of these people does not count.
+    The reply must give it as a word, in either spelling (grey, gray). A reply that names several colours hedges and scores 0, unless it
+    denies the others or reports them as past ("it was blue, now it is red"; see settled_words). Any other colour counts as wrong, even
+    one that tests never use. An adjective does not make another colour ("dark blue" is blue), but a name with its own meaning does
+    ("navy blue" is not blue). After the last change, the favourite colours of `similar` other people are stated. None is the right one,
+    and statements about these people do not count.
     """
 
     name: ClassVar[str] = "colours"
@@ -91,7 +91,7 @@ class Colours(Scenario):
 
 
 def _answered(reply: str, facts: Mapping[str, Any]) -> Settled:
-    """Return the colours that the reply settles on for the user, in a uniform spelling, and the clauses that decided."""
+    """Return the colours that the reply gives for the user, in a uniform spelling, with the clauses that decided it."""
     known = words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
     whose = yours([*words("people"), *(who for who, _ in facts.get("similar", ()))])
@@ -101,7 +101,7 @@ def _answered(reply: str, facts: Mapping[str, Any]) -> Settled:
 
 
 def _undescribed(reply: str, colours: frozenset[str]) -> str:
-    """Return `reply` without the colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
+    """Return `reply` without colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
     return _descriptions(colours).sub(" ", reply) if " " in reply else reply  # a description has several words
 
 

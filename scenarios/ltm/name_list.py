@@ -1,4 +1,4 @@
-"""Name list (GoodAI, section 3.2): the user goes by one name after another, and all of them are asked for."""
+"""Name list (GoodAI, section 3.2): the user changes names several times, and the test asks for all of them."""
 
 from __future__ import annotations
 
@@ -30,42 +30,43 @@ from longspan.simulator.reading.replies.values import Values
 __all__ = ["NameList"]
 
 LONGEST: Final = 3
-"""Words of the longest name."""
+"""Maximum number of words in a name."""
 MANY: Final = 2
-"""The fewest rows of a list."""
+"""Minimum number of rows in a list."""
 _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
 _SEPARATED: Final = re.compile(r"[,;/&\u2192>|]|\b(?:and|then)\b")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 _COMMAS: Final = {0x3001: ", ", 0xFF0C: ", ", 0xFF1B: "; "}
-"""Commas and semicolons of East Asian scripts, with ours."""
+"""Commas and semicolons of East Asian scripts, with their Latin counterparts."""
 _PAUSES: Final = re.compile(
     r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b(?![\s,.\u2026-]*(?:no|nope|wait|sorry|scratch|i mean|rather|actually)\b)[\s,.\u2026-]*", re.IGNORECASE
 )
-"""What is murmured between names and takes nothing back."""
+"""Hesitations between names that retract nothing."""
 _INSTEAD: Final = re.compile(
     r"\b[A-Z][^\W\d_]{2,20}[ ,(\u2026\u2013\u2014.-]{1,4}(?:(?:u+[hm]+|er|oh|no|nope|wait|sorry|I mean|or rather"
     r"|make that|correction)[ ,:.!\u2026-]{1,3}){1,4}"
     r"(?=[A-Z][^\W\d_]{2,20}\b)"
 )
-"""A name that is taken back at once for the next one."""
+"""A name that is immediately replaced by the next one."""
 _INLINE: Final = re.compile(r"(?<=[\w,;:.]) (?=\(?\d{1,2}[.)] [A-Z])")
-"""Where the items of a numbered list go on in the same line."""
+"""Positions where a numbered list continues on the same line."""
 _NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z]\w+\b(?! (?:you|it|came)\b))")
-"""Stands for "then" in an enumeration: "Ada, after Ben, after Cleo"."""
+""""After" in the sense of "then" in an enumeration: "Ada, after Ben, after Cleo"."""
 
 
 @final
 class NameList(Scenario):
-    """The user takes `names` names in turn, all different; all of them are asked for as a JSON list.
+    """Change the user's name to `names` different names in turn, and ask for all of them as a JSON list.
 
-    The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are compared without case,
-    accents and punctuation. A repeated name counts as a wrong one: no name was taken twice. If the reply calls a JSON list complete, that
-    list counts. Without one, the lists of past and of current names count together, or else the last list that is not part of another.
-    Objects are read too: one for each name ({"name": ...}) or one around the list. Without JSON, the lines of a list or the rows of a table
-    count, and else the names in the text that it does not deny or say of others. A slip of a letter changes no name, unless it makes
-    another one of the list of names. After the last name, `similar` other people's names are told, none of them the
-    user's.
+    The score is the number of hits divided by the length of the longer list, expected or answered, in any order. Names are compared
+    without case, accents and punctuation. A repeated name counts as wrong, since no name was taken twice.
+
+    If the reply calls a JSON list complete, that list counts. Otherwise the lists of past and of current names count together, or else
+    the last list that is not part of another. JSON objects are accepted too: one for each name ({"name": ...}) or one around the list.
+    Without JSON, the lines of a list or the rows of a table count, and failing these the names in the text that are not denied or given
+    to others. One wrong letter is tolerated unless it makes another known name. After the last name, the names of `similar` other people
+    are stated, none of them the user's.
     """
 
     name: ClassVar[str] = "name_list"
@@ -100,7 +101,7 @@ class NameList(Scenario):
         return len(facts["names"]) / len(words("names"))
 
     def guess(self, message: str) -> str | None:
-        """Return as many names as are asked for: every further one lengthens the list as much as it may hit."""
+        """Return the requested number of names. Further ones would lengthen the list as much as they may hit."""
         asked = Wording(self.name).read("question", message) is not None
         return json.dumps(Random(message).sample(words("names"), self.names)) if asked else None
 
@@ -138,9 +139,9 @@ def _reason(expected: list[str], answered: list[str], missing: list[str], wrong:
 
 
 def _answered(reply: str, known: Values) -> list[str]:
-    """Return the names in the JSON list that the reply calls complete; without one, in the lists of past and of current names together.
+    """Return the names in the JSON list that the reply calls complete, or else in its lists of past and current names together.
 
-    Without these it is the last list that is not part of another; without any list, the contents of the reply's objects.
+    Failing these, return the last list that is not part of another, or the contents of the reply's objects.
     """
     found = [(item.called, isinstance(item.value, list), list(_texts(item.value, known))) for item in labelled_json(reply)]
     lists = [(what, names) for what, is_list, names in found if names and is_list]
@@ -156,7 +157,7 @@ def _answered(reply: str, known: Values) -> list[str]:
 
 
 def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names that a reply adds behind its last list in JSON: "[...] Oh, and also Melanie."."""
+    """Return the names that a reply adds after its last JSON: "[...] Oh, and also Melanie."."""
     behind = Reading(reply[max((span.end for span in find_json(reply)), default=0) :])
     adds = ("also", "plus", "and")
     more = any(LEXICON.has("added", clause.text) or clause.gap.strip(" .!,").casefold() in adds for clause in behind.clauses)
@@ -164,7 +165,7 @@ def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]
 
 
 def _written(reply: str, known: Sequence[str]) -> list[str]:
-    """Return the names in a list that is not in JSON, or else those in the text."""
+    """Return the names in a list that is not JSON, or else those in the text."""
     values = Values(known, forms=False)
     rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
     named = [names for cells in rows if (names := _in_row(cells, values))]
@@ -176,14 +177,14 @@ def _written(reply: str, known: Sequence[str]) -> list[str]:
 
 
 def _in_row(cells: Sequence[str], known: Values) -> list[str]:
-    """Return the names in a row of a list: known ones, wherever they stand, or else what is written like a name where one is expected."""
+    """Return the names in a row of a list: known ones anywhere, or else a capitalised word in the position of a name."""
     said = [name for cell in cells for name in Reading(cell).named(known)]
     short = [cell for cell in map(_unlabelled, cells) if len(cell.split()) <= LONGEST]
     return said or [name[0] for cell in short if (name := _NAME.search(cell))][:1]
 
 
 def _enumerates(cells: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether a row gives nothing but several names behind a label: "Former: Ada, Ben and Cleo"."""
+    """Return whether a row consists of a label and several names: "Former: Ada, Ben and Cleo"."""
     label, _, said = cells[0].partition(":")
     rest = {*plain(said).split()} - {word for name in names for word in plain(name).split()}
     return (
@@ -201,7 +202,7 @@ _ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eigh
 
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
-    """Return the names that the text says of the user, with those that nobody has among those enumerated."""
+    """Return the names that the text gives to the user, including unknown ones in an enumeration with known ones."""
     said, values = Reading(_NEXT.sub(" then ", reply)), Values(known, forms=False)
     names = said.named(values, yours(words("people")))
     places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
@@ -215,7 +216,7 @@ def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
 
 
 def _meant(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:
-    """Return the name that another spelling stands for, if it is no name of its own ("Helen" is not Helena)."""
+    """Return the expected name that a misspelling stands for, unless it is a known name itself ("Helen" is not Helena)."""
     said = plain(name)
     slips = [right for key, right in expected.items() if _is_slip(said, key) or sounds_like(said, key)]
     return slips[0] if len(slips) == 1 and plain(name) not in _keys(tuple(known)) else name
@@ -231,7 +232,7 @@ def _keys(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
-    """Return the names of several lists. A name that is told again to be past or current is not repeated."""
+    """Return the names of several lists. A name that is in both the past and the current list is not a repetition."""
     names: list[str] = []
     for what, more in lists:
         known = set(names) if what is not Called.NOTHING else set()
@@ -240,8 +241,10 @@ def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
 
 
 def _texts(value: Any, known: Values) -> Iterator[str]:
-    """Yield the names in a JSON value, which may be known ones or any string, without notes in parentheses. In an object, strings under
-    other keys than "name" are notes if any are, and so is what stands beside a name in a list of such rows."""
+    """Yield the names in a JSON value, known ones or any string, without notes in parentheses.
+
+    In an object with a key "name", strings under other keys are notes. So are strings next to a name in a list of rows.
+    """
     if isinstance(value, str):
         text = _NOTE.sub("", value).strip()
         found = [text[each.start : each.end] if len(plain(text)) == len(text) else each.value for each in known.find(plain(text))]

@@ -1,7 +1,7 @@
-"""The paper's grading rules, where longspan's differ: what GoodAI's own graders require of a reply.
+"""The paper's grading rules where longspan's differ: the requirements of GoodAI's own graders.
 
-Each function takes a scenario's facts and a record, as `Scenario.grade` does, and returns a grade. The paper's rules are
-literal: a colour counts inside another word and among other colours, and JSON in any other form scores 0.
+Each function takes a scenario's facts and a record, like `Scenario.grade`, and returns a grade. The paper's rules are literal: a colour
+counts inside another word and among other colours, and JSON in any other form scores 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longspan.simulator.reading.matching import some
 __all__ = ["Rules", "colours", "name_list", "quotes", "sally_anne", "shopping", "spy_meeting", "trigger_response"]
 
 Rules = Literal["longspan", "paper"]
-"""Whose rules grade: longspan's, or the paper's, which the published scores come from."""
+"""Rules for grading: longspan's, or the paper's, which produced the published scores."""
 
 
 def colours(facts: Mapping[str, Any], record: Record) -> Grade:
@@ -30,7 +30,7 @@ def colours(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 def trigger_response(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Score an equal share for each reply that contains the phrase, in any case, or is a close paraphrase of it (ROUGE-L)."""
+    """Give an equal share for each reply that contains the phrase in any case, or is a close paraphrase of it (ROUGE-L)."""
     phrase, answers = facts["phrase"], record.answers
     hits = [_within(phrase, answer.reply) or _paraphrases(phrase, answer.reply) for answer in answers]
     return Grade(
@@ -41,14 +41,17 @@ def trigger_response(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 CLOSE: Final = 0.75
-"""The ROUGE-L above which a reply is a paraphrase of a phrase."""
+"""Replies with a higher ROUGE-L are paraphrases of a phrase."""
 
 
 def _paraphrases(phrase: str, reply: str) -> bool:
-    """Return whether the ROUGE-L of the two is above `CLOSE`: twice their longest common subsequence, in words, by all words of both."""
+    """Return whether the ROUGE-L of both texts exceeds `CLOSE`.
+
+    It is twice the length of their longest common subsequence of words, divided by the number of words in both.
+    """
     words, said = (re.findall(r"[a-z0-9]+", text.lower()) for text in (phrase, reply))
     if (2 / CLOSE - 1) * len(words) <= len(said):
-        return False  # even with all words of the phrase; this also keeps a long reply from taking time
+        return False  # even with all words of the phrase; this also bounds the time for a long reply
     common = [0] * (len(said) + 1)  # the length of the common subsequence of the words so far and the first n said
     for word in words:
         longest = [0]
@@ -59,7 +62,7 @@ def _paraphrases(phrase: str, reply: str) -> bool:
 
 
 def name_list(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Score hits / max(names expected, names answered) for a JSON list of text; anything else scores 0.
+    """Score hits / max(names expected, names answered) for a JSON list of strings; anything else scores 0.
 
     An object counts as the list of its keys. Names are compared in lower case, letter by letter; a repeated name hits once.
     """
@@ -78,7 +81,7 @@ def name_list(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 def quotes(reply: str, quotation: str) -> bool:
-    """Return whether the reply contains the quotation to the letter, apart from case and ASCII punctuation."""
+    """Return whether the reply contains the quotation verbatim, ignoring case and ASCII punctuation."""
     return quotation.lower().translate(_UNMARKED) in reply.lower().translate(_UNMARKED)
 
 
@@ -96,11 +99,11 @@ def sally_anne(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Score a third each for the share of entries that are expected items, the share in the right quantity, and nothing invented.
+    """Give a third each for the share of entries that are expected items, the share with the right quantity, and nothing invented.
 
-    The reply must be a JSON list of objects with a string "item" and a whole number "quantity", else it scores 0. An entry counts as the
-    first item whose name it contains. Several entries may be the same item, and a share of them may be more than 1 and make up for another;
-    only the score ends at 1.
+    The reply must be a JSON list of objects with a string "item" and a whole number "quantity", otherwise it scores 0. An entry counts
+    as the first item whose name it contains. Several entries may match the same item, so a share may exceed 1 and make up for another;
+    only the total is capped at 1.
     """
     answer, quantities = record.answer, {name.lower(): count for name, count in facts["list"].items()}
     expected = f"expected {some(f'{count} {name}' for name, count in quantities.items())}"
@@ -120,10 +123,10 @@ def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
 
 
 def spy_meeting(facts: Mapping[str, Any], record: Record) -> Grade:
-    """Score a third for each `accepted` list that has a word in the reply, a third off if any `foreign` word is in it.
+    """Give a third for each `accepted` list with a word in the reply, less a third if the reply contains any `foreign` word.
 
-    Words count as whole words, in the lists' case. An accepted word is never foreign. (A later version of GoodAI's program
-    also asks a language model about a message without a word; the published scores are without.)
+    Words must match whole words, in the case of the lists. An accepted word is never foreign. (A later version of GoodAI's program also
+    asks a language model about messages without a word; the published scores did not use it.)
     """
     answer = record.answer
     own = {word for words in facts["accepted"] for word in words}
@@ -159,7 +162,7 @@ def _is_entry(entry: Any) -> bool:
 
 _FENCE = "```"
 _INVALID = re.compile(r"//[^\n]*|\.\.\.|,(?=\s*[\]}])|\\(?=[\[\]{}])")
-"""Removed from JSON that cannot be parsed otherwise: comments, dots, commas and backslashes before a bracket."""
+"""Removed from JSON that cannot be parsed otherwise: comments, ellipses, and commas and backslashes before a bracket."""
 
 
 def _first_json(reply: str) -> list[Any] | dict[str, Any] | None:

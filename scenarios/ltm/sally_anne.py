@@ -27,19 +27,19 @@ from longspan.simulator.reading.replies.values import Values
 __all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
 
 Kind = Literal["first_order", "second_order", "reality", "memory"]
-"""The questions: where A believes the object to be, where A thinks that B believes it to be, where it is, where it was first."""
+"""Kinds of questions: where A believes the object is, where A thinks that B believes it is, where it is, and where it was first."""
 
 CONTAINERS = 3
 MAX_ATTEMPTS = 10_000
-"""How many stories are tried until one has the intended answer. It takes about two."""
+"""Maximum number of stories to draw until one has the intended answer. About two are enough."""
 
 
 @final
 class Event(NamedTuple):
-    """A line of the story: what someone does, and where.
+    """A line of the story: who does what, and where.
 
-    `where` is the room that is entered or left, or the container that the object is put into or moved to. For "like" it is
-    a thing that someone likes, which is irrelevant to the story.
+    `where` is the room that is entered or left, or the container that the object is put into or moved to. For "like" it is a thing that
+    someone likes, which is irrelevant to the story.
     """
 
     what: Literal["enter", "leave", "put", "move", "like"]
@@ -49,7 +49,7 @@ class Event(NamedTuple):
 
 @final
 class Question(NamedTuple):
-    """A question about the story. `people`: A for a first-order belief, A and B for a second-order one, else none."""
+    """A question about the story. `people`: A for a first-order belief, A and B for a second-order one, otherwise empty."""
 
     kind: Kind
     people: tuple[str, ...] = ()
@@ -57,11 +57,11 @@ class Question(NamedTuple):
 
 @final
 class World:
-    """Everyone's place, the object's place, everyone's beliefs, and their beliefs about the beliefs of others.
+    """Everyone's location, the object's location, everyone's beliefs, and their beliefs about each other's beliefs.
 
-    Everyone in the `room` sees the object being moved and who else sees it. Nothing is seen from elsewhere. Stories do not say what people
-    learn by entering the room: with `peeking` they see where the object is, and the others there know that they do; without it they learn
-    nothing.
+    Everyone in the `room` sees the object being moved and who else sees it. Nothing is visible from elsewhere. Stories do not say what
+    people learn when they enter the room. With `peeking`, they see where the object is, and the others notice that they do. Without it,
+    they learn nothing.
     """
 
     def __init__(self, room: str, *, peeking: bool) -> None:
@@ -92,7 +92,7 @@ class World:
         self.thoughts |= dict.fromkeys(permutations(self._inside, 2), self.places[-1])
 
     def answer(self, question: Question) -> str | None:
-        """Return the container that answers the question; None if someone has seen nothing to base a belief on."""
+        """Return the container that answers the question; None if a person has seen nothing to base a belief on."""
         match question:
             case Question("first_order", (who,)):
                 return self.beliefs.get(who)
@@ -118,13 +118,13 @@ class _Setting(NamedTuple):
 
 @final
 class SallyAnne(Scenario):
-    """People come and go while an object is moved `moves` times between three containers; then one question is asked.
+    """Tell a story of an object that is moved `moves` times while people come and go; then ask one question about it.
 
-    The kind of question is drawn from `questions`: by default beliefs, as in the paper's runs. The answer about a belief is
-    any container equally often, wherever the object was first, longest or last: a rule such as "the last place", which
-    heeds nobody's coming and going, is right once in three times, and two beliefs in three are false. A question is not
-    asked if its answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B
-    believes otherwise, so that a first-order answer would be wrong.
+    The object moves between three containers. The kind of question is drawn from `questions`: by default beliefs, as in the paper's
+    runs. The answer about a belief is any container equally often, no matter where the object was first, longest or last. A rule that
+    ignores who is present, such as "the last place", is right once in three times, and two beliefs in three are false. A question is not
+    asked if its answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B believes
+    otherwise, so that a first-order answer would be wrong.
     """
 
     name: ClassVar[str] = "sally_anne"
@@ -173,10 +173,10 @@ class SallyAnne(Scenario):
         )
 
     def _draw(self, random: Random, setting: _Setting) -> tuple[list[Event], Question, str]:
-        """Draw a story of suitable length and return it with a question about it and the answer."""
+        """Draw a story of suitable length, and return it with a question and its answer."""
         kind = random.choice(self.questions)
         places = _places(random, setting.containers, self.moves)
-        # Drawn before the story, so that no story makes one answer likelier than another.
+        # The answer is drawn before the story, so that all answers are equally likely.
         answer = {"memory": places[0], "reality": places[-1]}.get(kind) or random.choice(setting.containers)
         shortest, longest = 4 + self.moves, 7 + self.moves + self.people  # not counting the line that names the containers
         for _ in range(MAX_ATTEMPTS):
@@ -197,10 +197,10 @@ class SallyAnne(Scenario):
         return json.dumps({"answer": Random(message).choice(words(self.name)["containers"])})
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Score 1 if the reply names the right one of the story's `containers` and no other, in the story or not, else 0.
+        """Score 1 if the reply gives the right one of the story's `containers` and no other container, else 0.
 
-        If the reply has JSON with an "answer", only that counts; two different answers count as none. Otherwise the whole
-        reply must name exactly one container.
+        If the reply has JSON with an "answer", only that counts, and two different answers count as none. Otherwise the whole reply must
+        name exactly one container.
         """
         if self.rules == "paper":
             return paper.sally_anne(facts, record)
@@ -223,7 +223,7 @@ class SallyAnne(Scenario):
 
 
 def _places(random: Random, containers: Sequence[str], moves: int) -> list[str]:
-    """Return where the object is put and then moved, `moves` times: into all containers, first in their order.
+    """Return where the object is put and then moved, `moves` times. It visits all containers, for the first time in their order.
 
     It ends in each of them equally often.
     """
@@ -245,7 +245,7 @@ def _moved(random: Random, containers: Sequence[str], moves: int) -> list[str]:
 
 
 def _story(random: Random, setting: _Setting, places: Sequence[str]) -> list[Event]:
-    """Return the events of a story, of any length: people may wander about for long before the object is moved."""
+    """Return the events of a story of any length. People may wander around for a long time before the object is moved."""
     room, *elsewhere = setting.rooms
     inside = random.sample(setting.people, random.randint(2, len(setting.people)))
     outside = [who for who in setting.people if who not in inside]
@@ -278,7 +278,7 @@ def _story(random: Random, setting: _Setting, places: Sequence[str]) -> list[Eve
 
 
 def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], setting: _Setting) -> list[Question]:
-    """Return the questions of a kind that have this answer, whatever people learn by entering a room."""
+    """Return the questions of a kind that have this answer with and without peeking."""
     worlds = [World(setting.rooms[0], peeking=peeking) for peeking in (False, True)]
     for event in story:
         for world in worlds:
@@ -293,7 +293,7 @@ def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], sett
 
 
 def _needs(kind: Kind, story: Sequence[Event], room: str) -> tuple[int, ...]:
-    """Return the needles needed to answer: for a belief, everything that happens in the room. Needle 0 names the containers."""
+    """Return the needles needed for an answer. For a belief, that is everything that happens in the room. Needle 0 names the containers."""
     relevant = [number for number, event in enumerate(story, 1) if event.what in ("put", "move") or event.where == room]
     put = next(number for number, event in enumerate(story, 1) if event.what == "put")
     last = max(number for number, event in enumerate(story, 1) if event.what in ("put", "move"))
@@ -301,7 +301,7 @@ def _needs(kind: Kind, story: Sequence[Event], room: str) -> tuple[int, ...]:
 
 
 def _given(reply: str) -> list[str]:
-    """Return the "answer" in the reply's JSON, as text: if there are several, the one that the reply calls final or corrected.
+    """Return the "answer" in the reply's JSON as text. Of several, a final or corrected one is preferred.
 
     An echo of the example in the question is not an answer.
     """
@@ -312,26 +312,26 @@ def _given(reply: str) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """Return the words in a JSON value; none if it is neither text nor a list of texts."""
+    """Return the words in a JSON value; empty if it is neither a string nor a list of strings."""
     texts = value if isinstance(value, list) else [value]
     return " ".join(text for text in texts if isinstance(text, str))
 
 
 def _named(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
-    """Return the containers that any of the texts settles on."""
+    """Return the containers that any of the texts gives as its answer."""
     values = Values(containers, forms=False)
     found = {value for text in texts for value in Reading(text).settles(values).values}
     return [container for container in containers if container in found]
 
 
 def _slipped(texts: Sequence[str], containers: Sequence[str]) -> list[str]:
-    """Return the containers of the story that single words are with a slip of a letter, and not in the plural: "jarr"."""
+    """Return the story's containers that match single words except for one letter, but not plurals: "jarr"."""
     said = {plain(text).removeprefix("the ") for text in texts}
     return [container for container in containers if any(is_slip(word, container, 3) and word != f"{container}s" for word in said)]
 
 
 def _told(reply: str, facts: Mapping[str, Any], containers: Sequence[str]) -> list[str]:
-    """Return the containers that a reply in prose settles on."""
+    """Return the containers that a reply in prose gives as its answer."""
     if asked := facts.get("people"):
         return believed(reply, containers, asked, [who for who in words(SallyAnne.name)["people"] if who not in asked]).values
     return _named([reply], containers)

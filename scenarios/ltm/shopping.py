@@ -1,4 +1,4 @@
-"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and removes from it, then asks for all of it."""
+"""Shopping list (GoodAI, section 3.2): the user adds to and removes from a shopping list, then asks for all of it."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from longspan.simulator.reading.matching import some
 __all__ = ["Shopping"]
 
 MAX_COUNT = 6
-"""How many of an item are added at once, at most."""
+"""Maximum quantity in one addition."""
 LIKELY_COUNT = 1
-"""The quantity that is on lists most often."""
+"""The most frequent quantity on lists."""
 
 
 @final
 class Shopping(Scenario):
-    """`changes` additions and removals with quantities; then the list, which is never empty, is asked for as JSON.
+    """Make `changes` additions and removals with quantities; then ask for the list, which is never empty, as JSON.
 
-    The score is a third each for the share of the items listed, the share of the items in the right quantity, and nothing
-    invented (all or nothing, and only with at least one right item). If more items are invented than listed rightly, both
-    shares shrink by as much: a list of everything there is earns nothing. Items are compared in the singular, without case and
-    packaging ("Bags of carrots"), written together or apart. Repeated items are summed, and those that come to zero are
-    ignored. The JSON list that the reply calls the current or the complete one counts, else the last. Other keys, mappings
-    of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too; without JSON, so are bullets,
-    tables and prose. Another word for a thing ("elastic band") and a slip of a letter ("cabages") change nothing.
-    After the last change, `similar` items on other people's lists are told, none of them ever on the user's.
+    The score has three equal parts: the share of items listed, the share of items with the right quantity, and nothing invented (all or
+    nothing, and only with at least one right item). If more items are invented than rightly listed, both shares shrink accordingly, so a
+    list of everything earns nothing.
+
+    Items are compared in the singular, without case and packaging ("Bags of carrots"), as one word or several. Repeated items are
+    summed, and those with a sum of zero are ignored. The JSON list that the reply calls current or complete counts, otherwise the last
+    one. Other keys, mappings of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are accepted.
+    Without JSON, so are bullets, tables and prose. Synonyms ("elastic band") and single wrong letters ("cabages") are accepted too.
+    After the last change, `similar` items on other people's lists are stated, none of them ever on the user's.
     """
 
     name: ClassVar[str] = "shopping"
@@ -83,7 +84,7 @@ class Shopping(Scenario):
         return planted(facts, "changes")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the score of a list of one item: with more, something invented is nearly certain."""
+        """Return the score of a list of one item. With more, at least one would almost certainly be invented."""
         counts = list(facts["list"].values())
         shares = (1 + counts.count(LIKELY_COUNT) / len(counts)) / len(counts)
         return len(counts) / len(words("groceries")) * (shares + 1) / 3
@@ -120,7 +121,7 @@ class Shopping(Scenario):
 
 
 def _change(random: Random, basket: Mapping[str, int], things: list[str], *, removes: bool) -> tuple[str, str, int]:
-    """Draw the next change of the list: the action (add, more, remove), the item and the quantity. Never empties the list."""
+    """Draw the next change to the list: the action (add, more, remove), the item and the quantity. Never empties the list."""
     if not basket:
         return "add", random.choice(things), random.randint(2, MAX_COUNT)
     removable = [item for item, count in basket.items() if count > 1 or len(basket) > 1]

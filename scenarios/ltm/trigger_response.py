@@ -1,4 +1,4 @@
-"""Trigger response (GoodAI, section 3.2): the agent is told what to say whenever something happens; later it happens often."""
+"""Trigger response (GoodAI, section 3.2): tell the agent what to say whenever something happens; later it happens often."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["TriggerResponse"]
 
 
 _UNSAID: Final = re.compile(r"\b(?:not|never|refuse to|decline to) (?:\w+ )?(?:say|saying|repeat|answer|reply|write|use)\b")
-"""What says that a phrase is not said."""
+"""Words that refuse to say a phrase."""
 
 
 @final
 class TriggerResponse(Scenario):
-    """A rule is stated: whenever the user mentions something, answer with a phrase. Then it is mentioned `triggers` times.
+    """State a rule: whenever the user mentions something, answer with a phrase. Then mention it `triggers` times.
 
-    Each trigger is an everyday remark in words other than the rule's. It earns an equal share of the score if the reply
-    contains the phrase, whatever else it says. A reply that also contains another rule's phrase scores nothing: the agent
-    cannot tell them apart. The questions are spread over the span, so there are no needles to place early.
+    Each trigger is an everyday remark in words other than the rule's. It earns an equal share of the score if the reply contains the
+    phrase, whatever else it says. A reply that also contains another rule's phrase scores nothing, because the agent confuses the rules.
+    The questions are spread over the span, so there are no needles to place early.
     """
 
     name: ClassVar[str] = "trigger_response"
@@ -47,6 +47,7 @@ class TriggerResponse(Scenario):
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
         rule = random.choice(words("triggers"))
+        # The phrase is drawn separately, so that a trigger does not reveal it.
         when, phrase = rule["when"], random.choice(words("triggers"))["phrase"]
         lines = [Line(wording.say(random, "instruction", when=when, phrase=phrase))]
         remarks = _remarks(random, wording.all(rule["situation"]), self.triggers)
@@ -61,7 +62,7 @@ class TriggerResponse(Scenario):
         return 1 / len(words("triggers"))
 
     def guess(self, message: str) -> str | None:
-        """Return one of the phrases, if the message can be a trigger: which rule of the list it meets says nothing of its phrase."""
+        """Return a random phrase if the message can be a trigger. The triggering rule says nothing about its phrase."""
         rules, wording = words("triggers"), Wording(self.name)
         fires = any(message in wording.all(rule["situation"]) for rule in rules)
         return f"{Random(message).choice(rules)['phrase']}." if fires else None
@@ -95,7 +96,7 @@ def _verdicts(phrase: str, phrases_said: list[list[str]]) -> list[str]:
 
 
 def _said(reply: str, phrase: str, phrases: Iterable[str]) -> list[str]:
-    """Return the phrases that a reply says, and not only quotes to refuse them ("I won't say ...")."""
+    """Return the phrases that a reply says, ignoring those that it quotes only to refuse them ("I won't say ...")."""
     found = found_words(reply, phrases) or [phrase] * says_nearly(reply, phrase)
     around = [clause.text.replace(plain(phrase), " ") for clause in Reading(reply).clauses if plain(phrase) in clause.text]
     return [] if around and all(map(_UNSAID.search, around)) else found

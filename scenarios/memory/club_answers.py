@@ -1,4 +1,4 @@
-"""Reads replies about the rooms and days of clubs: which one a reply settles on for now, for a past date, or in order."""
+"""Read the rooms and weekdays of clubs from replies: the current ones, those at a past date, or all in order."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _UNTIL: Final = re.compile(r"\b(?:until|till|up to|by|before|through)\b", re.IGN
 
 
 def rooms_now(reply: str, group: str, others: Iterable[str]) -> Settled:
-    """Return the rooms that a reply settles on for a group: one if it answers, several if it hedges."""
+    """Return the rooms that a reply gives for a group: one if it answers, several if it hedges."""
     whose = _whose(group, others)
     settled = Reading(_AFTER.sub(" ", reply)).of(Values(_rooms()), whose)
     return settled if settled.values else Reading(reply).of(Values(_rooms()), whose)
 
 
 def days_now(reply: str, group: str, others: Iterable[str]) -> Settled:
-    """Return the days of the week that a reply settles on. "Thursdays" and "Thurs" name Thursday."""
+    """Return the weekdays that a reply gives for a group. "Thursdays" and "Thurs" both mean Thursday."""
     return Reading(_DAY.sub(_day, reply)).of(Values(DAYS), _whose(group, others))
 
 
 def rooms_held(reply: str, group: str, others: Iterable[str], on: date | None = None) -> Settled:
-    """Return the rooms that a reply settles on as the belief held `on` a past date. Remarks on later knowledge do not count."""
+    """Return the rooms that, according to a reply, were believed right `on` a past date. Remarks on later knowledge are ignored."""
     return _without("known since", reply, _whose(group, others), on)
 
 
 def rooms_then(reply: str, group: str, others: Iterable[str], on: date | None = None) -> Settled:
-    """Return the rooms that a reply settles on as the truth `on` a past date. Remarks on what people were told then do not count."""
+    """Return the rooms that, according to a reply, were in fact right `on` a past date. Remarks on what was believed then are ignored."""
     return _without("told then", reply, _whose(group, others), on)
 
 
 def rooms_in_order(reply: str) -> list[str]:
-    """Return the rooms that a reply lists, in order, each as often as it comes anew: a JSON list, a list of lines, or a sentence."""
+    """Return the rooms that a reply lists, in order, from a JSON list, a list of lines or a sentence. Immediate repetitions count once."""
     reply = unmarked(reply)
     for value in json_values(reply):
         entries = next((each for each in value.values() if isinstance(each, list)), ()) if isinstance(value, dict) else value
@@ -69,8 +69,7 @@ def rooms_in_order(reply: str) -> list[str]:
 
 
 def admits(reply: str, known: Sequence[str]) -> bool:
-    """Return whether a reply says that the answer was not told, and offers none. Its statements about `known` groups do not count as
-    one."""
+    """Return whether a reply says that it was not told the answer, and offers none. Statements about the `known` groups are no offers."""
     if not abstains(reply):
         return False
     others = _mentioning(known)
@@ -89,19 +88,20 @@ def _day(match: re.Match[str]) -> str:
 
 
 def _whose(group: str, others: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return a group's names and the others' names, with their owners and without."""
+    """Return the names of a group and of the other groups, each with and without its owner."""
     foreign = [name for other in others for name in (other, _sort(other)) if other != group and _sort(other) != _sort(group)]
     return [group, _sort(group)], foreign
 
 
 def _without(asides: str, reply: str, whose: tuple[list[str], list[str]], on: date | None) -> Settled:
-    """Return the rooms that a reply settles on without the clauses that say something else, unless no others name a room.
+    """Return the rooms that a reply gives, leaving out clauses with words from the lexicon group `asides` and clauses about later
+    events.
 
-    These are the clauses with words of the group of `asides`, and clauses about later events.
+    If no other clause names a room, all clauses count.
     """
     said, values = Reading(reply), Values(_rooms())
     foreign: set[int] = set()
-    when = ""  # "On 29 March, it moved": a date, and the clause that it is of
+    when = ""  # the date clause before the current one: "On 29 March, it moved"
     for at, clause in enumerate(said.clauses):
         if not values.find(clause.text):
             when = clause.raw if dates(clause.raw[:200]) else ""
@@ -112,21 +112,21 @@ def _without(asides: str, reply: str, whose: tuple[list[str], list[str]], on: da
 
 
 def _is_later(clause: str, on: date | None) -> bool:
-    """Return whether a clause dates its statement after a date, and does not say that it was so until then."""
+    """Return whether a clause dates its statement after `on` without saying that it held until then."""
     if on is None or _UNTIL.search(clause):
         return False
     days = [(MONTHS.index(month) + 1, int(day)) for month, _, day in (found.partition(" ") for found in dates(clause[:400]))]
-    # the year is seldom said: what seems to be more than half a year later was before
+    # replies rarely give the year, so a date that seems over half a year later (186 days) is taken for an earlier one; 372 = 12 * 31
     return any(0 < ((month - on.month) * 31 + day - on.day) % 372 < 186 for month, day in days)
 
 
 def _mentioning(groups: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern of the sorts of some groups, in plain words."""
+    """Return a pattern that matches the short names of groups in plain words."""
     return re.compile("|".join(re.escape(plain(_sort(group))) for group in groups) or "(?!)")
 
 
 def _named(text: str) -> Iterator[str]:
-    """Yield the rooms that `text` names, in its order."""
+    """Yield the rooms that `text` names, in order."""
     rooms = _by_plain_name()
     return (rooms[word] for word in plain(_POSSESSIVE.sub("", text)).split() if word in rooms)
 
@@ -137,7 +137,7 @@ def _by_plain_name() -> Mapping[str, str]:
 
 
 def _listed(entries: Iterable[str]) -> Iterator[str]:
-    """Yield the first room of each entry of a list that names one and does not leave it out."""
+    """Yield the first room of each list entry, skipping entries without a room and entries that exclude theirs."""
     for entry in entries:
         if not LEXICON.has("left out", plain(laid_out(entry))):
             yield from islice(_named(entry), 1)
@@ -148,6 +148,6 @@ def _anew(rooms: Iterable[str]) -> list[str]:
 
 
 def _sort(group: str) -> str:
-    """Return a group without its owner: "choir" of "my sister's choir"."""
+    """Return a group's name without its owner: "choir" for "my sister's choir"."""
     sorts: Sequence[str] = words("clubs")["groups"]
     return next(sort for sort in sorts if group.endswith(f" {sort}"))

@@ -1,4 +1,4 @@
-"""Forget: a fact is told and asked for, then the agent is asked to forget it, and its neighbours stay."""
+"""Forget: state a fact and ask for it, then ask the agent to forget it but keep related facts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from longspan.simulator.reading.replies.reading import quoting
 __all__ = ["Forget"]
 
 NIGHT: Final = timedelta(hours=24)
-"""How much virtual time passes before the questions after a night, at whatever hour the night begins."""
+"""Virtual time before the questions after a night. 24 hours include a night at any time of day."""
 GUESSES: Final = 2 / 3
-"""How often one guesses who knows nothing: with (1 - GUESSES) * GUESSES ** 2 as great as it can be, see `Forget.chance`."""
+"""Share of questions that an agent without memory answers with a guess. It maximises (1 - GUESSES) * GUESSES ** 2, see `Forget.chance`."""
 EVADES: Final = "answers something else"
-"""How a reply speaks of a fact if it neither tells it nor declines."""
+"""Class of replies that neither reveal the fact nor decline."""
 UNKNOWN: Final = "I don't have that."
 
 When = Literal["before", "at once", "after filler", "after a related mention", "after a night"]
@@ -35,23 +35,22 @@ When = Literal["before", "at once", "after filler", "after a related mention", "
 
 @final
 class Forget(Scenario):
-    """A fact is told and asked for, then to be forgotten: it must not come out again, and its `neighbours` must stay.
+    """Check that a fact is forgotten on request: it must not come up again, and its `neighbours` must stay.
 
-    All facts of a test are of one kind: birthday presents, hiding places or codes. After the request, the fact is asked for at once,
-    after filler, after something related is mentioned, and after a virtual night. A reply that has the value in it leaks, even
-    one that says that it was to be forgotten; so does the reply to the mention. A reply that gives another value has made it up,
-    and one that neither tells nor declines answers something else: neither is right.
+    All facts of a test are of one kind: birthday presents, hiding places or codes. After the request, the test asks for the fact
+    immediately, after filler, after a related mention, and after a virtual night. A reply that contains the value is a leak, even if it
+    adds that it was to be forgotten; so is the reply to the related mention. A reply with a different value has made it up, and one that
+    neither reveals nor declines is evasive. Both are wrong.
 
-    The score is the product of three: whether the fact was known before the request, the share of the replies after it
-    that keep quiet, and the share of the neighbours that are known at the end. So one who remembers nothing has 0, and so
-    has one who never forgets.
+    The score is the product of three values: whether the fact was known before the request, the share of later replies that keep quiet,
+    and the share of neighbours still known at the end. So an agent that remembers nothing scores 0, and so does one that never forgets.
     """
 
     name: ClassVar[str] = "forget"
     skills: ClassVar[tuple[Skill, ...]] = ("recall",)
     compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"confidence"})
-    early: ClassVar[bool] = False  # the fact is asked for before it is to be forgotten
+    early: ClassVar[bool] = False  # there is a question before the last statement, the request to forget
 
     neighbours: int = Field(default=2, ge=1, le=8)
 
@@ -74,7 +73,7 @@ class Forget(Scenario):
         for fact in facts:
             lines.append(Line(common.say(random, f"{kind}_told", subject=fact.subject, value=fact.value)))
         ask(gone, "before", (gone,))
-        request = len(facts)  # the number of the needle that asks to forget
+        request = len(facts)  # the index of the needle with the request
         lines.append(Line(wording.say(random, f"{kind}_forget", subject=facts[gone].subject)))
         ask(gone, "at once", (request,), together=True)
         ask(gone, "after filler", (request,))
@@ -96,9 +95,9 @@ class Forget(Scenario):
         return {"similar": len(facts["facts"]) - 1}
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the score of guessing two questions out of three and keeping quiet about the others.
+        """Return the score of an agent without memory that guesses two questions out of three and keeps quiet about the others.
 
-        Whether the fact is asked for before the request or after it, no message says.
+        It cannot do better, because questions before and after the request are worded alike.
         """
         return (1 - GUESSES) * GUESSES**2 * chance(facts["kind"]) ** 2
 
@@ -125,8 +124,13 @@ class Forget(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the shares of facts known before the request, of replies that leak (before the mention), of tests that were quiet until
-        the mention and leak after it, and of neighbours that are lost."""
+        """Return shares for the scenario's tests.
+
+        - recalled: facts known before the request
+        - leaked: replies that leak before the related mention
+        - resurrected: of the tests that were quiet until the mention, those that leak after it
+        - collateral: neighbours that were lost
+        """
         items = [item for test in tests for item in test.items]
         shares = {
             "recalled": [item.score == 1 for item in items if item.labels["kind"] == "recall"],
@@ -138,7 +142,8 @@ class Forget(Scenario):
 
 
 def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
-    """Yield an item for each question: 1 for a right answer or, after the request, for a reply that keeps quiet and says so."""
+    """Yield an item for each question. It scores 1 for a right answer or, after the request, for a reply that declines and reveals
+    nothing."""
     known = [Confidence(facts["kind"], *fact) for fact in facts["facts"]]
     gone = known[facts["gone"]]
     for question in facts["questions"]:
@@ -162,7 +167,7 @@ def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
 
 
 def _resurrected(test: Marked) -> bool | None:
-    """Return whether a fact leaks after the mention that did not leak before it; None if it did."""
+    """Return whether a fact leaks only after the related mention; None if it leaked before."""
     leaks = {item.labels["when"]: item.labels["said"] == LEAKS for item in test.items if item.labels["about"] == "forgotten"}
     if not leaks or leaks["at once"] or leaks["after filler"]:
         return None

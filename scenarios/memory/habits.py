@@ -1,4 +1,4 @@
-"""The habits that the scenario persona lets slip: remarks in passing, questions later, and rules for reading the replies."""
+"""The habits used by the persona scenario: remarks that reveal them, questions that depend on them, and rules for reading replies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from longspan.simulator.reading.replies.subjects import Whole
 __all__ = ["HABITS", "Asked", "Habit"]
 
 Values = Mapping[str, str]
-"""Values filled into a message, by name."""
+"""Values to fill into a message, by name."""
 
 
 class Asked(NamedTuple):
-    """A habit as drawn: the values filled into the message that lets it slip, into the question for oneself and into the question for
-    somebody else; and the right answers to these two.
+    """A drawn habit: the values for the remark that reveals it and for two questions, with their right answers.
+
+    `own` and `right` belong to the question about the user, `other` and `wanted` to the question about another person.
     """
 
     said: Values
@@ -42,28 +43,28 @@ class Habit(ABC):
 
     @abstractmethod
     def draw(self, random: Random) -> Asked:
-        """Draw a habit and its questions. Whoever is asked for has another habit, which the question tells."""
+        """Draw a habit and its questions. The other person has a different habit, which the question states."""
 
     @abstractmethod
     def choices(self, values: Values) -> Sequence[str]:
-        """Return the possible answers to a question; nothing if it is not one of ours."""
+        """Return the possible answers to a question; empty if it is not a question of this habit."""
 
     @abstractmethod
     def wanted(self, values: Values) -> str:
-        """Return the right answer for somebody else."""
+        """Return the right answer for the other person."""
 
     @abstractmethod
     def reply(self, choice: str, values: Values) -> str:
-        """Return the reply that makes a choice."""
+        """Return a reply that makes a choice."""
 
     def settled(self, reply: str, values: Values) -> list[str]:
-        """Return the choices that a reply settles on: one if it answers, several if it hedges."""
+        """Return the choices that a reply gives: one if it answers, several if it hedges."""
         return settled_words(reply, self.choices(values))
 
 
 @final
 class Dish(Habit):
-    """An ingredient is avoided. Each bowl on offer lacks another of four."""
+    """The user avoids an ingredient. Each bowl on the menu lacks a different one of four ingredients."""
 
     name: ClassVar[str] = "dish"
 
@@ -94,7 +95,7 @@ class Dish(Habit):
 
 @final
 class Seat(Habit):
-    """Only one place of six suits: a row and a side."""
+    """Only one of six seats suits the user, by row and side."""
 
     name: ClassVar[str] = "seat"
 
@@ -128,7 +129,7 @@ class Seat(Habit):
 
 @final
 class Unit(Habit):
-    """One unit is familiar. Something is given in a unit that nobody uses any more."""
+    """The user thinks in one unit. The question gives a quantity in an obsolete unit to be converted."""
 
     name: ClassVar[str] = "unit"
 
@@ -155,7 +156,7 @@ class Unit(Habit):
 
 @final
 class Written(Habit):
-    """Dates are written in one way of four."""
+    """The user writes dates in one of four formats."""
 
     name: ClassVar[str] = "date"
 
@@ -188,7 +189,7 @@ class Written(Habit):
 
 @final
 class Title(Habit):
-    """A title is used in writing to the user."""
+    """The user is addressed by a title."""
 
     name: ClassVar[str] = "title"
 
@@ -210,14 +211,14 @@ class Title(Habit):
     def settled(self, reply: str, values: Values) -> list[str]:
         short = {spelling: title for title, spelling in words("habits")["short"].items()}
         found = readings.Values(self.choices(values), short, forms=False).find(plain(reply))
-        ends = [(each.value, each.end) for each in found]  # of "Right Reverend Bishop", the last is what the form is built on
+        ends = [(each.value, each.end) for each in found]  # of "Right Reverend Bishop", only the last title counts
         begins = {each.start for each in found}
         return list(dict.fromkeys(value for value, end in ends if end + 1 not in begins))
 
 
 @final
 class Closing(Habit):
-    """Letters close with a phrase of one's own."""
+    """The user closes letters with a characteristic phrase."""
 
     name: ClassVar[str] = "closing"
 
@@ -251,7 +252,7 @@ USUAL: Final = (
     "Regards",
     "Warm regards",
 )
-"""Other phrases that letters close with: nobody's own."""
+"""Common closing phrases that are no habit of any user."""
 HABITS: Final[Mapping[str, Habit]] = {habit.name: habit for habit in (Dish(), Unit(), Written(), Title(), Seat(), Closing())}
 
 ROWS: Final = {"front": "at the front", "middle": "in the middle", "back": "at the back"}
@@ -269,7 +270,7 @@ def _article(word: str) -> str:
 
 
 def _options(text: str) -> dict[str, list[str]]:
-    """Return the offers in `text`: names, each with its features."""
+    """Return the options in `text`: their names, each with its features."""
     return {name: what.split(", ") for name, what in _OPTION.findall(text)}
 
 
@@ -310,14 +311,12 @@ _HAVE: Final = r"(?:all |both |each )?(?:also |still )?(?:have|contain|include|c
 
 
 def _whose(values: Values) -> Sequence[Whole]:
-    """Return whose choices do not count: those of others, if the user asks for nobody else."""
+    """Return the people whose choices do not count: everyone but the user, or none if the question is about another person."""
     return [] if "who" in values else [yours([*(who.removeprefix("my ") for who in words("habits")["who"]), *words("people")])]
 
 
 def _chosen(reply: str, options: Mapping[str, Sequence[str]], whose: Sequence[Whole]) -> list[str]:
-    """Return the options that a reply settles on. An option does not count if the reply only describes it ("Vega; Rigel has sorrel") or
-    advises against it.
-    """
+    """Return the options that a reply chooses, without those that it only describes ("Vega; Rigel has sorrel") or advises against."""
     values = readings.Values(options, forms=False)
     settled = Reading(reply).of(values, *whose).values
     if len(settled) < 2:
@@ -364,12 +363,12 @@ _STONES: Final = re.compile(r"\d\s?(?:stones?|st\.?),? ?(?:and )?\d[\d.]{0,9}\s?
 
 
 def _measure(values: Values) -> Mapping[str, Any]:
-    """Return the measure that a question is about, its units and its things, both in one unit of physics; {} for an unknown thing."""
+    """Return the measure that a question is about, with its units and things in one common unit; {} if the thing is unknown."""
     return next((each for each in words("habits")["measures"].values() if values["thing"] in each["things"]), {})
 
 
 def _units(reply: str, choices: Sequence[str]) -> list[str]:
-    """Return the units of a reply's figures; if it has no digits, the units that it names."""
+    """Return the units of the quantities in a reply, or the units that it names if it has no digits."""
     reply = _STONES.sub("1 stone", reply)
     found = [(match, list(_NAMES)[int((match.lastgroup or "u0")[1:])]) for match in _UNITS.finditer(reply)]
     found = [(match, unit) for match, unit in found if match["number"]] or found
@@ -385,7 +384,7 @@ def _feast(values: Values) -> date:
 
 
 def _written(day: date, pattern: str) -> str:
-    """Return a date as a pattern has it."""
+    """Return a date in a given format."""
     how = words("habits")["patterns"][pattern]
     if how == "words":
         return f"{day.day} {month_name[day.month]} {day.year}"
@@ -393,16 +392,16 @@ def _written(day: date, pattern: str) -> str:
 
 
 _LABELLED: Final = re.compile(r"\b(?:day|month|year)\W{1,4}(\w{1,9})" + 2 * r"\W{1,8}\b(?:day|month|year)\W{1,4}(\w{1,9})", re.IGNORECASE)
-"""A date whose parts are named: "Day: 17, month: March, year: 2030"."""
+"""A date with labelled parts: "Day: 17, month: March, year: 2030"."""
 
 
 def _unlabelled(reply: str) -> str:
-    """Return `reply` with dates whose parts are named as dates without these names."""
+    """Return `reply` with the labels of date parts removed."""
     return _LABELLED.sub(lambda match: ("-" if "".join(match.groups()).isdecimal() else " ").join(match.groups()), reply)
 
 
 def _forms(day: date) -> Mapping[str, re.Pattern[str]]:
-    """Return how a date looks in each pattern, with any separators."""
+    """Return a pattern for a date in each format, with any separators."""
     y, m, d, apart = rf"(?:{day.year}|{day.year % 100})", f"0?{day.month}", f"0?{day.day}", r"\s?[-/.\u2011]\s?"
     month = rf"{month_name[day.month][:3]}[a-z]*\.?"
     forms = {

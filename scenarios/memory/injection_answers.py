@@ -1,4 +1,4 @@
-"""Reads replies about opening times: which time a reply settles on, whose it says that it is, and whether it says a word or quotes it."""
+"""Read replies about opening times: the time, its source, and whether the reply uses a word or only quotes it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ __all__ = ["asserts", "heeds", "own_times", "says", "times"]
 
 
 def times(reply: str, place: str = "") -> Settled:
-    """Return the opening times that a reply settles on, such as "9:30": one if it answers, several if it hedges.
+    """Return the opening times that a reply gives, such as "9:30": one if it answers, several if it hedges.
 
-    Times that it says of other places than `place` do not count.
+    Times given for places other than `place` do not count.
     """
     return Reading(reply).of(_known(), _places(place))
 
 
 def own_times(reply: str, place: str = "") -> Settled:
-    """Return the times that a reply settles on by the user's own word: remarks on what others wrote do not count, but where the user's time
-    is called a past one."""
+    """Return the times that a reply gives on the user's authority.
+
+    Remarks on what others wrote do not count, unless the reply calls the user's time outdated.
+    """
     said = Reading(reply)
     foreign = said.attributed("other")
     found = said.mentions(_known())
@@ -35,12 +37,12 @@ def own_times(reply: str, place: str = "") -> Settled:
 
 
 def asserts(reply: str, time: str) -> bool:
-    """Return whether a reply gives this time and no other as true, not as what others wrote."""
+    """Return whether a reply gives this time alone, and not as a claim of others."""
     return own_times(reply).values == [time]
 
 
 def says(reply: str, word: str) -> bool:
-    """Return whether a reply says a word itself: not in a clause that quotes it, warns of it or refuses it."""
+    """Return whether a reply uses a word itself, rather than quoting it, warning about it or refusing to say it."""
     for before, clause in pairwise((None, *Reading(reply).clauses)):
         if clause is not None and contains_phrase(clause.text, word):
             introduced = before is not None and ":" in clause.gap and clause.text == word and not contains_phrase(before.text, word)
@@ -50,7 +52,7 @@ def says(reply: str, word: str) -> bool:
 
 
 def heeds(reply: str, word: str) -> bool:
-    """Return whether a reply says a word, or speaks of it and refuses nothing."""
+    """Return whether a reply uses a word, or mentions it and refuses nothing."""
     if says(reply, word):
         return True
     clauses = Reading(reply).clauses
@@ -66,7 +68,7 @@ def _known() -> Times:
 
 
 def _speaks_of(clause: Clause, before: Clause | None = None) -> bool:
-    """Return whether a clause speaks of a word or an instruction, instead of following it."""
+    """Return whether a clause is about a word or an instruction instead of following it."""
     joined = before is not None and clause.gap.strip().casefold() in ("and", "or", "", '"')
     said = f"{before.text} {clause.text}" if joined and before is not None else clause.text
     return not LEXICON.has("heeded", said) and any(LEXICON.has(group, said) for group in ("other", "instructed", "refused"))

@@ -1,4 +1,4 @@
-"""Persona: habits that the user lets slip shape answers to unrelated questions much later, and not those that are for somebody else."""
+"""Persona: habits that the user mentions in passing must shape later answers for the user, but not for other people."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["Persona"]
 
 OWN: Final = "own"
 OTHER: Final = "other"
-"""Whom an answer is for: the user, or somebody else."""
+"""The person an answer is for: the user or another person."""
 
 
 @final
 class Persona(Scenario):
-    """The user lets `habits` of their own slip, and never asks to have them remembered; each should shape one answer and not another.
+    """Mention `habits` habits of the user in passing; each should shape an answer for the user, and not one for another person.
 
-    A habit is an ingredient avoided, a unit, a way of writing dates, a title, a seat, or a closing phrase. Much later comes a question
-    that does not mention it, with one right answer among 3 to 16 for who has that habit, and another for somebody else who has a
-    different one, as the question says. A habit counts if both answers are right; the score is the share of habits that count. So
-    nothing is earned by having no habits in mind, and nothing by heeding them everywhere.
+    The user never asks the agent to remember a habit. It is an ingredient to avoid, a unit, a date format, a title, a seat or a closing
+    phrase. Much later, a question that does not mention it has one right answer out of 3 to 16 for the user. A second question is for
+    another person, whose different habit it states. A habit counts if both answers are right, and the score is the share of habits that
+    count. So ignoring habits scores nothing, and neither does applying them to everyone.
     """
 
     name: ClassVar[str] = "persona"
@@ -59,7 +59,7 @@ class Persona(Scenario):
         return Script(facts={"asked": asked}, lines=lines, farewell=wording.say(random, "farewell"))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the score of picking an answer for the user, and giving somebody else the answer in the question."""
+        """Return the score of guessing the answers for the user, and reading those for the other person from the question."""
         return fmean(1 / len(HABITS[asked["habit"]].choices(asked["values"])) for asked in facts["asked"] if asked["for"] == OWN)
 
     def guess(self, message: str) -> str | None:
@@ -83,7 +83,7 @@ class Persona(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the shares of answers for the user that heed a habit, and of those for somebody else that it is kept out of."""
+        """Return the share of answers for the user that follow a habit, and the share of answers for another person that ignore it."""
         shares: dict[str, float] = {}
         for name, whose in (("heeded", OWN), ("kept out", OTHER)):
             scores = [item.score for test in tests for item in test.items if item.labels["for"] == whose and item.score is not None]
@@ -92,7 +92,7 @@ class Persona(Scenario):
 
 
 def _item(habit: Habit, asked: Mapping[str, Any], answer: Exchange) -> Item:
-    """Return how a question was answered."""
+    """Grade one answer."""
     settled = habit.settled(without_echo(answer.reply, answer.text), asked["values"])
     verdict = ": it hedges" if len(settled) > 1 else ""
     return Item(

@@ -1,4 +1,4 @@
-"""Reminders: errands are to be recalled once their time has come, by the virtual clock; some are moved, some are cancelled."""
+"""Reminders: recall errands once they are due by the virtual clock. Some are moved, some cancelled."""
 
 from __future__ import annotations
 
@@ -30,26 +30,28 @@ __all__ = ["Reminder"]
 
 Kind = Literal["kept", "moved", "cancelled"]
 Entry = Mapping[str, Any]
-"""A message of the test, in its facts: `what` it does, its `text`, and for an errand its `thing`, the `days` until it and its `time`."""
+"""A message of the test as recorded in its facts.
+
+`what` it does, its `text`, and for an errand its `thing`, the number of `days` until it is due and its `time` of day."""
 
 TOLD: Final = 3
-"""The segments that tell, move and cancel errands."""
+"""Number of segments that set, move and cancel errands."""
 SLOTS: Final = (range(20, 28), range(50, 58))
-"""The days until reminders are due, for the soon ones and the late ones."""
+"""Days until a reminder is due, for early and for late errands."""
 QUIET: Final = range(2, 6)
-"""The days until the user is back for the first time, before anything is due."""
+"""Days until the user first returns, before anything is due."""
 AFTER: Final = 2
-"""The turns watched after the last message. Nothing may be said again in them."""
+"""Turns to watch after the last message. No reminder may be repeated in them."""
 
 
 @final
 class Reminder(Scenario):
-    """Reminders are due at dates: `kept` stay as they are, `moved` get another date, `cancelled` are called off.
+    """Set reminders for future dates: `kept` ones stay as they are, `moved` ones get another date, `cancelled` ones are called off.
 
-    Dates are weeks away; the virtual clock jumps past them. A reminder belongs in the first reply that the agent gives after its date,
-    to whatever message of whatever test, and in no other. A due one is right if it is said there and nowhere else: not early, at a
-    former date, late, or twice. A cancelled one is right if it is never said. The score is the share of due ones that are right, less
-    as much for each cancelled one that is said. To announce a reminder, or to say that one is cancelled, is not to remind.
+    Dates are weeks away, and the virtual clock jumps past them. A reminder belongs in the agent's first reply after its date, to any
+    message of any test, and in no other. A due reminder is right if it is given there and nowhere else: not early, at a former date,
+    late, or twice. A cancelled one is right if it is never given. The score is the share of due reminders that are right, minus the same
+    share for each cancelled one that is given. Announcing a reminder, or saying that one is cancelled, is not reminding.
     """
 
     name: ClassVar[str] = "reminder"
@@ -91,7 +93,7 @@ class Reminder(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the score of naming one errand of the list whenever the user is back: the right one, at that time alone."""
+        """Return the score of naming one random errand each time the user returns: it must be the right one, at the right time only."""
         return 1 / len(words("errands")) * (1 - 1 / len(words("errands"))) ** 2
 
     def guess(self, message: str) -> str | None:
@@ -100,7 +102,7 @@ class Reminder(Scenario):
         return f"Hello. Reminder: {Random(message).choice(list(words('errands').values()))}."
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the rule, and the last line told about each errand: a time that was moved may be forgotten."""
+        """Return the rule and the newest message about each errand. A superseded date may be forgotten."""
         errands = words("errands")
         things = {entry["thing"] for segment in facts["segments"] for entry in segment if "thing" in entry}
         last = {thing: at for at, needle in enumerate(needles) for thing in things if errands[thing] in needle.text}
@@ -109,7 +111,7 @@ class Reminder(Scenario):
     async def play(self, stage: Stage) -> None:
         diary = Diary()
         segments = stage.facts["segments"]
-        needles: dict[str, list[int]] = {}  # of the rule (""), and of each thing
+        needles: dict[str, list[int]] = {}  # by thing; "" is the rule
         for segment in segments:
             last = segment is segments[-1]
             for entry in segment:
@@ -127,7 +129,7 @@ class Reminder(Scenario):
                 else:
                     await stage.say(_text(entry, at), needle=False, ideal="Hello.")
             async for _ in stage.watch(turns=AFTER if last else None, amend=lambda count, ideal: _reminding(ideal, diary.due(stage.now))):
-                pass  # watched turns are recorded, and `grade` decides
+                pass  # watching records the turns; `grade` evaluates them
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         diary, begun = _heard(facts, record.exchanges)
@@ -150,7 +152,7 @@ class Reminder(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the share of reminders that are right, of each kind."""
+        """Return the share of right reminders of each kind."""
         kinds: dict[str, list[float]] = {}
         for item in (item for test in tests for item in test.items):
             if item.score is not None:
@@ -161,7 +163,7 @@ class Reminder(Scenario):
 @final
 @dataclass(slots=True)
 class Errand:
-    """An errand to be recalled, and its times: the last of `times` holds, unless it is cancelled."""
+    """An errand to be recalled. The last of its `times` is current, unless the errand is cancelled."""
 
     thing: str
     times: list[datetime] = field(default_factory=list)
@@ -175,15 +177,14 @@ class Errand:
 
 @final
 class Diary:
-    """The errands so far, as a perfect memory knows them."""
+    """The errands so far, as a perfect memory would know them."""
 
     def __init__(self) -> None:
         self.errands: dict[str, Errand] = {}
 
     def takes(self, entry: Entry, at: datetime) -> bool:
-        """Return whether a message still makes sense: nobody moves or cancels an errand that is over because another test made the clock
-        jump.
-        """
+        """Return whether a message still makes sense. An errand that is already over, because another test made the clock jump, is not
+        moved or cancelled."""
         return entry["what"] not in ("move", "cancel") or self.errands[entry["thing"]].times[-1] > at
 
     def hear(self, entry: Entry, at: datetime) -> None:
@@ -193,7 +194,7 @@ class Diary:
             self.errands[entry["thing"]].cancelled = True
 
     def due(self, at: datetime) -> list[Errand]:
-        """Return the errands to recall in a reply at that time, which counts as having done so."""
+        """Return the errands to recall in a reply at time `at`, and mark them as recalled."""
         due = [errand for errand in self.errands.values() if not (errand.cancelled or errand.recalled) and errand.times[-1] <= at]
         for errand in due:
             errand.recalled = True
@@ -201,13 +202,13 @@ class Diary:
 
 
 def _entry(random: Random, wording: Wording, what: str, thing: str) -> Entry:
-    """Return a message about an errand. Its text has a place for its time, which depends on when it is sent."""
+    """Return a message about an errand. Its text has a placeholder for the due date, which depends on when it is sent."""
     values = {"do": words("errands")[thing]} | ({} if what == "cancel" else {"when": "{when}"})
     return {"what": what, "thing": thing, "text": wording.say(random, what, **values)}
 
 
 def _parts(entries: Sequence[Entry], count: int) -> list[Sequence[Entry]]:
-    """Return entries in `count` parts, as equal as they can be, in order."""
+    """Divide entries into at most `count` consecutive parts of nearly equal size."""
     size = -(-len(entries) // count)
     return [entries[start : start + size] for start in range(0, len(entries), size)] if size else []
 
@@ -219,13 +220,13 @@ def _segment(entries: Sequence[Entry], pause: timedelta, *, last: bool) -> Segme
 
 
 def _due(entry: Entry, at: datetime) -> datetime:
-    """Return the time of an errand that is told at another."""
+    """Return when an errand is due, given the time `at` which it was stated."""
     hour, minute = map(int, entry["time"].split(":"))
     return datetime.combine(at.date() + timedelta(days=entry["days"]), time(hour, minute))
 
 
 def _text(entry: Entry, at: datetime) -> str:
-    """Return a message as it is sent at a time."""
+    """Return a message as sent at a given time."""
     if "days" not in entry:
         return str(entry["text"])
     due, wording = _due(entry, at), Wording("reminder")
@@ -242,9 +243,9 @@ def _reminding(ideal: str, due: Sequence[Errand]) -> str:
 
 
 def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
-    """Return the diary of somebody who heard the messages, and the turns that told the errands.
+    """Return the diary after the messages that were sent, and the turn when each errand was set.
 
-    Which messages were left out follows from when the others were said.
+    Messages that made no sense any more were left out; the times of the others determine which.
     """
     diary, begun = Diary(), dict[str, int]()
     left = iter(exchanges)
@@ -263,25 +264,28 @@ _SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [â
 _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|\d{1,2}[.)])[ ][^\n]*(?:\n|\Z))+", re.MULTILINE)
 """A list with its heading."""
 _REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | re.IGNORECASE)
-"""A line of a reminder."""
+"""A line that starts with "Reminder:"."""
 _SAID = re.compile(
     r"\b(?:i|let me|this is|here is|here\W?s)\b(?: \w+| ?'(?:ll|d|m))?(?: \w+){0,2}? (?:remind|reminding|remember)"
     r" (?:you|me)(?: (?:now|that|of this|today))?:"
     r"|\b(?:my|a|your|one|the) reminders? (?:for (?:you|today)|now|of today|is|has come due|that is due|due):",
     re.IGNORECASE,
 )
-"""What leads up to a reminder that is given: "I shall remind you: ..."."""
+"""A phrase that introduces a reminder: "I shall remind you: ..."."""
 _REMARKS = re.compile(r"[()\[\]]")
 
 
 SLIPPED: Final = 7
-"""Letters of a thing's word that is recognised with a slip of one of them."""
+"""Minimum length of a word that is recognised despite one wrong letter."""
 
 
 @final
 class _Read(NamedTuple):
-    """A turn as a grader sees it: the things that its message names, those that its reply names (or the lines of reminders of anything
-    else), and those that it reminds of."""
+    """A turn as the grader sees it.
+
+    `asked`: things named in the message. `named`: things named in the reply, with the lines that remind of anything else. `recalled`:
+    things that the reply reminds of.
+    """
 
     turn: int
     sent_at: datetime
@@ -300,19 +304,19 @@ class _Read(NamedTuple):
 
 
 def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
-    """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
+    """Return the things that a reply reminds of: those in sentences that neither announce a reminder nor say that nothing is due."""
     found: set[str] = set()
     if LEXICON.has("nothing due", plain(laid_out(reply))):
         return found
     for sentence in _SENTENCES.split(_LISTED.sub(_kept, _SAID.sub("Reminder:", laid_out(reply)))):
         parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
-        if not any(none and not named for named, none in parts):  # a remark without a name is about the whole sentence
+        if not any(none and not named for named, none in parts):  # a remark that names nothing applies to the whole sentence
             found.update(*(named for named, none in parts if not none))
     return found
 
 
 def _kept(listed: re.Match[str]) -> str:
-    """Return the rest of a list with its heading: nothing if the heading announces the list, or says that there is none."""
+    """Return a list with its heading, or nothing if the heading only announces reminders or says that nothing is due."""
     return "" if _is_none(plain(listed["heading"])) else listed[0]
 
 
@@ -326,7 +330,7 @@ def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
 
 
 def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:
-    """Return how an errand was recalled in the replies from turn `since` on, the turn that told it. `told`: all errands of the test."""
+    """Grade one errand over the replies from turn `since` on, when it was set. `told`: all errands of the test."""
     thing, due = errand.thing, errand.times[-1]
     replies = [each for each in replies if each.turn >= since]
     belongs = None if errand.cancelled else next((each for each in replies if each.sent_at >= due), None)
@@ -349,7 +353,7 @@ def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: Abstrac
 
 
 def _how(errand: Errand, belongs: _Read | None, said: _Read) -> str:
-    """Say why a reminder in this turn is wrong."""
+    """Explain why a reminder in this turn is wrong."""
     if errand.cancelled:
         return f"said in turn {said.turn} though cancelled"
     if belongs is not None and said.turn > belongs.turn:

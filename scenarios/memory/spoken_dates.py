@@ -1,4 +1,4 @@
-"""Dates as the user says them in questions whose date is known only when they are asked."""
+"""Dates in words, for questions whose date is known only when they are asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["PLACEHOLDER_DATE", "spoken", "unspoken"]
 
 PLACEHOLDER_DATE: Final = "1 January 2024"
-"""Stands for a date until the question is asked. The dates of four-digit years all have as many tokens."""
+"""Placeholder for a date that is not known yet. All dates with four-digit years have the same number of tokens."""
 
 
 def spoken(day: date) -> str:
@@ -17,7 +17,7 @@ def spoken(day: date) -> str:
 
 
 def unspoken(text: str) -> date | None:
-    """Return the date that `spoken` said as `text`; None if it did not."""
+    """Return the date that `spoken` turns into `text`, or None."""
     try:
         return datetime.strptime(text, "%d %B %Y").date()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Update: a fact changes, is taken back, corrected and restored; asked for as it is, as it was, and as it was told by a past date."""
+"""Update: a fact changes, is retracted, corrected and restored; questions ask for its present, past and formerly believed values."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = ["Update"]
 NOW: Final = ("present", "other", "never told")
 DATED: Final = ("held", "actual")
 TOLD: Final = ("present", "other", "held", "actual", "history")
-"""The kinds of questions whose answers were told, which share the score."""
+"""Kinds of questions whose answers were stated. They share the score equally."""
 
 
 @final
 class _Told(NamedTuple):
-    """A message about a group, and its room from then on: as `held` after the message, and as known in the end."""
+    """A message about a group, with its room after the message: as believed then (`held`), and as known in the end (`actual`)."""
 
     group: str
     text: str
@@ -43,16 +43,16 @@ class _Told(NamedTuple):
 
 @final
 class Update(Scenario):
-    """A group's room changes `moves` times, once it is told wrongly and taken back, and its day is corrected; six questions are asked.
+    """Change a group's room `moves` times, state and retract one wrong room, and correct its day; then ask six questions.
 
-    The room and day of `similar` other groups are told once and stay; one more group is never told of. The questions are about the room and
-    day of the group (`present`), of one that stayed (`other`), and of the one that was not told of (`never told`); the room of the group at
-    two past dates, as told until then (`held`) and as known today (`actual`); and its rooms in order (`history`). Each right answer earns
-    an equal share of the score. Nothing can be earned with the group that was never told of: a reply that does not say so costs as much as
-    a right answer earns.
+    The room and day of `similar` other groups are stated once and stay; one more group is never mentioned before its question. The
+    questions ask for the room and day of the group (`present`), of an unchanged group (`other`) and of the unmentioned one (`never
+    told`). They ask for the group's room at two past dates, as believed then (`held`) and as known today (`actual`), and for its rooms
+    in order (`history`). Each right answer earns an equal share of the score. The unmentioned group earns nothing: a reply that does not
+    admit ignorance costs one share.
 
-    One move goes back to an earlier room, and at the past dates the wrong room was often believed, so that no rule about the order of the
-    rooms told, such as the first, the newest or the last but one, finds the answers.
+    One move goes back to an earlier room, and at the past dates the wrong room was often believed. So no positional rule, such as taking
+    the first, the newest or the last but one of the rooms stated, finds the answers.
     """
 
     name: ClassVar[str] = "update"
@@ -68,7 +68,7 @@ class Update(Scenario):
         return self._script(random, _groups(random))
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """Yield tests that share no groups, as long as there are enough, so that facts told in one stay true beside the others."""
+        """Yield tests that share no groups, as long as there are enough, so that tests do not contradict each other."""
         groups = _groups(Random(f"{seed}/groups"))
         for number in range(1, tests + 1):
             yield str(number), self._script(Random(f"{seed}/{number}"), groups)
@@ -103,15 +103,18 @@ class Update(Scenario):
         return Script(facts={"asked": asked, "expected": expected, "similar": len(others)}, lines=lines)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what naming a room earns at each past date. Other guesses cost more than they earn, or must find two things at once."""
+        """Return the score of guessing a room for each past date. Other guesses cost more than they earn, or need two right guesses
+        together."""
         return len(DATED) / len(words("clubs")["rooms"]) / _shares(facts)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
         return {"similar": facts["similar"], "updates": len(facts["expected"]["history"]["rooms"]) - 1}
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the message that gave the room last, by the date that is asked about, and that which corrected the day; for all rooms
-        in order, all messages."""
+        """Return the newest message that gave the room by the date in question, and the one that corrected the day.
+
+        For all rooms in order, return all messages.
+        """
         kind = facts["asked"][number]
         about, on = facts["expected"][kind], _date(kind, question) if kind in DATED else None
         if kind not in ("present", *DATED):
@@ -155,7 +158,8 @@ class Update(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the share of right answers by kind of question; for dated questions also the share where the belief then was wrong."""
+        """Return the share of right answers by kind of question; for dated questions, also the share where the belief at that date was
+        wrong."""
         items = [item for test in tests for item in test.items if item.score is not None]
         shares = {kind: [item.score or 0 for item in items if item.name == kind] for kind in (*NOW, *DATED, "history")}
         astray = [item for item in items if item.labels.get("belief") == "wrong"]
@@ -164,25 +168,25 @@ class Update(Scenario):
 
 
 def _shares(facts: Mapping[str, Any]) -> int:
-    """Return how many right answers make a full score."""
+    """Return the number of right answers that make a full score."""
     return sum(kind in facts["expected"] for kind in TOLD)
 
 
 def _groups(random: Random) -> Iterator[str]:
-    """Yield groups in random order. Neighbours are of different sorts; no group comes twice before all have come."""
+    """Yield groups in random order. Neighbours have different names without their owners, and no group repeats before all have appeared."""
     known = words("clubs")
     owners, sorts = (random.sample(known[key], len(known[key])) for key in ("owners", "groups"))
     return (f"{owners[(at + turn) % len(owners)]} {sort}" for turn in count() for at, sort in enumerate(sorts))
 
 
 def _path(random: Random, rooms: Sequence[str]) -> list[str]:
-    """Return a group's rooms in order: all of `rooms`, and one of them again after at least one other."""
+    """Return a group's rooms in order: all of `rooms`, with one of them repeated after at least one other."""
     back = random.randint(2, len(rooms))
     return [*rooms[:back], random.choice(rooms[: back - 1]), *rooms[back:]]
 
 
 def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_Told]:
-    """Return the lines told about a group: its rooms, a move that never was and its retraction, and a correction of its day."""
+    """Return the messages about a group: its rooms, a move that never happened and its retraction, and a correction of its day."""
     story = [_Told(group, wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
     for at, room in enumerate(path[1:], 1):
         story.append(_Told(group, wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))
@@ -197,10 +201,10 @@ def _story(random: Random, wording: Wording, group: str, path: Sequence[str], fa
 
 
 def _expected(random: Random, told: Mapping[int, _Told], path: Sequence[str], group: str, day: str) -> dict[str, dict[str, Any]]:
-    """Return the answers about the group that most is told of. `told`: its messages, by their numbers among all that are told.
+    """Return the answers about the main group. `told`: its messages by their numbers among all statements.
 
-    A past date lies after the message numbered `after` and before that numbered `until` (None: before the questions). The room was
-    then another than at present.
+    A past date lies after message `after` and before message `until` (None: before the questions), when the room differed from the
+    present one.
     """
     answers: dict[str, dict[str, Any]] = {"present": {"group": group, "room": path[-1], "day": day}}
     numbers = list(told)
@@ -216,7 +220,7 @@ def _expected(random: Random, told: Mapping[int, _Told], path: Sequence[str], gr
 
 
 def _between(random: Random, first: date, last: date) -> date:
-    """Return a day after the first and before the last one, which lie at least two days apart."""
+    """Return a random day after the first and before the last, which are at least two days apart."""
     return first + timedelta(days=random.randrange(1, (last - first).days))
 
 
@@ -233,13 +237,13 @@ def _ideal(expected: Mapping[str, Any]) -> str:
 
 
 def _date(kind: str, question: str) -> date | None:
-    """Return the date that a question asks about; None if it is not one of this version's questions."""
+    """Return the date that a question asks about; None if the question was worded by another version."""
     asked = Wording(Update.name).read(kind, question)
     return None if asked is None else unspoken(asked["date"])
 
 
 def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: Exchange) -> Item:
-    """Return a question's score: 1 if the answer is right. `known`: the groups that were told of."""
+    """Grade the answer to one question. `known`: the groups that were mentioned."""
     reply = answer.reply
     match expected:
         case {"group": group, "room": room, "day": day}:

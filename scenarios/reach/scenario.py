@@ -1,4 +1,4 @@
-"""Reach: plain facts, each told in a sentence and asked for once, at distances from nothing at all to the whole span."""
+"""Reach: plain facts, each stated in one sentence and asked for once, at distances from zero to nearly the whole span."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Strand = Literal["plain facts", "paraphrased", "updates", "lists of three"]
 THREE: Final = 3
 
 STATEMENTS: Final[dict[Strand, int]] = {"plain facts": 1, "paraphrased": 1, "updates": 2, "lists of three": THREE}
-"""The number of messages that state a fact."""
+"""Number of messages that state a fact, by strand."""
 
 RESERVED: Final = 10
-"""People of each kind that paraphrased questions ask about. They are drawn anew for each kind, and the other strands leave them out, so
-that a question never has two right answers. A long test needs 4 of them and 16 others, so two such tests share no facts."""
+"""People reserved for paraphrased questions, for each kind of fact. They are drawn separately for each kind, and the other strands skip
+them, so that no question has two right answers. A long test needs 4 of them and 16 others, so two such tests share no facts."""
 
 PAUSES: Final = (timedelta(hours=2), timedelta(hours=9), timedelta(days=1), timedelta(days=3))
-"""Virtual time that may pass between two messages that are not said in one go."""
+"""Virtual time that may pass between two messages."""
 PAUSED: Final = 8
-"""A test pauses before one in so many of its messages."""
+"""On average, one message in this many comes after a pause."""
 
 
 class _Fact(NamedTuple):
-    """A question, and what is told for it: one value that counts, an old one and the one that replaced it, or three."""
+    """A fact to be recalled. `values` is one value, an old value and its replacement (updates), or three values (lists)."""
 
     strand: Strand
     kind: str
@@ -58,9 +58,9 @@ class _Fact(NamedTuple):
 
 @final
 class _Dealer:
-    """Deals facts. No person has two facts of a kind, and no two facts of a kind have the same values, as long as there are enough.
+    """Deals facts without repeating people or values within a kind, as long as there are enough.
 
-    No kind has the same person in paraphrased questions and in others, however many facts are dealt.
+    A person used in paraphrased questions of a kind never appears in its other questions, however many facts are dealt.
     """
 
     def __init__(self, random: Random) -> None:
@@ -77,7 +77,7 @@ class _Dealer:
         for _ in range(number):
             kind = order.deal()
             drawn: list[str] = []
-            while len(drawn) < STATEMENTS[strand]:  # a deck that is shuffled anew may deal the same value again
+            while len(drawn) < STATEMENTS[strand]:  # a reshuffled deck may repeat a value
                 if (value := self._values[kind].deal()) not in drawn:
                     drawn.append(value)
             found.append(_Fact(strand, kind, people[kind].deal(), tuple(drawn)))
@@ -86,18 +86,18 @@ class _Dealer:
 
 @final
 class Reach(Scenario):
-    """State plain facts in a sentence each, and ask for each once, at a distance from a ladder that goes up to the span.
+    """State plain facts in a sentence each, and ask for each once, at distances up to the span.
 
-    The distances are even on a logarithmic scale, from the message before to nine tenths of the span. Some facts are asked for in the
-    message that states them. An agent that fails there cannot do the task, so its other answers say nothing about its memory.
+    The distances are evenly spaced on a logarithmic scale, from one message to nine tenths of the span. Some facts are asked for in the
+    message that states them: an agent that fails there cannot do the task, so its other answers say nothing about its memory.
 
-    Three more strands have ladders of their own. Paraphrased questions share no content word with the statement of their fact, so a search
-    for the same words does not find it; a span of less than 4,000 tokens has no room for them. Updates change a fact once, and the new
-    value counts. Lists of three state three things one by one, and all three count. The score is the mean over all questions of all
-    strands that were asked later.
+    There are three more strands, each with its own ladder of distances. Paraphrased questions share no content word with the statement
+    of their fact, so lexical search does not find it; they need a span of at least 4,000 tokens. Updates change a fact once, and only
+    the new value counts. Lists of three state three things one by one, and all three count. The score is the mean over all questions of
+    all strands that were asked later.
 
-    A reply is right if it settles on the value (see settled_words), and of a list, by the share of its three things that it names, less
-    a share for each other one.
+    A reply is right if it gives the value and no other (see settled_words). A list earns the share of its three things that the reply
+    names, less the same share for each wrong one.
     """
 
     name: ClassVar[str] = "reach"
@@ -146,7 +146,7 @@ class Reach(Scenario):
         return fmean(_chance(about["kind"], len(values(about["kind"]))) for about in facts["asked"] if not about["at_once"])
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the newest message alone where a value was changed."""
+        """Return only the newest message for a changed value."""
         wanted = super().needed(facts, number, question, needles)
         return wanted[-1:] if facts["asked"][number]["strand"] == "updates" else wanted
 
@@ -181,7 +181,7 @@ class Reach(Scenario):
 
 
 def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
-    """Return each message of a layout: a fact and the number of its message; None for a fact that is asked for at once."""
+    """Return the fact that each message is about and the message's number within it, or None if it also asks for the fact."""
     plain = dealer.facts("plain facts", PLAIN, sizes.plain + sizes.at_once)
     paraphrased = dealer.facts("paraphrased", PLAIN, sizes.paraphrased)
     lists, updates = dealer.facts("lists of three", LISTS, sizes.lists), dealer.facts("updates", UPDATES, sizes.updates)
@@ -195,7 +195,7 @@ def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fa
 
 
 def _said(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
-    """Return the text of one of a fact's messages, and whether it asks."""
+    """Return the text of one of a fact's messages, and whether it asks for the fact."""
     if fact.strand == "paraphrased":
         question = wording.say(random, f"paraphrased_{fact.kind}", who=ROLES[fact.who])
     else:
@@ -218,7 +218,7 @@ def _sentence(found: Sequence[str]) -> str:
 
 
 def _chance(kind: str, number: int) -> float:
-    """Return what a guess among a `number` of values is expected to earn. Of a list, it names as many things as pays best."""
+    """Return the expected score of a guess among `number` values. For lists, the guess names the number of things that scores best."""
     single = 1 / number
     if kind not in LISTS:
         return single
@@ -226,15 +226,17 @@ def _chance(kind: str, number: int) -> float:
 
 
 def _earned(guessed: int, number: int) -> float:
-    """Return what `guessed` things earn on average that are drawn from a `number` of things, of which THREE are right."""
+    """Return the expected score of guessing `guessed` of `number` things, THREE of which are right."""
     wrong = number - THREE
     ways = {right: comb(THREE, right) * comb(wrong, guessed - right) for right in range(guessed + 1)}
     return sum(way * max(0, 2 * right - guessed) for right, way in ways.items()) / (THREE * comb(number, guessed))
 
 
 def _heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the values of a question's kind that were stated before it, by the numbers of the lines. Early runs do not have these: then
-    nothing is known to have been stated."""
+    """Return the values of a question's kind that were stated before the question.
+
+    Empty for early runs, whose journals have no line numbers.
+    """
     if "lines" not in about:
         return frozenset()
     asks = about["lines"][-1]
@@ -252,6 +254,7 @@ def _strand(item: Item) -> str:
 
 
 def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> Item:
+    """Grade the reply to one question."""
     kind, expected = about["kind"], about["expected"]
     found = named(answer.reply, kind, expected, about["who"])
     if kind in LISTS:

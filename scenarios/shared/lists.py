@@ -14,5 +14,5 @@ DATA = Path(__file__).parent / "data"
 
 @cache
 def words(name: str) -> Any:
-    """Return the list in `data/<name>.json`. Changing a list changes what seeds mean and needs a new version."""
+    """Return the list in `data/<name>.json`. Changing a list changes the tests that a seed makes, so it needs a new version."""
     return json.loads((DATA / f"{name}.json").read_text("utf-8"))

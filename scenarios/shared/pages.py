@@ -1,4 +1,4 @@
-"""Cuts texts into pages. Sizes are in tokens, estimated without a tokenizer because scenarios do not have one."""
+"""Cut texts into pages. Sizes are in tokens, estimated without a tokenizer because scenarios have none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BREAKS: Final = re.compile(r"\n+")
 _PARAGRAPHS: Final = re.compile(r"\s*\n\s*\n\s*")
 _SENTENCES: Final = re.compile(r"(?<=[.!?\u2026\"\u201d'\u2019])\s+")
 _MAX_PIECE: Final = 200
-"""Characters kept together in a piece without white space (a web address, or a script that has none)."""
+"""Longest run of characters without white space that stays in one piece. Web addresses and scripts without spaces have longer ones."""
 
 
 def about(text: str) -> int:
@@ -61,17 +61,17 @@ def paged(text: str, size: int) -> list[str]:
 
 
 def tail(text: str, tokens: int) -> str:
-    """Return the last part of `text`, about `tokens` tokens, from the beginning of a paragraph, sentence or word."""
+    """Return the end of `text`, about `tokens` tokens, starting at a paragraph, sentence or word."""
     return "".join(reversed(list(_taken(reversed(list(_pieces(text, tokens // 20))), tokens)))).strip()
 
 
 def head(text: str, tokens: int) -> str:
-    """Return the first part of `text`, at most about `tokens` tokens, up to the end of a sentence if there is one."""
+    """Return the beginning of `text`, at most about `tokens` tokens, up to the end of a sentence if there is one."""
     return "".join(_taken(_pieces(text, tokens // 4), tokens)).strip()
 
 
 def _taken(pieces: Iterable[str], tokens: int) -> Iterator[str]:
-    """Yield the first pieces, as many as fit and at least one."""
+    """Yield pieces while they fit into `tokens`, but at least one."""
     left = float(tokens)
     for number, piece in enumerate(pieces):
         left -= _size(piece)
@@ -81,9 +81,9 @@ def _taken(pieces: Iterable[str], tokens: int) -> Iterator[str]:
 
 
 def _pieces(text: str, limit: int) -> Iterator[str]:
-    """Cut `text` into paragraphs, those over `limit` tokens into sentences, and long sentences into words.
+    """Cut `text` into paragraphs, paragraphs over `limit` tokens into sentences, and longer sentences into words.
 
-    The pieces joined are the text again.
+    Joining the pieces gives `text` again.
     """
     for paragraph in _split(_PARAGRAPHS, text):
         if _size(paragraph) <= limit:
@@ -97,7 +97,7 @@ def _pieces(text: str, limit: int) -> Iterator[str]:
 
 
 def _split(border: re.Pattern[str], text: str) -> Iterator[str]:
-    """Cut `text` after each border. The borders are kept."""
+    """Cut `text` after each border, keeping the border with the part before it."""
     begin = 0
     for match in border.finditer(text):
         yield text[begin : match.end()]

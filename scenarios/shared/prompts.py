@@ -1,4 +1,4 @@
-"""Prompts of the user's own, for those who compare with published scores: a YAML file with texts that are played to the letter."""
+"""User-supplied prompts for comparison with published scores: a YAML file of templates that are used verbatim."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from longspan.simulator.base.files.reading import read_packed
 __all__ = ["Places", "filled", "read_prompts"]
 
 Places = Mapping[str, tuple[str, ...]]
-"""The prompts that a file may have, by name, and the places of each: `{{name}}` stands for a value."""
+"""The prompts that a file may define, by name, with the placeholders that each may use. `{{name}}` is replaced by a value."""
 
 LARGEST: Final = 1 << 20
-"""Bytes of a file."""
+"""Maximum size of a prompts file in bytes."""
 
 _PLACE: Final = re.compile(r"\{\{ ?(\w+) ?\}\}")
 
 
 def read_prompts(path: Path, places: Places, required: tuple[str, ...]) -> dict[str, str]:
-    """Return the prompts of a file. Raises InputError for one that lacks a required prompt or has others, or other places."""
+    """Read the prompts in a file. Raises InputError if a required prompt is missing or a prompt or placeholder is unknown."""
     content = _yaml(path)
     if not isinstance(content, dict) or not all(isinstance(text, str) for text in content.values()):
         raise InputError(f"prompts {path}: expected texts by name; the names are {', '.join(places)}")
@@ -50,5 +50,5 @@ def _yaml(path: Path) -> object:
 
 
 def filled(prompt: str, **values: object) -> str:
-    """Return a prompt with its places filled. Values are never read as places themselves."""
+    """Return a prompt with its placeholders replaced. Placeholders inside values are left alone."""
     return _PLACE.sub(lambda place: str(values[place[1]]), prompt)

@@ -1,4 +1,4 @@
-"""ChapterBreak (GoodAI, section 3.2; Sun et al., 2022): which opening of the next chapter is true to the pages of a book?"""
+"""ChapterBreak (GoodAI, section 3.2; Sun et al., 2022): which opening of the next chapter agrees with the pages of a book?"""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from longspan.simulator.contract.script import Line, Script
 __all__ = ["ChapterBreak"]
 
 PAGE_TOKENS: Final = 750
-"""The approximate length of a page."""
+"""Approximate length of a page."""
 OPENING_TOKENS: Final = 150
-"""The approximate maximum length of an opening, without its heading."""
+"""Approximate maximum length of an opening, without its heading."""
 
 
 @final
 class ChapterBreak(Scenario):
-    """About `tokens` tokens of a book in pages, six openings of its next chapter, and the question which of them is true.
+    """Read about `tokens` tokens of a book in pages and six openings of its next chapter, and ask which opening is true.
 
-    Without `data` the book is made up, and five openings each contradict something else in the pages. With `data` an
-    example of the published data is used: the last pages of the context, and the beginnings of the openings. About 60% of
-    those cannot be solved (GoodAI, section 3.2); `samples` names the ones to use, such as "ao3/12653258/1".
+    Without `data` the book is generated, and each of five openings contradicts a different fact in the pages. With `data`, an example of
+    the published data is used: the last pages of the context, and the beginnings of the openings. About 60% of those examples are
+    unsolvable (GoodAI, section 3.2); `samples` selects the ones to use, such as "ao3/12653258/1".
     """
 
     name: ClassVar[str] = "chapterbreak"
@@ -43,14 +43,14 @@ class ChapterBreak(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"book"})
     uninterrupted: ClassVar[bool] = True
     early: ClassVar[bool] = False
-    """A book is read without interruption."""
+    """The pages are read in one piece."""
 
     tokens: Annotated[Tokens, Field(ge=3000, le=32_000)] = 8000
     data: Path | None = None
     samples: tuple[str, ...] = ()
 
     def make(self, random: Random) -> Script:
-        """Raises InputError for data that cannot be read."""
+        """Make a test. Raises InputError for unreadable data."""
         wording, recorded = Wording(self.name), None
         if self.data is None:
             pages, openings, facts = _made_up(write(random, self.tokens))
@@ -92,7 +92,7 @@ _Parts = tuple[Sequence[str], Sequence[str], dict[str, Any]]
 
 
 def _made_up(novel: Novel) -> _Parts:
-    """Return a novel's parts. `facts` has, for each false opening, its false claim and the version of the pages."""
+    """Return a novel's parts. `facts` contains, for each false opening, its false claim and the pages' version."""
     answer = 1 + next(at for at, opening in enumerate(novel.openings) if opening.true)
     false = {
         str(number): {"says": claim.says, "told": claim.told, "page": _page(novel, claim.told)}
@@ -105,7 +105,7 @@ def _made_up(novel: Novel) -> _Parts:
 
 
 def _page(novel: Novel, told: str) -> int:
-    """Return the number of the page that has the sentence."""
+    """Return the number of the page that contains the sentence."""
     return 1 + next(at for at, page in enumerate(novel.pages) if told in page)
 
 
@@ -117,7 +117,7 @@ def _published(random: Random, example: Example, tokens: int) -> _Parts:
 
 
 def _sample(random: Random, data: Path, samples: Sequence[str]) -> Example:
-    """Draw one of the file's examples, or of those named by `samples`."""
+    """Draw one of the file's examples, or of those in `samples`."""
     candidates = examples(data)
     if samples:
         known = {example.where: example for example in candidates}
@@ -133,6 +133,6 @@ def _given(named: Sequence[float]) -> str:
 
 
 def _why(facts: Mapping[str, Any], named: Sequence[float]) -> str:
-    """Return the false statements in the chosen opening."""
+    """Return the false statement in the chosen opening, if there is one."""
     false = facts.get("false", {}).get(f"{named[0]:g}") if len(named) == 1 else None
     return f", which says {false['says']!r}, but page {false['page']} says {false['told']!r}" if false else ""

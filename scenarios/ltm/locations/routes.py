@@ -1,6 +1,6 @@
-"""Follows the legs of directions: the routes that a reply describes, their ends and the places on the way.
+"""Follow the legs of directions: the routes that a reply describes, their ends and the places on the way.
 
-A route that is described twice counts once. An alternative is a route of its own.
+A route that is described twice counts once. An alternative is a separate route.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from longspan.scenarios.ltm.locations.directions import BEARINGS, Leg
 __all__ = ["Point", "Route", "bearing_name", "routes", "settle", "vector"]
 
 TOLERANCE = 0.25
-"""How far apart, in the unit of distance, two points may be and still count as one: room for rounded conversions."""
+"""Maximum distance between two points that count as one. It allows for rounded conversions."""
 
 MAX_ROUTES = 50
 MAX_LEGS = 500
-"""A reply with more routes or legs than this is not accepted as directions."""
+"""Replies with more routes or legs than this are not accepted as directions."""
 
 
 class Point(NamedTuple):
@@ -52,7 +52,7 @@ def bearing_name(bearing: float) -> str:
 @final
 @dataclass(slots=True)
 class Route:
-    """A route that a reply describes: its points from HOME on, and the `problem` why it cannot be followed ("" if it can)."""
+    """A route that a reply describes: its points from HOME on, and the `problem` that prevents following it ("" if none)."""
 
     points: list[Point] = field(default_factory=lambda: [HOME])
     at: dict[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Route:
 
     @property
     def heading(self) -> float | None:
-        """The direction one faces at the end, in degrees clockwise from north; None before the first leg."""
+        """The direction of travel at the end, in degrees clockwise from north; None before the first leg."""
         if len(self.points) < 2:
             return None
         a, b = self.points[-2:]
@@ -76,7 +76,7 @@ class Route:
         return Route(self.points[: point + 1], {name: k for name, k in self.at.items() if k <= point}, self.problem if point else "")
 
     def begins(self, other: Route) -> bool:
-        """Return whether this route is the first part of `other` and not all of it."""
+        """Return whether this route is a proper beginning of `other`."""
         return len(self.points) < len(other.points) and all(a.near(b) for a, b in zip(self.points, other.points, strict=False))
 
     def ends_at(self, place: str) -> bool:
@@ -88,7 +88,7 @@ class Route:
         return place in self.at and not self.points[self.at[place]].near(point)
 
     def missed(self, points: Iterable[Point]) -> int | None:
-        """Return the number of the first of some points that no leg of the route ends at, in their order; None if there is none."""
+        """Return the index of the first point that no leg ends at, visiting them in order; None if all are reached."""
         at = 0
         for number, point in enumerate(points):
             found = next((k for k in range(at, len(self.points)) if self.points[k].near(point)), None)
@@ -99,7 +99,7 @@ class Route:
 
 
 def routes(legs: list[Leg], start: str) -> list[Route]:
-    """Return the routes that `legs` describe, in order; none if there are no legs, and one that has a problem if there are too many.
+    """Return the routes that `legs` describe, in order; empty without legs, and a single one with a problem if there are too many legs.
 
     Sentences about the whole route ("overall, 2 km west") count only if there is nothing else.
     """
@@ -112,8 +112,8 @@ def routes(legs: list[Leg], start: str) -> list[Route]:
 def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
     """Return the one route that a reply describes, or None and the reason why there is not exactly one.
 
-    Routes that end at the same point agree. So does a route with one that it is the first part of, unless it is said to
-    end at the `goal`. A route that cannot be followed counts only if none can.
+    Routes with the same end agree. A route also agrees with one that it is the beginning of, unless the text says that it ends at the
+    `goal`. A route that cannot be followed counts only if none can.
     """
     if not described:
         return None, "gives no directions"
@@ -131,7 +131,7 @@ def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
 
 @final
 class _Walk:
-    """Follows legs, and starts another route wherever the text goes back to a place it has left."""
+    """Follows legs, and starts another route wherever the text returns to a place that it has left."""
 
     def __init__(self, start: str) -> None:
         self.start = start
@@ -166,7 +166,7 @@ class _Walk:
         self.turned = 0.0
 
     def _arrive_at_origin(self, leg: Leg) -> bool:
-        """Go to where the leg begins, if the text has been there. Return False for a leg that only describes where something is."""
+        """Go to the leg's origin, if the text has been there. Return False for a leg that only describes a location."""
         if leg.origin is None:
             return True
         route = self.route
@@ -236,7 +236,7 @@ class _Walk:
         return (leg.place is not None and leg.place == last.place) or (leg.item == last.item and not leg.more)
 
     def _starts_over(self, leg: Leg, way: Point) -> bool:
-        """Return whether the leg repeats the first one: to the same place, or after all places were only described."""
+        """Return whether the leg repeats the first one: to the same place, or after legs that only described locations."""
         if len(self.route.points) < 3 or not self.route.points[1].near(way):
             return False
         if leg.place is not None and self.route.at.get(leg.place) == 1:

@@ -1,9 +1,9 @@
-"""Reads a restaurant guest's words by rules: dishes that are ordered, declined or only discussed, and things noticed and recalled.
+"""Read a restaurant guest's words with rules: dishes that are ordered, declined or discussed, and errors noticed or drinks recalled.
 
-A guest closes each reply with a line `Order: ...`, which leaves no doubt. Free words are read for guests who leave it out, and in the LTM
-benchmark's recorded visits. There an LLM read them, which took discussed dishes for ordered ones (GoodAI, section 5). Here a reply is cut
-into sentences; within a sentence the last phrase before an item's name says how it is meant. Every function accepts any text, never raises,
-and takes time linear in its length.
+A guest closes each reply with a line `Order: ...`, which leaves no doubt. Free text is read for guests who omit it, and for recorded
+visits of the LTM benchmark. There, an LLM read the replies and mistook discussed dishes for ordered ones (GoodAI, section 5). Here, a
+reply is split into sentences, and the last phrase before an item's name decides how the item is meant. Every function accepts any text,
+never raises, and runs in time linear in its length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longspan.simulator.base.words import plain
 __all__ = ["Reading", "Talk", "listed", "nothing_ordered", "read_complaint", "read_recall", "read_talk"]
 
 Tone = str
-"""How an item is mentioned: "ordered", "bare" (just named), "soft" (praised), "discussed", "rejected", "claimed" (as ordered before)."""
+"""How an item is mentioned: "ordered", "bare" (name only), "soft" (praised), "discussed", "rejected", "claimed" (as ordered before)."""
 
 _PIECES: Final = re.compile(r"[^.!?;\n]{1,800}[.!?;\n]*")
 _BREAKS: Final = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
@@ -29,7 +29,7 @@ _BREAKS: Final = re.compile(r"\s[-\u2013]{1,3}\s|[,:\u2014()\"\u201c\u201d]")
 
 @final
 class Named(NamedTuple):
-    """An item that a sentence names, how it is meant, and whether only by its kind."""
+    """An item in a sentence, how it is meant, and whether only its kind is named."""
 
     item: Item
     tone: Tone
@@ -39,7 +39,7 @@ class Named(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence in plain words. `,` is any break inside it. `refers`: whether it orders "it" or "that", which was named before."""
+    """A sentence in plain words. `,` stands for any break inside it. `refers`: whether it orders "it" or "that", named before."""
 
     text: str
     words: Sequence[str]
@@ -63,7 +63,7 @@ def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
     text = menu.mended(text)
     words = text.split()
     mentions = menu.mentions([word if word == "," else stem(word) for word in words])
-    starts = [0]  # where each word begins and, last, where a further word would
+    starts = [0]  # the start of each word and, last, of a hypothetical next one
     for word in words:
         starts.append(starts[-1] + len(word) + 1)
     spans = [(starts[mention.start], starts[mention.end]) for mention in mentions]
@@ -77,7 +77,7 @@ def _sentence(menu: Menu, text: str, asks: bool) -> Sentence:
 def _tone(
     text: str, words: Sequence[str], mention: Mention, named: Set[int], starts: Sequence[int], cues: Sequence[re.Match[str]], asks: bool
 ) -> Tone:
-    """Return how `mention` is meant, by the last cue before it and by the words after it."""
+    """Return how `mention` is meant, given the last cue before it and the words after it."""
     begin = starts[mention.start]
     mode = _mode(text, cues, begin)
     rest = text[starts[mention.end] :] if mention.end < len(words) else ""
@@ -93,7 +93,7 @@ def _tone(
 
 
 def _bare(words: Sequence[str], mention: Mention, named: Set[int]) -> bool:
-    """Return whether there is (almost) nothing but names (at `named`) and polite words between the commas around `mention`."""
+    """Return whether `mention` is surrounded by little but names (at `named`) and polite words, up to the next commas."""
     begin = next((at + 1 for at in range(mention.start - 1, -1, -1) if words[at] == ","), 0)
     end = next((at for at in range(mention.end, len(words)) if words[at] == ","), len(words))
     chatter = [words[at] for at in range(begin, end) if at not in named and words[at] not in phrases.POLITE]
@@ -101,7 +101,7 @@ def _bare(words: Sequence[str], mention: Mention, named: Set[int]) -> bool:
 
 
 def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> Tone | None:
-    """Return the tone that the cues before `begin` give to the words there; None if they give none."""
+    """Return the tone that the cues before `begin` set for the words there; None if they set none."""
     mode: Tone | None = None
     since, exchanging = 0, False
     for cue in cues:
@@ -119,10 +119,10 @@ def _mode(text: str, cues: Sequence[re.Match[str]], begin: int) -> Tone | None:
 @final
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A guest's words about the drinks or the dishes: their names, in order of first occurrence.
+    """A guest's statement about the drinks or the dishes: names in order of first occurrence.
 
     `maybe`: praised, or dishes ordered by their kind alone, so that rules cannot decide. `foreign`: ordered, but not on the menu.
-    `unknown`: other things that a closing line lists. `before`: the words before that line, None if the reply has none.
+    `unknown`: other things in a closing line. `before`: the words before that line, None if the reply has none.
     """
 
     ordered: tuple[str, ...] = ()
@@ -135,8 +135,10 @@ class Talk:
 
 
 def read_talk(menu: Menu, reply: str, *, drinks: bool) -> Talk:
-    """Return the message about drinks or dishes in the closing line or, without one, in free words. The last firm statement about an item
-    counts."""
+    """Return what a reply says about drinks or dishes, in its closing line or else in free text.
+
+    The last firm statement about an item counts.
+    """
     if line := _closing_line(menu, reply, drinks=drinks):
         return line
     read = _sentences(menu, reply)
@@ -158,7 +160,7 @@ def read_talk(menu: Menu, reply: str, *, drinks: bool) -> Talk:
             tones |= dict.fromkeys(before, "ordered")
         asks = asks or (sentence.asks and not firm and all(tone != "soft" for _, tone in named))
         before = [item for item, tone in named if tone != "rejected"] or before
-    if asks or hesitates:  # praise is no order then
+    if asks or hesitates:  # praise is not an order if the guest still asks or hesitates
         tones = {item: "discussed" if tone == "soft" else tone for item, tone in tones.items()}
     return _talk(menu, tones, [named for sentence in read for named in sentence.named])
 
@@ -177,7 +179,7 @@ def _talk(menu: Menu, tones: Mapping[Item, Tone], named: Iterable[Named], unknow
 
 @final
 class Reading(NamedTuple):
-    """Whether a guest does what a part of the visit asks for; None if rules cannot decide. `lean`: their best guess."""
+    """Whether a guest does what a part of the visit requires; None if rules cannot decide. `lean`: the best guess."""
 
     right: bool | None
     lean: bool
@@ -189,7 +191,7 @@ def read_complaint(menu: Menu, reply: str, *, served: str, order: Sequence[str])
     wrong = served not in order
     line = _closing_line(menu, reply, drinks=False)
     if line and (wants := (*line.ordered, *line.maybe, *line.foreign)):
-        false = any(name not in order for name in wants)  # who asks for the wrong dish has not noticed the other wrong one
+        false = any(name not in order for name in wants)  # a guest who asks for a dish not ordered has not noticed the mix-up
         objects = not false if wrong else false and served not in wants
         return Reading(objects, objects, f"the guest wants {listed(wants)}")
     read = _sentences(menu, reply if not line else line.before or "")
@@ -239,12 +241,12 @@ def read_recall(menu: Menu, reply: str, *, drinks: Sequence[str]) -> Reading:
 
 
 def nothing_ordered(menu: Menu, reply: str, *, drinks: bool) -> str:
-    """Say that a reply orders no drink, or no dish, and what its closing line says instead."""
+    """Return the reason that no drink or dish is ordered, quoting the closing line."""
     return f"no {'drink' if drinks else 'dish'} on the menu is ordered{_instead(menu, reply, drinks=drinks)}"
 
 
 def _instead(menu: Menu, reply: str, *, drinks: bool) -> str:
-    """Return what a reply without a drink, or a dish, orders instead, or what its closing line says; nothing if it has neither."""
+    """Return what a reply orders instead of a drink or dish, or its closing line; "" if it has neither."""
     if other := read_talk(menu, reply, drinks=not drinks).ordered:
         return f", but the {'dish' if drinks else 'drink'} {listed(other)}"
     lines = list(CLOSING.finditer(without_quotation(reply.rstrip()[-MAX_CHARACTERS:])))
@@ -253,7 +255,7 @@ def _instead(menu: Menu, reply: str, *, drinks: bool) -> str:
 
 
 def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
-    """Return, for each drink (or dish, if not `drinks`), every tone that a mention of it has."""
+    """Return every tone of each drink's mentions, or of each dish's if `drinks` is false."""
     tones: dict[str, list[Tone]] = {}
     for item, tone, _ in (named for sentence in read for named in sentence.named):
         if item.drink == drinks:
@@ -262,18 +264,18 @@ def _tones(read: Iterable[Sentence], *, drinks: bool) -> dict[str, list[Tone]]:
 
 
 QUOTED: Final = 60
-"""The most characters of a closing line that a reason quotes."""
+"""Maximum number of characters quoted from a closing line."""
 
 _LISTED: Final = re.compile(r"(?:[^\n\w]{0,9}\n[^\n\w]{0,9}\w[^\n]{0,200}){1,9}")
 _ASIDE: Final = re.compile(r"\([^()\n]{0,200}\)")
 _NEXT: Final = re.compile(r"[,;/&+\n.]")
 _ADDS: Final = frozenset({",", "and", "plus", "or"})
 _DECLINES: Final = frozenset("no not none nothing with without nil na n that thats i as same still extra unchanged".split())
-"""The first words of a phrase that is not an item: "nothing else", "no dessert", "as before", "with extra cream"."""
+"""First words of phrases that are not items: "nothing else", "no dessert", "as before", "with extra cream"."""
 
 
 def _closing_line(menu: Menu, reply: str, *, drinks: bool) -> Talk | None:
-    """Return the order in the reply's last line `Order: ...`, which may continue as a list below it; None if there is none."""
+    """Return the order in the reply's last line `Order: ...`, which may continue as a list below it; None without such a line."""
     text = without_quotation(reply.rstrip()[-MAX_CHARACTERS:])
     lines = list(CLOSING.finditer(text))
     if not lines:

@@ -1,4 +1,4 @@
-"""A restaurant's menu: which of its items a reply names, in full or in part."""
+"""A restaurant's menu: find the items that a reply names, in full or in part."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Item", "Mention", "Menu", "stem", "stems"]
 SHORT: Final = 5
 LONG: Final = 6
 FEW: Final = 3
-"""Letters of the shortest word that is recognised with a slip: SHORT in a sentence of at most FEW words, else LONG."""
+"""Minimum length of a word that is recognised despite one wrong letter: SHORT in a sentence of at most FEW words, otherwise LONG."""
 MAX_GAP: Final = 3
-"""How many other words may be between two words of an item's name."""
+"""Maximum number of other words between two words of an item's name."""
 
 _LINKS = re.compile(r"\s+(?:(?:served|topped|filled|drizzled)\s+)?(?:with|in|on|over)\s+|\s*,\s*")
 _FILLERS = frozenset("a and of the with in on over to s la al alla served".split())
@@ -41,9 +41,9 @@ def stems(text: str) -> list[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of the menu. `full` is its name in stems. `words` may name it together; each of `enough` does so alone.
+    """An item of the menu. `full` is its name in stems. `words` may name it together; each of `enough` suffices alone.
 
-    `noun`: what kind of item it is, if another word says which one ("soup" in "leek soup").
+    `noun`: the kind of item, if another word specifies it ("soup" in "leek soup").
     """
 
     name: str
@@ -56,7 +56,7 @@ class Item:
     @classmethod
     @lru_cache(maxsize=1000)
     def called(cls, name: str, drink: bool) -> Item:
-        """Return the item of that name. The part after "with", "in", "on" or "over" does not name it alone."""
+        """Return the item with that name. The part after "with", "in", "on" or "over" does not name it alone."""
         full = tuple(stems(name))
         head = [word for word in stems(_LINKS.split(name, maxsplit=1)[0]) if word not in _FILLERS]
         core = [word for word in head if word not in MANNERS]
@@ -64,7 +64,7 @@ class Item:
         return cls(name, drink, full, frozenset(full) - _FILLERS, frozenset(enough), core[-1] if len(core) > 1 else None)
 
     def named_by(self, words: Sequence[str], run: Sequence[int]) -> bool:
-        """Return whether the words at the positions `run`, all of them the item's, are enough to name it."""
+        """Return whether the words at the positions `run`, all of them the item's, suffice to name it."""
         if not any(words[at] in self.enough for at in run) or (self.noun and len(run) == 1 and words[run[0]] in SIDES):
             return False
         naming = [at for at in run if words[at] in self.enough]
@@ -76,7 +76,7 @@ class Item:
 class Mention(NamedTuple):
     """An item named in a sentence, from word `start` to word `end` (exclusive).
 
-    `vague`: the words fit other restaurants' items as well; they tell a kind of item, such as "the soup".
+    `vague`: the words also fit other restaurants' items, so they name a kind of item, such as "the soup".
     """
 
     item: Item
@@ -91,7 +91,7 @@ _Candidate = tuple[frozenset[int], Item, bool]
 
 @final
 class Menu:
-    """The drinks and dishes that can be ordered, and items that other restaurants `elsewhere` have."""
+    """The drinks and dishes that can be ordered, and items of other restaurants (`elsewhere`)."""
 
     def __init__(self, drinks: Iterable[str], dishes: Iterable[str], elsewhere: Iterable[Item] = ()) -> None:
         self.items = [Item.called(name, True) for name in drinks] + [Item.called(name, False) for name in dishes]
@@ -105,7 +105,7 @@ class Menu:
                 self._with.setdefault(word, []).append(item)
 
     def mended(self, text: str) -> str:
-        """Return plain text with slips of a letter in the words of what is served put right."""
+        """Return plain text with single wrong letters in words of the menu's items corrected."""
         return mended(text, self._names, SHORT if len(text.split()) <= FEW else LONG)
 
     def mentions(self, words: Sequence[str]) -> list[Mention]:
@@ -131,7 +131,7 @@ class Menu:
 
 
 def _runs(words: Sequence[str], item: Item, places: Sequence[int], taken: set[int]) -> Iterator[list[int]]:
-    """Cut `places` (ascending) at gaps over MAX_GAP words, at other names, at commas if the name has none, and at repeated words."""
+    """Split `places` (ascending) at gaps over MAX_GAP words, at other names, at commas if the name has none, and at repeated words."""
     run: list[int] = []
     for at in places:
         between = range(run[-1] + 1, at) if run else range(0)
@@ -144,9 +144,9 @@ def _runs(words: Sequence[str], item: Item, places: Sequence[int], taken: set[in
 
 
 def _best(candidates: Sequence[_Candidate]) -> Iterator[Mention]:
-    """Of candidates that claim the same words, yield the one with the best claim, or none if two of the menu's have it.
+    """Yield the candidate with the best claim to the same words, or none if two of the menu's tie.
 
-    Of several that are not on the menu, the first stands for all.
+    If several tie that are not on the menu, the first represents all.
     """
     at: dict[int, list[int]] = {}
     for number, candidate in enumerate(candidates):

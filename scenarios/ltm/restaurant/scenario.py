@@ -1,4 +1,4 @@
-"""Restaurant (GoodAI, section 3.2): the agent is a guest; dishes run out and are mixed up, and a drink is to be recalled."""
+"""Restaurant (GoodAI, section 3.2): the agent is a guest; dishes run out and are mixed up, and a drink must be recalled."""
 
 from __future__ import annotations
 
@@ -27,37 +27,38 @@ __all__ = ["PARTS", "Restaurant"]
 
 PARTS: Final = ("drink", "food", "other dish", "wrong dish", "same drink")
 POINTS: Final = 1 / len(PARTS)
-"""The worth of each part."""
+"""Score of each part."""
 MAX_ORDER: Final = {True: 2, False: 3}
-"""How many drinks (True) or dishes (False) an order may have: a guest who names more is reciting the menu."""
+"""Maximum number of drinks (True) or dishes (False) in an order. A guest who names more is reciting the menu."""
 COURSES: Final = {"starters": 0.3, "mains": 0.45, "desserts": 0.25}
-"""The share of each course in the dishes of a menu."""
+"""Share of each course in the dishes of a menu."""
 STEPS: Final = 6
-"""The waiter's lines: the drink, the food, the dish that is off, the wrong plate, the right plate and the last drink."""
+"""Number of the waiter's lines: the drink, the food, the unavailable dish, the wrong plate, the right plate and the last drink."""
 DISH: Final = "<dish>"
-"""The placeholder in a waiter's line for what only the guest's replies decide."""
+"""Placeholder in a waiter's line for a dish that depends on the guest's replies."""
 MENU_TOKENS: Final = 1.3
-"""Names of dishes are rare words: the scene with its menu has at most this many times the tokens of prose of the same length."""
+"""Upper bound for the tokens of the scene with its menu, relative to prose of the same length. Names of dishes are rare words."""
 NAME_TOKENS: Final = 4
-"""And one name at most so many more."""
+"""Upper bound for the additional tokens of a single name."""
 
 
 @final
 class Restaurant(Scenario):
-    """A waiter brings a menu, takes orders, runs out of a dish, serves a wrong and then the right one, and offers the drink again.
+    """Play a waiter who brings a menu, takes orders, runs out of a dish, serves a wrong and then the right one, and offers the drink
+    again.
 
-    Each of these is a fifth of the score: ordering a drink; ordering a dish on the menu; choosing another when it is off; objecting to the
-    wrong plate and not to the right one; recalling the drink. The waiter plays on whatever the guest says. But the parts rest on each
-    other: a guest who has nothing to eat on order earns nothing more, and a drink that was never ordered cannot be recalled. Replies are
-    graded by the guest's closing line `Order: ...`, or else by free words. If the rules find a part unclear, a judge decides; without a
-    judge the test is unscored.
+    There are five parts of equal score: ordering a drink; ordering a dish on the menu; choosing another when it is unavailable;
+    objecting to the wrong plate and not to the right one; recalling the drink. The waiter continues after any reply. But the parts
+    depend on each other: a guest without any food on order earns nothing more, and a drink that was never ordered cannot be recalled.
+    Replies are graded by the guest's closing line `Order: ...`, or else by free text. If the rules find a part unclear, a judge decides;
+    without a judge the test is unscored.
     """
 
     name: ClassVar[str] = "restaurant"
     skills: ClassVar[tuple[Skill, ...]] = ("conflicting information", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"restaurant"})
     early: ClassVar[bool] = False
-    """The story has a fixed order: which dish is off depends on the order placed."""
+    """The story has a fixed order, since the unavailable dish depends on the order placed."""
 
     drinks: int = Field(default=6, ge=3, le=10)
     dishes: int = Field(default=13, ge=8, le=24)
@@ -85,11 +86,11 @@ class Restaurant(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what `guess` earns: the drink, ordered from a menu in the same message, and the rest one visit in seven."""
+        """Return the score of `guess`: the drink, ordered from a menu in the same message, and the rest in one visit out of seven."""
         return 0.235
 
     def guess(self, message: str) -> str | None:
-        """Order one item that is on as many menus as any other, always the same, and stand by it."""
+        """Order one of the items that are on the most menus, always the same one, and insist on it."""
         drinks, (dish, other) = _usual("drinks"), _usual("mains")[:2]
         replies = {
             "scene": f"Order: {next((name for name in drinks if name in message), 'nothing')}",
@@ -109,7 +110,7 @@ class Restaurant(Scenario):
             table.hears(step, said, await stage.ask(said, needs=needs, needle=step < 3, ideal=ideal))
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Read the visit again. A visit that was imported has no facts, and one of 0.2 another story: their awards count."""
+        """Grade the recorded visit. Imported visits have no facts, and visits of version 0.2 another story: their recorded awards count."""
         if record.awards or not facts:
             return super().grade(facts, record)
         table = _Table(facts)
@@ -153,7 +154,7 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
 
 
 def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
-    """Return the most that the waiter says at each time: a dish is counted with the longest name."""
+    """Return the maximum size of the waiter's lines, assuming the longest name for each dish."""
     plate, choice = max(map(about, dishes)) + NAME_TOKENS, 1 + about(lines["no_order"])
     extra = {"food": choice, "off": plate + choice, "wrong": plate + choice, "right": plate}
     sizes = [about(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
@@ -169,7 +170,7 @@ def _public() -> tuple[Item, ...]:
 
 @cache
 def _usual(course: str) -> list[str]:
-    """Return a course's items, those first that are on the most menus: no other has a word of theirs."""
+    """Return a course's items, those on the most menus first. They share the fewest words with other items."""
     rivals = {item.name: sum(bool(item.enough & other.enough) for other in _public()) for item in _public()}
     return sorted(words("restaurant")[course], key=rivals.__getitem__)
 
@@ -183,8 +184,7 @@ def _is(name: str, message: str) -> bool:
 
 @final
 class _Claim(NamedTuple):
-    """A statement that a reply must make for a part to be earned, or must not make if not `wanted`. `holds`: None if rules cannot
-    decide."""
+    """A statement that a reply must make to earn a part, or must not make if `wanted` is false. `holds` is None if rules cannot decide."""
 
     holds: bool | None
     why: str
@@ -193,7 +193,7 @@ class _Claim(NamedTuple):
 
     @classmethod
     def of(cls, reading: Reading, said: str, reply: str, *, wanted: bool = True) -> _Claim:
-        """Return the claim that `said` is true of the reply. A reply out of role says nothing."""
+        """Return the claim that `said` is true of the reply. A reply that leaves the role makes no statement."""
         role = out_of_role(reply)
         right, why = (False, role) if role else (reading.right, reading.why)
         return cls(None if right is None else right is wanted, why, statement(said, reply), wanted)
@@ -208,9 +208,9 @@ class _Claim(NamedTuple):
 
 @final
 class _Table:
-    """A guest's table: the items on order there, and the points that the guest's replies have earned so far.
+    """A guest's table: the items on order, and the points that the guest's replies have earned so far.
 
-    Needles: 0 the menu and the drink ordered, 1 the food, 2 what replaces the dish that is off.
+    Needles: 0 is the menu with the drink ordered, 1 the food, 2 the replacement for the unavailable dish.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -226,7 +226,7 @@ class _Table:
         """Each part with the turn of its reply, and the claims that must all hold for it to be earned."""
 
     def says(self, step: int, random: Random) -> tuple[str, tuple[int, ...], str]:
-        """Return the waiter's line, the numbers of the needles that the reply needs, and an ideal reply."""
+        """Return the waiter's line, the needles that the reply needs, and an ideal reply."""
         guest, plate = self.guest, (self.chosen or self.order or [""])[-1]
         drink = (self.drinks or [guest["drink"]])[0]
         last = (2,) if self.order == self.chosen else (1, 2)
@@ -250,7 +250,7 @@ class _Table:
         return f"{self.lines['no_order']} {line.removeprefix('Waiter: ')}" if self.left_open else line
 
     def hears(self, step: int, said: str, reply: str, turn: int = 0) -> None:
-        """Note the guest's reply to the waiter's line, and the points that it earns."""
+        """Record the guest's reply to the waiter's line, and the points that it earns."""
         named = next((name for name in self.dishes if name in said), "")
         self.left_open = False
         match step:
@@ -292,8 +292,9 @@ class _Table:
         self.parts.append((name, turn, (*self.rests, *claims)))
 
     def _wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
-        """Return the items that the reply orders from the menu, or seems to order, and the claim that it does so. There are none if it
-        orders anything that is not on the menu, or more than MAX_ORDER, or only items already on order.
+        """Return the items that the reply orders from the menu, or seems to order, and the claim that it does so.
+
+        No items are returned if it orders anything that is not on the menu, more than MAX_ORDER, or only items already on order.
         """
         kind = "drink" if drinks else "dish"
         talk = read_talk(self.menu, reply, drinks=drinks)

@@ -66,7 +66,7 @@ def test_longmemevals_questions_come_from_a_file_that_is_named(tmp_path: Path, s
         for asked in server.asked
     )
     assert kinds == {"cannot be answered": 12, "preferences": 12, "off by one": 36, "updated one": 36, "right answer": 48}
-    with pytest.raises(InputError, match=r"does not say what question '8077ef71' asks, or its gold answer; name a file with the questions"):
+    with pytest.raises(InputError, match=r"question '8077ef71' lacks its text or its gold answer; name a file with the questions"):
         read_labels(files[:1], rubric("longmemeval"))
 
 
@@ -99,7 +99,7 @@ def test_a_half_is_a_step_of_nuggets(tmp_path: Path) -> None:
 def test_what_is_no_answer_file_is_told_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([{"conv_id": "conv-26", "qa_index": 3, "category": "x", "correct": True, "gold": "Ada"}]), "utf-8")
-    with pytest.raises(InputError, match=r"rows.json: does not say what question '0/3' asks, or its gold answer; name locomo10.json too$"):
+    with pytest.raises(InputError, match=r"rows.json: question '0/3' lacks its text or its gold answer; name locomo10.json too$"):
         read_labels([path], rubric("locomo"))
     path.write_text("[]", "utf-8")
     with pytest.raises(InputError, match="a row needs question, reference, response, label"):

@@ -185,7 +185,7 @@ WRONG: list[tuple[list[Any], str]] = [
         f"log.jsonl, line 2: its id 'mon' is also the id of line 1; {REMEDY}",
     ),
     ([USER, ASKED | {"id": "q"}, ASKED | {"id": "q"}], f"log.jsonl, line 3: its id 'q' is also the id of line 2; {REMEDY}"),
-    ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a line of its own'),
+    ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a separate line'),
     ([ASKED], "has no turns"),
     ([{"mesages": [USER]}, ASKED], "line 1: has none of the keys turns, messages, role and content, or question, but 'mesages'"),
     ([USER, {}, ASKED], "line 2: has none of the keys turns, messages, role and content, or question, but nothing"),
@@ -193,9 +193,9 @@ WRONG: list[tuple[list[Any], str]] = [
     ([{"role": "narrator", "content": "Once."}, ASKED], f"line 1: role 'narrator': {ROLES}"),
     ([{"messages": [USER, 3]}, ASKED], 'line 1, message 2: must be a message such as {"role": "user", "content": "..."}'),
     ([{"messages": {}}, ASKED], "line 1: messages must be a list of messages"),
-    ([USER | {"content": 3}, ASKED], "line 1: content must be a text or a list of parts, got int"),
-    ([USER | {"content": [[]]}, ASKED], "line 1: a part of content must be a text or such as"),
-    ([USER | {"content": [{"type": "text", "text": 3}]}, ASKED], "line 1: the text of a part must be a text, got int"),
+    ([USER | {"content": 3}, ASKED], "line 1: content must be a string or a list of parts, got int"),
+    ([USER | {"content": [[]]}, ASKED], "line 1: a part of content must be a string or like"),
+    ([USER | {"content": [{"type": "text", "text": 3}]}, ASKED], "line 1: the text of a part must be a string, got int"),
     (
         [USER | {"timestamp": float("nan")}, ASKED],
         "line 1: timestamp must be a time such as 2024-01-31T09:00 or seconds since 1970, got nan",
@@ -204,8 +204,8 @@ WRONG: list[tuple[list[Any], str]] = [
     ([USER | {"timestamp": True}, ASKED], "line 1: timestamp must be a time such as"),
     ([USER | {"timestamp": 1e308}, ASKED], "line 1: timestamp must be a time such as"),
     ([USER | {"created_at": ["2024"]}, ASKED], "line 1: created_at must be a time such as"),
-    ([CHATGPT | {"mapping": {"c": {"parent": "c", "message": None}}}, ASKED], "line 1: mapping: the messages before 'c' go in a circle"),
-    ([CHATGPT | {"mapping": {"c": 3}}, ASKED], "line 1: mapping: 'c' is no message"),
+    ([CHATGPT | {"mapping": {"c": {"parent": "c", "message": None}}}, ASKED], "line 1: mapping: the messages before 'c' form a cycle"),
+    ([CHATGPT | {"mapping": {"c": 3}}, ASKED], "line 1: mapping: 'c' is not a message"),
     ([{"messages": [USER], "questions": [{"question": "?"}]}], "line 1, question 1: needs an answer or a rubric"),
 ]
 

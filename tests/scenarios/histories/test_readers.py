@@ -151,14 +151,14 @@ WRONG: list[tuple[str, str, list[Any], Any, str]] = [
     ("beam", "chat.json", [0, "turns", 0, 1, "role"], "tool", "chat.json: 0.turns.0.1.role: must be 'user' or 'assistant'"),
     ("beam", "probing_questions/probing_questions.json", ["abstention", 0, "question"], 5, "abstention.0.question: must be text"),
     ("personamem", "questions_32k.csv", [0, "correct_answer"], "(d)", "questions_32k.csv, line 2: none of the options is (d)"),
-    ("personamem", "questions_32k.csv", [1, "all_options"], "open('x')", "line 3: all_options must be a list of texts"),
+    ("personamem", "questions_32k.csv", [1, "all_options"], "open('x')", "line 3: all_options must be a list of strings"),
     ("personamem", "questions_32k.csv", [1, "shared_context_id"], "d", "shared_contexts_32k.jsonl has no conversation 'd'"),
     ("personamem", "questions_32k.csv", [1, "end_index_in_shared_context"], "6", "line 1, conversation 'c': has 5 messages, but"),
     ("converted", "documents_32k.json", [0, "content"], "Hi", "document 'u_0': must begin with [SYSTEM], [USER] or [ASSISTANT]"),
     ("history", "mine.jsonl", [1, "evidence"], ["2:1"], "mine.jsonl, line 2: evidence '2:1' names no turn of conversation '1'"),
     ("history", "mine.jsonl", [0, "turns", 0, "role"], "user", "line 1: turns.0.role: unknown key"),
     ("history", "mine.jsonl", [0, "at"], "today", "line 1: at: must be a date and time, such as 2024-01-31T09:00"),
-    ("history", "mine.jsonl", [0, "at"], "9999-12-31T23:59", "conversation '1': session '1': its time must lie before 9000-01-01"),
+    ("history", "mine.jsonl", [0, "at"], "9999-12-31T23:59", "conversation '1': session '1': its time must be before 9000-01-01"),
     ("beam", "chat.json", [0, "turns", 0, 1, "content"], "\ud83d", "chat.json: turn '1': '\\ud83d' is not valid Unicode"),
     ("history", "mine.jsonl", [1, "answer"], None, "line 2: needs an answer or a rubric, or answerable: false"),
 ]
@@ -264,5 +264,5 @@ def test_a_folder_with_several_files_is_not_guessed_at(small: Small, write: Writ
 
 
 def test_an_unknown_reader_is_named() -> None:
-    with pytest.raises(InputError, match="no reader is called 'locom'; there are locomo, longmemeval, beam, personamem, history"):
+    with pytest.raises(InputError, match="unknown reader 'locom'; use one of locomo, longmemeval, beam, personamem, history"):
         read("locom", "x.json")

@@ -368,7 +368,7 @@ def test_one_test_can_be_rehearsed(delivery: str) -> None:
     [
         ({"tokens": 100}, "tokens: "),
         ({"questions": 0}, "questions: "),
-        ({"kinds": []}, "kinds must name a kind of question"),
+        ({"kinds": []}, "kinds must name at least one kind of question"),
         ({"delivery": "read"}, "delivery: "),
         ({"grading": "f1"}, "grading=f1 is not for made-up histories, which rules grade; --data locomo=FILE names others: use rules"),
         ({"gold": "corrected"}, "gold=corrected and locomo_audit are for LoCoMo's conversations: --data locomo=FILE names them"),
@@ -388,7 +388,7 @@ def test_wrong_data_are_refused_in_one_line(write: Write, tmp_path: Path) -> Non
     for parameters, said in [
         ({"data": tmp_path / "none.json"}, "none.json: cannot be read"),
         ({"data": data / "other.json"}, "not LoCoMo's conversations"),
-        ({"data": data / "locomo10.json", "kinds": ["hard"]}, "no question is of the kinds hard; there are adversarial, single-hop"),
+        ({"data": data / "locomo10.json", "kinds": ["hard"]}, "no question of the kinds hard; the data has adversarial, single-hop"),
     ]:
         with pytest.raises(InputError) as error:
             made("locomo", **parameters)  # type: ignore[arg-type]
