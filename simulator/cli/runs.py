@@ -174,7 +174,7 @@ def _plan_failed(run: Path, out: Path | None, trust: bool) -> Plan:
     (graded,), _ = load([run])
     chosen = [test.id for test in graded.result.tests if test.score is None or test.score < 1]
     if not chosen:
-        raise InputError(f"{run}: no test lost points, so that there is nothing to play")
+        raise InputError(f"{run}: no test lost points, so there is nothing to play")
     return plan_some(folder.manifest, chosen, out or folder.path.parent, folder.path.resolve().name)
 
 
@@ -276,7 +276,7 @@ def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool)
         folder.check()
         folder.correct(correction)
         result = next(each for each in grade_again(folder, Report).tests if each.id == test)
-    say(f"{test}: {value} by {by} counts; the machine gave {result.machine_score}")
+    say(f"{test}: set to {value} by {by} (automatic: {result.machine_score})")
     return 0
 
 

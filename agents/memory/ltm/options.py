@@ -47,7 +47,7 @@ class LtmOptions(AgentOptions):
     """The result of a single message larger than the context: `error` ends the conversation, `truncate` cuts the message's middle in the
     prompt. It is remembered whole."""
     on_refusal: OnRefusal = "reply"
-    """The result of a refusal by the model: a normal `reply`, or an `error` that ends the conversation. A refused note or query is left out."""
+    """The result of a refusal by the model: a `reply`, or an `error` that ends the conversation. A refused note or query is left out."""
 
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> LtmOptions:
