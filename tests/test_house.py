@@ -185,8 +185,8 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
 
 
 EXECUTORS = {
-    "make_agent": "suite/agent_spec running/asking running/player running/runner cli/chat results/judging/cached_model "
-    "running/preflight/checkup running/preflight/estimate",
+    "make_agent": "suite/agent_spec running/asking running/player running/prepared_agents running/runner cli/chat "
+    "results/judging/cached_model running/preflight/checkup running/preflight/estimate",
     "inspected": "cli/runs running/planning running/runner running/sweeps/ray/driver running/sweeps/ray/node running/preflight/estimate",
     "CachedModel": "scenarios/cream/evaluate cli/runs running/data_writers results/judging/calibrate running/player",
     "check_model": "scenarios/cream/evaluate running/data_writers results/judging/calibrate running/planning running/runner",
