@@ -29,8 +29,8 @@ class LtmOptions(AgentOptions):
     memories: int = Field(default=10, ge=1, le=100)
     """The most memories that a prompt shows."""
     embedder: str | None = None
-    """What turns texts into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or `hash`. Default:
-    openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
+    """The embedder, which turns text into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or
+    `hash`. Default: openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
     embedder_url: str | None = None
     """Another server with OpenAI's embeddings API, for `openai/MODEL`."""
     chroma_url: str | None = None
@@ -47,7 +47,8 @@ class LtmOptions(AgentOptions):
     """The result of a single message larger than the context: `error` ends the conversation, `truncate` cuts the message's middle in the
     prompt. It is remembered whole."""
     on_refusal: OnRefusal = "reply"
-    """The result of a refusal by the model: a normal `reply`, or an `error` that ends the conversation. A refused note or query is left out."""
+    """The result of a refusal by the model: a normal `reply`, or an `error` that ends the conversation. A refused note or query is
+    left out."""
 
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> LtmOptions:
