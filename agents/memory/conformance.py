@@ -226,8 +226,8 @@ class Conformance:
         found = await self._search(memory, "What do you know of " + ", ".join(f"the {fact.word}" for fact in FACTS) + "?", FEW)
         if len(found) <= FEW:
             return Finding("k", "good", "a search returns at most `k` memories")
-        what = f"a search for {FEW} memories returned {len(found)}: it must return the best {FEW}, or comparisons with other memories are unfair"
-        return Finding("k", "bad", what)
+        what = f"a search for {FEW} memories returned {len(found)}: it must return the best {FEW}"
+        return Finding("k", "bad", f"{what}, or comparisons with other memories are unfair")
 
     async def _sources(self) -> Finding | None:
         name = "sources"
@@ -245,8 +245,8 @@ class Conformance:
                 continue
             own = _words(STAMP.sub("", item.text))
             if len(own & said) < SHARE * len(own):
-                what = f"{item.text[:60]!r} is found, but was never said: set `derived` for memories made from other text, and return nothing else"
-                return Finding(name, "bad", what)
+                what = f"{item.text[:60]!r} is found, but was never said"
+                return Finding(name, "bad", f"{what}: set `derived` for memories made from other text, and return nothing else")
             sources = _words(" ".join(turns[turn].text for turn in item.turns)) | ROLES
             if item.turns and len(own & sources) < SHARE * len(own):
                 return Finding(name, "bad", f"{item.text[:60]!r} names {item.turns[0]} as its source, which has other words")

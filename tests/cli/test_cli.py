@@ -145,7 +145,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["correct", "nowhere", "jokes-1", "--score", "1", "--why", "so"], "manifest.json: cannot be read"),
         (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': must be at most 1"),
         (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
-        (["chat", "--agent", "oracle"], "name another agent"),
+        (["chat", "--agent", "oracle"], "choose another agent"),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(

@@ -356,8 +356,8 @@ def essential(run: RunFolder, conversation: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"twins": 7}, r"--twins 7: only 6 tests of the run can have one"),
-        ({"lesion": 2_000}, r"--lesion 2,000: must be less than the span, which is 2,000 tokens"),
+        ({"twins": 7}, r"--twins 7: only 6 tests of the run are suitable"),
+        ({"lesion": 2_000}, r"--lesion 2,000: must be less than the span \(2,000 tokens\)"),
         (
             {"agent": "python:tests.durability.agents:Deaf", "twins": 1},
             r"has no observe, nor save and load, .* give it observe, or save and load, or leave out --twins",
@@ -402,7 +402,7 @@ def test_a_journal_that_another_has_taken_the_place_of_is_not_gone_on_from(tmp_p
         with pytest.raises(JournalError, match=f"{twin}/journal.jsonl: {re.escape(what)}"):
             grade_run(run)
     change_lines(run.journal(twin), lambda entries: entries[0].update(conversation=twin))
-    with pytest.raises(JournalError, match="not the experiment that the manifest says"):
+    with pytest.raises(JournalError, match="its experiment differs from the one in the manifest"):
         grade_run(run)
 
 
