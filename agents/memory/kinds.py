@@ -45,15 +45,15 @@ class MemoryOptions(AgentOptions):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     answerer: str = ""
-    """The model that answers, such as openai/gpt-4o-mini; or `words`, a reader that goes by words alone; or `none`. Required."""
+    """The model that answers, such as openai/gpt-4o-mini, `words` for a reader without a model, or `none`. Required."""
     answerer_options: Mapping[str, str] = Field(default={}, alias="answerer.NAME")
     """The answerer's option NAME, such as `answerer.base_url`."""
     k: int = Field(default=20, ge=1, le=1000)
-    """How many memories are searched for."""
+    """The number of memories to search for."""
     batch: Batch = "session"
     """The turns that are added together: a `session`, a `turn`, or a number of turns."""
     probe: bool = False
-    """At the end of a history, a memory that does not report its contents is searched for each turn."""
+    """At the end of a history, search for each turn in a memory that does not report its contents."""
     context: Tokens | None = None
     """The most tokens of the answerer's prompt and answer together. Default: the model's window."""
     on_refusal: OnRefusal = "reply"

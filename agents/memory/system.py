@@ -224,7 +224,7 @@ class LlamaIndex(SystemMemory):
 
 @final
 class LangMem(SystemMemory):
-    """LangMem's tools over LangGraph's store: turns by their vectors, or with a model what its manager makes of them."""
+    """LangMem's tools over LangGraph's store: turns by their vectors, or, with a model, memories that its manager extracts."""
 
     name, module, package, infers = "langmem", "langmem", "langmem", True
 
@@ -260,6 +260,6 @@ class Mem0(SystemMemory):
 
 @final
 class Letta(SystemMemory):
-    """Letta's archival memory at a server: turns by what the server's embedder makes of them."""
+    """Letta's archival memory at a server: turns by the vectors of the server's embedder."""
 
     name, module, package, embeds, service = "letta", "", "", False, True

@@ -67,9 +67,9 @@ class McpAgent(BaseAgent):
         model: str = ""
         """The model, such as openai/gpt-4o. Required."""
         tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
-        """The most seconds that a call of a tool may take, and the server's start."""
+        """The most seconds for a tool call, and for the server's start."""
         at_once: int | None = Field(default=None, ge=1, le=10_000)
-        """The most conversations held at the same time, each with its server. Default: the number of processors."""
+        """The most concurrent conversations, each with its own server. Default: the number of processors."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)

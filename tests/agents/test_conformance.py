@@ -124,9 +124,9 @@ class Careless(Bm25):
 @pytest.mark.parametrize(
     ("name", "careless", "verdict", "part"),
     [
-        ("errors in add", True, "bad", "it asked failed"),
+        ("errors in add", True, "bad", "its model or embedder failed"),
         ("errors in add", False, "good", "that fails is an error"),
-        ("cost", True, "bad", "took 0 tokens of what is lent to it, and it took 1"),
+        ("cost", True, "bad", "reports 0 tokens of the lent model and embedder for adding a turn, but used 1"),
         ("cost", False, "good", "tokens for a turn: 1"),
     ],
 )

@@ -402,7 +402,7 @@ def test_a_journal_that_another_has_taken_the_place_of_is_not_gone_on_from(tmp_p
         with pytest.raises(JournalError, match=f"{twin}/journal.jsonl: {re.escape(what)}"):
             grade_run(run)
     change_lines(run.journal(twin), lambda entries: entries[0].update(conversation=twin))
-    with pytest.raises(JournalError, match="not the experiment that the manifest says"):
+    with pytest.raises(JournalError, match="its experiment differs from the one in the manifest"):
         grade_run(run)
 
 

@@ -310,8 +310,8 @@ def test_what_an_outline_does_not_declare_is_an_error_of_the_test_and_its_places
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (Line("Hello.", sent_at=MAY), "give its reply, or ask"),
-        (Line("Hello.", reply="Hi.", asks=True), "told, so that it cannot ask"),
+        (Line("Hello.", sent_at=MAY), "set reply or asks"),
+        (Line("Hello.", reply="Hi.", asks=True), "a past turn, so it cannot ask"),
         (Line("Hello.", reply="Hi.", sent_at=MAY.astimezone()), "without a time zone"),
         (Line("Hello.", reply="Hi.", sent_at="2024-05-07"), "without a time zone"),  # type: ignore[arg-type]
         (Line("Hello.", reply="\ud83d"), "valid Unicode"),
@@ -323,7 +323,7 @@ def test_a_line_that_cannot_be_told_is_refused(line: Line, said: str) -> None:
 
 
 def test_what_is_told_cannot_come_after_a_question_of_its_segment() -> None:
-    with pytest.raises(ScenarioError, match="cannot be together with one before it that the agent answers"):
+    with pytest.raises(ScenarioError, match="cannot be together with a line before it that the agent answers"):
         Script(facts={}, lines=[Line("Well?", asks=True), Line("Hello.", reply="Hi.", together=True)])
     with pytest.raises(ScenarioError, match="segment 0 of an outline: told must be a sequence of dates"):
         Script(facts={}, outline=[Segment(0, 10, 1, told=["today"])])  # type: ignore[list-item]

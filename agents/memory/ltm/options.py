@@ -29,8 +29,8 @@ class LtmOptions(AgentOptions):
     memories: int = Field(default=10, ge=1, le=100)
     """The most memories that a prompt shows."""
     embedder: str | None = None
-    """What turns texts into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or `hash`. Default:
-    openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
+    """The embedder, which turns text into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or
+    `hash`. Default: openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
     embedder_url: str | None = None
     """Another server with OpenAI's embeddings API, for `openai/MODEL`."""
     chroma_url: str | None = None
