@@ -195,7 +195,11 @@ def test_a_window_too_small_for_what_most_suites_never_send_is_no_fault(cls: typ
         (CountsQuestions, "bad", "changes its snapshot (asked), and `rewind` does not undo that"),
         ("memory/python:tests.agents.memories:Refreshing?answerer=none", "good", "`rewind` restores the earlier state"),
         ("memory/python:tests.agents.memories:Logging?answerer=none", "good", "`rewind` restores the earlier state"),
-        ("memory/python:tests.agents.memories:SaysRefreshing?answerer=none", "bad", "its snapshot (memory/inner/kept.json), and `rewind` does not undo"),
+        (
+            "memory/python:tests.agents.memories:SaysRefreshing?answerer=none",
+            "bad",
+            "its snapshot (memory/inner/kept.json), and `rewind` does not undo",
+        ),
         ("memory/python:tests.agents.memories:SaysLogging?answerer=none", "bad", "it remembers turns from before `rewind`"),
         (Plain, None, ""),
     ],
