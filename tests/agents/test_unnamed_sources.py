@@ -66,7 +66,7 @@ def test_a_memory_that_copies_turns_and_names_none_has_stored_them_by_inference(
     page = report(next(path for path in tmp_path.iterdir() if path.is_dir()))
     assert memory.sentence in page.root.words
     assert "stored (inferred)" in page.root.words
-    assert "not found (inferred)" in page.root.words
+    assert "not retrieved (inferred)" in page.root.words
     shown = {table.title.partition(" [")[0]: table for table in tables(load_comparison([tmp_path]))}
     assert f"{lost} (inferred)" in shown["Where the memory was lost: needles that questions needed"].rows[0]
     assert "Inferred from wording" in shown["Memories by stage"].note

@@ -454,7 +454,7 @@ def test_check_tells_whether_an_agent_is_fit(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "BAD" in done.stdout
     assert "not ready" in done.stdout
-    assert "it is asked" in done.stdout
+    assert "it must answer all filler" in done.stdout
 
 
 def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:

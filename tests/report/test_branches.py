@@ -60,7 +60,7 @@ def test_branches_are_listed_below_their_trunk_with_their_own_turns_and_tokens(d
     assert [(branch["first"], [turn["number"] for turn in branch["turns"]]) for branch in branches] == [(ENTRIES, [ENTRIES])] * 4
     own = sum(entry["end"] for branch in branches for entry in journal(diaries, branch["id"]) if entry["type"] == "reply")
     told = journal(diaries, "diary-d1")[-1]["tokens"]
-    assert f"4 turns, {own - 4 * told:,} tokens of their own" in sections[0].words
+    assert f"4 turns, {own - 4 * told:,} tokens in them" in sections[0].words
     assert sections[0].attributes["data-turns"] == str(ENTRIES + 4)
     choices = [option.text for option in page.root.one("select", name="conversation").all("option")]
     assert choices == ["all", "diary-d1", "diary-d2"]
@@ -214,7 +214,7 @@ def test_of_a_history_too_long_for_a_page_it_has_what_tests_need(
     page = Page(path)
     assert [turn["number"] for turn in data_of(page, "diary-d1")["turns"]] == [*range(0, ENTRIES, 3)]
     assert len(data_of(page, "diary-d1-q3")["turns"]) == 1
-    assert "The journals have all of it" in page.root.one("p", id="kept").words
+    assert "The journals have all of them" in page.root.one("p", id="kept").words
     tab = visit(f"{path.as_uri()}#t-diary-d1-q3-3").page
     expect(tab.locator(".turn.target")).to_have_attribute("id", "t-diary-d1-3")
     expect(tab.locator("#matches")).to_have_text("16 turns")

@@ -244,7 +244,7 @@ def uncharged(entries: list[dict[str, Any]]) -> None:
     [
         (changed(cut), "interrupted, so its dataset would end early; continue it with `longspan resume`"),
         (of_0_2, "the run was made by longspan 0.2.0.dev0, and its messages depended on the agent's replies"),
-        (imported, "it was imported"),
+        (imported, "the run was imported, and its messages depended"),
         (only_dynamic, "every test is left out"),
         (outlined(replies=10**12), "but its outline declares 1000000000"),
         (outlined(replies=-1), "has an invalid outline"),

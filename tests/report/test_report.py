@@ -216,7 +216,7 @@ def test_where_needles_were_lost_is_in_the_row_and_with_each_needle(woven: Path)
     assert {name: value for name, value in facts_of(test).items() if name.startswith("Needles")} == {
         "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles echoed": "0 of 1"}  # fmt: skip
     outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
-    assert outcomes == [["stored", "found", "not echoed"], ["stored", "not found"]]
+    assert outcomes == [["stored", "retrieved", "not echoed"], ["stored", "not retrieved"]]
 
 
 def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, page: Page) -> None:

@@ -227,7 +227,9 @@ def test_how_questions_are_asked_is_chosen_and_said(
 
 
 def test_an_agent_that_can_do_neither_is_refused_before_anything_is_told(tmp_path: Path, seen: type[Seen]) -> None:
-    with pytest.raises(InputError, match=r"the 4 questions about diary-d1 .*--branch off .*--branch retell tells the 1\d\d tokens again"):
+    with pytest.raises(
+        InputError, match=r"the 4 questions about diary-d1 .*--branch off .*--branch retell repeats the 1\d\d tokens for each"
+    ):
         plan(settings("Recalling"), tmp_path)
     assert not list(tmp_path.iterdir())
     for branch in ("off", "retell"):

@@ -235,7 +235,7 @@ def test_no_name_leads_out_of_the_folder(made: Path, name: str) -> None:
 
 
 def test_the_folder_must_exist_and_not_be_a_run(made: Path) -> None:
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="folder does not exist"):
         RunList(made / "nothing")
     with pytest.raises(InputError, match="is a run; give the folder that contains it"):
         RunList(made / ORACLE)

@@ -49,7 +49,7 @@ def test_it_prints_its_address_and_stops_with_ctrl_c_whatever_clients_do(made: P
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no such folder" in refused(capsys, str(tmp_path / "nothing"))
+    assert "nothing: folder does not exist" in refused(capsys, str(tmp_path / "nothing"))
 
 
 def test_a_port_that_is_taken_is_refused(made: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +192,7 @@ def test_everything_needs_the_token(made: Path, host: str) -> None:
 def test_nothing_else_is_served(server: Server, path: str) -> None:
     answer = server.get(path)
     assert answer.status == 404
-    assert "There is no such" in answer.text
+    assert "This run or page does not exist" in answer.text
 
 
 def test_a_report_equals_the_written_one(server: Server, made: Path) -> None:

@@ -169,7 +169,7 @@ def test_however_it_is_delivered(delivery: str, tmp_path: Path, call: Callable[.
     code, said = call("compare", tmp_path / "runs")
     assert code == 0
     assert "Too few conversations: 1 recorded history in common." in " ".join(said.split())
-    assert "it takes 6. Take data with 5 more histories: other seeds only repeat the same" in " ".join(said.split())
+    assert "this needs 6. Take data with 5 more histories: other seeds only repeat the same" in " ".join(said.split())
 
 
 def test_made_up_histories_are_others_from_every_seed(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:

@@ -175,8 +175,8 @@ const Timeline = (() => {
       const titled = several ? [Turns.make("h3", {}, data.conversation ?? "Conversations with one test")] : [];
       this.element = Turns.make("div", { class: "panel" }, ...titled, Turns.make("div", { class: "plot" }, this.ruler, this.list));
       this.measure();
-      const named = (name, pieces) => row({ class: "bands" }, Turns.make("span", { class: "name" }, name), bands(pieces, data.tokens, name === "told" ? "told" : "filled", "20%", "60%"), "");
-      if (data.told?.length) this.list.append(named("told", data.told));
+      const named = (name, pieces) => row({ class: "bands" }, Turns.make("span", { class: "name" }, name), bands(pieces, data.tokens, name === "history" ? "told" : "filled", "20%", "60%"), "");
+      if (data.told?.length) this.list.append(named("history", data.told));
       if (data.filler?.length) this.list.append(named("filler", data.filler));
       if (data.lanes.length <= MOST_LANES && !data.facts) this.list.append(...data.lanes.map((each) => this.lane(each).element));
       else this.#fold(data.lanes);
