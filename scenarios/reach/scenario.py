@@ -226,7 +226,7 @@ def _chance(kind: str, number: int) -> float:
 
 
 def _earned(guessed: int, number: int) -> float:
-    """Return the expected score of guessing `guessed` of `number` things, THREE of which are right."""
+    """Return the expected score of guessing `guessed` of `number` things when THREE are right."""
     wrong = number - THREE
     ways = {right: comb(THREE, right) * comb(wrong, guessed - right) for right in range(guessed + 1)}
     return sum(way * max(0, 2 * right - guessed) for right, way in ways.items()) / (THREE * comb(number, guessed))
