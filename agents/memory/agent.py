@@ -364,7 +364,7 @@ class AnsweringAgent(BaseAgent):
 
 @final
 class MemoryAgent(AnsweringAgent):
-    """A memory, and a model that answers from what it finds."""
+    """A memory, and a model that answers from its search results."""
 
     class Options(MemoryOptions):
         """Options that are not declared here are the memory's."""

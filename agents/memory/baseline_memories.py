@@ -70,7 +70,7 @@ class KeptTurns(Memory):
 
 @final
 class Full(KeptTurns):
-    """Everything, whatever is asked: the ceiling of what a memory can find."""
+    """All turns, for any query: the ceiling of what a memory can find."""
 
     whole = True
 

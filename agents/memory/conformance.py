@@ -203,29 +203,29 @@ class Conformance:
         name = "what was told"
         memory = await self._first()
         if not memory.keeps:
-            return Finding(name, "good", "it keeps nothing, as it says: the floor that others are measured against")
+            return Finding(name, "good", "it stores nothing, as declared: the baseline for other memories")
         began = trio.current_time()
         missing = [fact for fact in FACTS if not await self._finds(memory, fact)]
         while missing and trio.current_time() - began < lag.MOST_SECONDS:
             await trio.sleep(lag.STEP)
             missing = [fact for fact in missing if not await self._finds(memory, fact)]
         if not missing:
-            return Finding(name, "good", f"each of {len(FACTS)} facts is found in the words in which it was told")
+            return Finding(name, "good", f"each of {len(FACTS)} facts is found by its own words")
         if len(missing) == len(FACTS):
-            remedy = "has `add` failed without an error, is another store searched, or is it written later, and `settle` does not wait?"
-            return Finding(name, "bad", f"none of {len(FACTS)} facts is found in the words in which it was told: {remedy}")
-        what = f"{len(missing)} of {len(FACTS)} facts are not found in the words in which they were told, such as {missing[0].text!r}"
+            remedy = "did `add` fail silently, does `search` use another store, or does `settle` not wait until writes finish?"
+            return Finding(name, "bad", f"none of {len(FACTS)} facts is found by its own words: {remedy}")
+        what = f"{len(missing)} of {len(FACTS)} facts are not found by their own words, such as {missing[0].text!r}"
         return Finding(name, "note", what)
 
     async def _k(self) -> Finding:
         memory = await self._first()
         if memory.whole:
-            return Finding("k", "good", "it shows all that it keeps, whatever is asked and however many memories are asked for, as it says")
+            return Finding("k", "good", "a search returns everything stored, regardless of the query and of k, as declared")
         found = await self._search(memory, "What do you know of " + ", ".join(f"the {fact.word}" for fact in FACTS) + "?", FEW)
         if len(found) <= FEW:
-            return Finding("k", "good", "a search returns no more memories than it is asked for")
+            return Finding("k", "good", "a search returns no more memories than requested")
         what = (
-            f"a search for {FEW} memories returned {len(found)}: it has to return the best {FEW}, or others are compared with more of them"
+            f"a search for {FEW} memories returned {len(found)}: return only the best {FEW}, or comparisons with other memories are unfair"
         )
         return Finding("k", "bad", what)
 
@@ -240,19 +240,19 @@ class Conformance:
         derived = sum(item.derived for item in items)
         for item in items:
             if strange := next((turn for turn in item.turns if turn not in turns), None):
-                return Finding(name, "bad", f"a memory says that it comes from {strange!r:.40}, which is no turn that was told")
+                return Finding(name, "bad", f"a result names the source {strange!r:.40}, which is not a turn of the conversation")
             if item.derived:
                 continue
             own = _words(STAMP.sub("", item.text))
             if len(own & said) < SHARE * len(own):
-                what = f"{item.text[:60]!r} is found, which nobody said: mark what is made of other text (`derived`), and return no more"
+                what = f"a result was never said: {item.text[:60]!r}; set `derived` on derived text, and return nothing else"
                 return Finding(name, "bad", what)
             sources = _words(" ".join(turns[turn].text for turn in item.turns)) | ROLES
             if item.turns and len(own & sources) < SHARE * len(own):
-                return Finding(name, "bad", f"{item.text[:60]!r} is said to come from {item.turns[0]}, which has other words")
+                return Finding(name, "bad", f"{item.text[:60]!r} names the source {item.turns[0]}, which has other words")
         if derived == len(items):
-            return Finding(name, "good", "what is found is marked as derived from what was told")
-        return Finding(name, "good", "what is found is text that was told" + (", or marked as derived from it" if derived else ""))
+            return Finding(name, "good", "results are marked as derived")
+        return Finding(name, "good", "results are verbatim" + (", or marked as derived" if derived else ""))
 
     async def _dates(self) -> Finding | None:
         name = "dates"
@@ -267,61 +267,61 @@ class Conformance:
                 if item.at is None:
                     undated += 1
                 elif dates and not any(abs(item.at - date) < timedelta(days=1) for date in dates):
-                    what = f"what was said on {dates[-1]:%-d %B %Y} is found with the date {item.at:%-d %B %Y}: dates are those of `at`"
+                    what = f"a fact from {dates[-1]:%-d %B %Y} is found with the date {item.at:%-d %B %Y}; use the dates given as `at`"
                     return Finding(name, "bad", what)
                 elif not dates and not _within(item.at, list(turns.values())):
-                    what = f"a memory has the date {item.at:%-d %B %Y}, on which nothing was said: dates are those of `at`"
+                    what = f"a result has the date {item.at:%-d %B %Y}, when nothing was said; use the dates given as `at`"
                     return Finding(name, "bad", what)
         if not seen:
             return None
         if undated:
-            return Finding(name, "note", f"{undated} memories found have no date: the answerer is not told when that was said")
-        return Finding(name, "good", "what is found has the date on which it was said")
+            return Finding(name, "note", f"{undated} results have no date, so the answerer does not know when they were said")
+        return Finding(name, "good", "results have the dates of their turns")
 
     async def _searching(self) -> Finding:
         name = "searching"
         memory = await self._first()
         await self._search(memory, UNSAID)
         if not _has(await self._search(memory, UNSAID), UNSAID_WORD):
-            return Finding(name, "good", "what is asked is not found as if it had been told")
+            return Finding(name, "good", "later searches do not find earlier queries")
         if memory.read_only_search or not memory.has_snapshots:
-            why = "though it says that a search changes nothing" if memory.read_only_search else "and it cannot be loaded again"
-            return Finding(name, "bad", f"what is asked is stored and found by later searches, {why}")
-        return Finding(name, "note", "what is asked is stored and found by later searches: it is loaded again after each question")
+            why = "although it declares that searches change nothing" if memory.read_only_search else "and it cannot be restored"
+            return Finding(name, "bad", f"queries are stored and found by later searches, {why}")
+        return Finding(name, "note", "queries are stored and found by later searches, so the memory is restored after each question")
 
     async def _two_users(self) -> Finding:
         name = "two users"
         one, other = await self._first(), await self._second()
         if known := [fact for fact in FACTS if await self._finds(other, fact)]:
-            return Finding(name, "bad", f"one user's memory finds what another said: {known[0].text!r}")
+            return Finding(name, "bad", f"one user's memory finds another user's fact: {known[0].text!r}")
         await self._tell(other, OTHER)
         if await self._finds(one, OTHER):
-            return Finding(name, "bad", f"one user's memory finds what another said: {OTHER.text!r}")
-        return Finding(name, "good", "two users at the same time do not find what the other said")
+            return Finding(name, "bad", f"one user's memory finds another user's fact: {OTHER.text!r}")
+        return Finding(name, "good", "two concurrent users do not find each other's facts")
 
     async def _copy(self) -> Finding | None:
         name = "copy"
         one, other = await self._first(), await self._second()
         if not one.has_snapshots:
-            return Finding(name, "note", "it has no save and load: after an interruption, all turns are added again")
+            return Finding(name, "note", "no save and load: after an interruption, all turns are added again")
         saved, loaded = self._saved("saved"), Path(self._folder.name) / "loaded"
         await one.save(saved)
         shutil.copytree(saved, loaded)
         await other.load(loaded)
         self._turns[id(other)] = list(self._turns[id(one)])
         if await self._found(one) != await self._found(other):
-            return Finding(name, "bad", "a copy that was loaded from what was saved finds something else")
+            return Finding(name, "bad", "a copy loaded from a snapshot finds other results")
         kept = _digests(loaded)
         await self._tell(other, OTHER)
         if kept != _digests(loaded):
-            return Finding(name, "bad", "a copy goes on writing to the folder that it was loaded from: `load` has to copy the files")
+            return Finding(name, "bad", "a copy keeps writing to the folder that it was loaded from: `load` must copy the files")
         remove(loaded)
         if not await self._goes_on(other, OTHER):
-            return Finding(name, "bad", "a copy needs the folder that it was loaded from, which is deleted: `load` has to copy the files")
+            return Finding(name, "bad", "a copy needs the deleted folder that it was loaded from: `load` must copy the files")
         remove(saved)
         if not await self._goes_on(one, FACTS[0]):
-            return Finding(name, "bad", "after `save`, it needs the folder that it saved to, which is moved: `save` has to copy the files")
-        return Finding(name, "good", "a copy that was loaded from what was saved finds the same")
+            return Finding(name, "bad", "after `save`, it needs the moved folder that it saved to: `save` must copy the files")
+        return Finding(name, "good", "a copy loaded from a snapshot finds the same results")
 
     async def _rewind(self) -> Finding | None:
         name = "rewind"
@@ -336,10 +336,10 @@ class Conformance:
         self._turns[id(memory)] = turns
         after = await self._found(memory)
         if await self._finds(memory, TAKEN_BACK):
-            return Finding(name, "bad", "loaded again, it still finds what was told after it was saved: `load` has to drop the rest")
+            return Finding(name, "bad", "after `load`, it still finds a fact added after `save`: `load` must drop everything else")
         if before != after:
-            return Finding(name, "bad", "loaded again, it finds something else than when it was saved")
-        return Finding(name, "good", "loaded again, it finds what it found before, and nothing that was told since")
+            return Finding(name, "bad", "after `load`, it finds other results than before `save`")
+        return Finding(name, "good", "after `load`, it finds the same results as before `save`, and no later facts")
 
     async def _cost(self) -> Finding | None:
         memory = await self._first()
@@ -349,8 +349,8 @@ class Conformance:
         told = await self._tell(memory, PAID)
         took = memory.lender.tokens - before
         if told != took:
-            return Finding("cost", "bad", f"it says that adding a turn took {told:,} tokens of what is lent to it, and it took {took:,}")
-        return Finding("cost", "good", f"it tells what it took of the model and the embedder lent to it; tokens for a turn: {took:,}")
+            return Finding("cost", "bad", f"it reports {told:,} tokens of the lent models for adding a turn, but used {took:,}")
+        return Finding("cost", "good", f"it reports its usage of the lent model and embedder; tokens for a turn: {took:,}")
 
     async def _errors(self) -> Finding:
         name = "errors in add"
@@ -359,37 +359,37 @@ class Conformance:
             try:
                 await self._tell(memory, fact)
             except AgentError as error:
-                return Finding(name, "bad", f"`add` of {what} fails, which ends a conversation: {error}")
+                return Finding(name, "bad", f"`add` of {what} fails, which would end a conversation: {error}")
             if memory.keeps and not memory.whole and not await self._finds(memory, fact):
-                return Finding(name, "bad", f"`add` of {what} kept nothing of it and raised no error: errors must not be swallowed")
+                return Finding(name, "bad", f"`add` of {what} stored nothing and raised no error: it must not swallow errors")
         if memory.lender is not None:
             asked = memory.lender.asked
             with memory.lender.broken():
                 try:
                     await self._tell(memory, UNSTORED)
                 except AgentError:
-                    return Finding(name, "good", "turns that are hard to store are kept, and a model or an embedder that fails is an error")
+                    return Finding(name, "good", "difficult turns are stored, and a failing model or embedder raises an error")
             if memory.lender.asked > asked:
-                return Finding(name, "bad", "`add` raised no error though the model or the embedder that it asked failed")
-        return Finding(name, "good", "turns that are hard to store are kept")
+                return Finding(name, "bad", "`add` raised no error although the model or embedder that it called failed")
+        return Finding(name, "good", "difficult turns are stored")
 
     async def _forget(self) -> Finding:
         name = "forget"
         memory = await self._first()
         if not memory.forgets:
-            return Finding(name, "note", "it has no forget: a request to forget something is stored like any other message")
+            return Finding(name, "note", "no forget: a request to forget is stored like any other message")
         fact, *others = FACTS
         if not await self._finds(memory, fact):
-            return Finding(name, "note", "what it is to forget was not found before, so that nothing is known of it")
+            return Finding(name, "note", "not tested, because the fact to forget was not found before")
         known = [other for other in others if await self._finds(memory, other)]
         async with self._paying(memory):
             await memory.forget(fact.text, self._turns[id(memory)][-1].sent_at)
         if await self._finds(memory, fact):
-            return Finding(name, "bad", f"what it was asked to forget is still found, itself or in what was made of it: {fact.text!r}")
+            return Finding(name, "bad", f"a forgotten fact is still found, as itself or in a derived memory: {fact.text!r}")
         lost = [other for other in known if not await self._finds(memory, other)]
         if lost:
-            return Finding(name, "note", f"asked to forget one fact, it has forgotten others, such as {lost[0].text!r}")
-        return Finding(name, "good", "what it is asked to forget is gone, and nothing else")
+            return Finding(name, "note", f"forgetting one fact removed others, such as {lost[0].text!r}")
+        return Finding(name, "good", "a forgotten fact is gone, and nothing else")
 
     async def _two_runs(self) -> Finding:
         name = "two runs"
@@ -398,15 +398,15 @@ class Conformance:
         self._turns[id(memory)] = []
         for fact in FACTS:
             if await self._finds(memory, fact):
-                return Finding(name, "bad", f"after `reset`, it finds what was told before: {fact.text!r}")
+                return Finding(name, "bad", f"after `reset`, it still finds earlier facts: {fact.text!r}")
         await self._tell(memory, *FACTS)
         await self._closed(memory)
         other = await self._new()
         self._one = None
         for fact in FACTS:
             if await self._finds(other, fact):
-                return Finding(name, "bad", f"a new conversation finds what was told in one that is over: {fact.text!r}")
-        return Finding(name, "good", "a new conversation finds nothing of those before")
+                return Finding(name, "bad", f"a new conversation finds a fact from a finished one: {fact.text!r}")
+        return Finding(name, "good", "a new conversation finds nothing from earlier ones")
 
     # Folders.
 

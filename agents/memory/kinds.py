@@ -45,19 +45,19 @@ class MemoryOptions(AgentOptions):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     answerer: str = ""
-    """The model that answers, such as openai/gpt-4o-mini; or `words`, a reader that goes by words alone; or `none`. Required."""
+    """The model that answers, such as openai/gpt-4o-mini; or `words`, a reader without a model that matches words; or `none`. Required."""
     answerer_options: Mapping[str, str] = Field(default={}, alias="answerer.NAME")
     """The answerer's option NAME, such as `answerer.base_url`."""
     k: int = Field(default=20, ge=1, le=1000)
-    """How many memories are searched for."""
+    """Number of memories to search for."""
     batch: Batch = "session"
-    """The turns that are added together: a `session`, a `turn`, or a number of turns."""
+    """Turns to add together: a `session`, a `turn`, or a number of turns."""
     probe: bool = False
-    """At the end of a history, a memory that does not report its contents is searched for each turn."""
+    """At the end of a history, search a memory that does not report its contents for each turn."""
     context: Tokens | None = None
-    """The most tokens of the answerer's prompt and answer together. Default: the model's window."""
+    """Maximum tokens of the answerer's prompt and answer together. Default: the model's window."""
     on_refusal: OnRefusal = "reply"
-    """What a refusal of the answerer is: its `reply`, or an `error` that ends the conversation."""
+    """Treatment of a refusal by the answerer: it counts as a `reply`, or as an `error` that ends the conversation."""
     unchecked: bool = False
     """Play a memory that fails the checks before a new run, or was never checked. The result says so."""
 

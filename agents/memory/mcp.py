@@ -103,9 +103,9 @@ class McpMemory(Memory):
     tells_turns = False
 
     class Options(AgentOptions):
-        """`add`, `search`: the names of the tools, by default found by their names. `forget`: the tool that is given requests to forget;
-        None: there is none. `add_args`, `search_args`, `forget_args`: templates of their arguments, by default the text alone, and for a
-        search how many memories. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
+        """`add`, `search`: the names of the tools, by default recognised by their names. `forget`: the tool for requests to forget, by
+        default none. `add_args`, `search_args`, `forget_args`: templates of their arguments, by default the text alone, and for a search
+        the number of memories. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
 
         add: str | None = None
         search: str | None = None

@@ -39,9 +39,9 @@ inference.
 class MemoryItem:
     """A memory that was stored or found.
 
-    `turns`: the ids of its source turns, if known. `score`: how well it fits the query; higher is better. `at`: when its content was said
-    or last changed, in virtual time. `derived`: the text is not verbatim, such as a summary or a fact extracted by a model. `inferred`: the
-    memory named no turns, so longspan inferred `turns` from its wording (see `Extent`).
+    `turns`: the ids of its source turns, if known. `score`: how well it fits the query; higher is better. `at`: virtual time of the
+    statement or of its last change. `derived`: the text is not verbatim, such as a summary or a fact extracted by a model. `inferred`:
+    the memory named no turns, so longspan inferred `turns` from its wording (see `Extent`).
     """
 
     text: str

@@ -101,7 +101,7 @@ class SystemMemory(Held):
         check_arguments(adapter, {"models": None, **own}, self.name)
         if settings.interpreter is None and self.module and find_spec(self.module) is None:
             raise InputError(
-                f"{spec} needs the package {self.package}: pip install {self.package}, here or in an environment of its own, which "
+                f"{spec} needs the package {self.package}: pip install {self.package}, here or in a separate environment, which "
                 f"interpreter=ENVIRONMENT/bin/python names"
             )
         core = make_core(spec, settings.model, settings.model_options, option_names(SystemOptions)) if settings.model else None
@@ -172,7 +172,7 @@ class LlamaIndex(SystemMemory):
 
 @final
 class LangMem(SystemMemory):
-    """LangMem's tools over LangGraph's store: turns by their vectors, or with a model what its manager makes of them."""
+    """LangMem's tools over LangGraph's store: turns by their vectors, or with a model the memories that its manager extracts."""
 
     name, module, package, infers = "langmem", "langmem", "langmem", True
 
@@ -193,7 +193,7 @@ class SemanticKernel(SystemMemory):
 
 @final
 class AutoGen(SystemMemory):
-    """AutoGen's ListMemory: everything, whatever is asked."""
+    """AutoGen's ListMemory: all turns, for any query."""
 
     name, module, package, embeds = "autogen", "autogen_core", "autogen-core", False
     whole = tells_turns = True
@@ -208,6 +208,6 @@ class Mem0(SystemMemory):
 
 @final
 class Letta(SystemMemory):
-    """Letta's archival memory at a server: turns by what the server's embedder makes of them."""
+    """Letta's archival memory at a server: turns by the vectors of the server's embedder."""
 
     name, module, package, embeds, service = "letta", "", "", False, True

@@ -1,4 +1,4 @@
-"""A thread with an asyncio loop of its own. A user's object lives there from its constructor to its end."""
+"""A thread that runs a private asyncio loop. A user's object lives in it from its constructor to its end."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ __all__ = ["LoopThread", "wait"]
 T = TypeVar("T")
 
 CANCEL_SECONDS: Final = 2.0
-"""Seconds that a cancelled asyncio task has to clean up."""
+"""Seconds for a cancelled asyncio task to clean up."""
 
 CLOSE_SECONDS: Final = 5.0
-"""Seconds that the tasks which are left at the end have to be cancelled."""
+"""Seconds for the remaining tasks to be cancelled at the end."""
 
 
 @final
 class LoopThread:
-    """Calls functions, always in the same thread. Awaitables that they return are awaited by one asyncio loop, at the same time.
+    """A thread in which functions are called. One asyncio loop awaits the awaitables that they return, concurrently.
 
     The loop also runs between calls. It stands still while a function is called, so that plain code may use `asyncio.run`. `name`
-    identifies the object that lives there.
+    identifies the object that lives in the thread.
     """
 
     def __init__(self, name: str) -> None:
         self._service = service = _Service(name)
         _services.add(service)
         threading.Thread(target=service.run, name="longspan: an agent", daemon=True).start()
-        weakref.finalize(self, service.stop).atexit = False  # where nobody calls `close`; at exit, `_end_all` also waits
+        weakref.finalize(self, service.stop).atexit = False  # in case `close` is never called; at exit, `_end_all` also waits
 
     def call_now(self, function: Callable[[], Any]) -> Any:
         """Call a function, and block until it has returned."""
         return self._service.start(function).done.result().unwrap()
 
     async def call(self, function: Callable[[], Any]) -> Any:
-        """Call a function, and return its result, once that has been awaited if it is an awaitable.
+        """Call a function and return its result. If that is an awaitable, await it.
 
-        If this is cancelled, the task that awaits is cancelled too. Code that does not await cannot be: it is left to itself.
+        If this call is cancelled, so is the task that awaits. Code that does not await cannot be cancelled and is abandoned.
         """
         job = self._service.start(function)
         try:
@@ -69,9 +69,9 @@ class LoopThread:
         return job.done.result().unwrap()
 
     async def close(self) -> None:
-        """Cancel all tasks that are left, and close the loop.
+        """Cancel all remaining tasks and close the loop.
 
-        Raises AgentError if that fails, if it takes more than CLOSE_SECONDS, and at once if a call never returned.
+        Raises AgentError if that fails or takes more than CLOSE_SECONDS. If a call never returned, raises it without waiting.
         """
         self._service.stop()
         if not self._service.is_stuck:
@@ -83,7 +83,7 @@ class LoopThread:
 
 @final
 class _Service:
-    """A loop and the jobs for it. It knows nothing of its LoopThread, so that it ends where nobody uses that any more."""
+    """A loop and its jobs. It has no reference to its LoopThread, so that it can end once the LoopThread is garbage-collected."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -92,7 +92,7 @@ class _Service:
         self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
         self._newest: Future[Any] | None = None
         self._stopped = False
-        # asyncio's own one is shut down in a thread, which Python 3.12 refuses to start once the interpreter exits
+        # asyncio's default executor is shut down in a thread, which Python 3.12 refuses to start while the interpreter exits
         self._executor = ThreadPoolExecutor(thread_name_prefix="asyncio")
         self.loop.set_default_executor(self._executor)
 
@@ -102,20 +102,20 @@ class _Service:
         return self._newest is not None and not self._newest.done()
 
     def start(self, function: Callable[[], Any]) -> _Job:
-        """Have the thread call a function."""
+        """Queue a function to be called in the thread."""
         job = _Job(function)
         self._newest = job.done
         self.loop.call_soon_threadsafe(self._jobs.put_nowait, job)
         return job
 
     def stop(self) -> None:
-        """Have the thread end once it has called the functions before."""
+        """End the thread after the functions already queued."""
         if not self._stopped:
             self._stopped = True
             self.loop.call_soon_threadsafe(self._jobs.put_nowait, None)
 
     def leave(self) -> str:
-        """Leave the thread to itself, whether or not it has ended. Return what is wrong, if anything."""
+        """Abandon the thread, ended or not. Return a description of the problem, or ""."""
         _services.discard(self)
         if not self.ended.done():
             return f"{self._name}: its thread did not end: {'a call has' if self.is_stuck else 'calls or tasks have'} not returned"
@@ -123,7 +123,7 @@ class _Service:
         return "" if error is None else f"{self._name}: its asyncio loop ended with {one_line(error)}"
 
     def run(self) -> None:
-        """Do jobs until there comes None, then end the loop."""
+        """Process jobs until None arrives, then end the loop."""
         try:
             with closing(self.loop):
                 self._work()
@@ -141,7 +141,7 @@ class _Service:
             if job is None:
                 break
             job.run(self.loop)
-            del job  # it holds the user's object
+            del job  # it refers to the user's object, which must be collectable between calls
 
     def _run_until_complete(self, task: asyncio.Task[T]) -> T:
         while not task.done():
@@ -151,11 +151,11 @@ class _Service:
 
 
 _services: Final[set[_Service]] = set()
-"""Those whose threads may still run."""
+"""Services whose threads may still run."""
 
 
 def _end_all() -> None:
-    """End all loops, and wait for their threads."""
+    """End all loops and wait for their threads."""
     left = list(_services)
     for service in left:
         service.stop()
@@ -171,7 +171,7 @@ os.register_at_fork(after_in_child=_services.clear)  # a child does not have its
 
 @final
 class _Job:
-    """A function to call. `done` gets the outcome; `task` awaits the function's result."""
+    """A function to call. `done` receives the outcome; `task` awaits the function's result."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.done: Future[outcome.Outcome[Any]] = Future()
@@ -181,9 +181,9 @@ class _Job:
         self._context = copy_context()
 
     def run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the function in the loop's thread, and start awaiting its result. Errors of whatever class are an outcome."""
+        """Call the function in the loop's thread, and start awaiting its result. An exception of any class becomes an outcome."""
         result: outcome.Outcome[Any] = outcome.Error(asyncio.CancelledError())
-        function, self._function = self._function, _nothing  # it may hold the agent, which holds the thread
+        function, self._function = self._function, _nothing  # breaks a cycle: it may refer to the agent, which refers to the thread
         if not self.cancelled:
             result = outcome.capture(self._context.run, function)
         del function
@@ -214,7 +214,7 @@ async def _result_of(awaitable: Awaitable[Any]) -> Any:
 
 
 async def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel all other tasks, and close the generators that they leave. Raises what a task raised instead of ending."""
+    """Cancel all other tasks and close their generators. Raises the error of a task that did not end normally."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -230,7 +230,7 @@ async def wait(done: Future[Any]) -> None:
     event, token = trio.Event(), trio.lowlevel.current_trio_token()
 
     def wake(_: Future[Any]) -> None:
-        with suppress(trio.RunFinishedError):  # the run ended meanwhile: nobody waits any more
+        with suppress(trio.RunFinishedError):  # the run has ended, so there is no one left to wake
             token.run_sync_soon(event.set)
 
     done.add_done_callback(wake)

@@ -53,7 +53,7 @@ class PythonOptions(RemoteOptions):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     interpreter: str | None = None
-    """The Python, 3.8 or newer, of another environment in which the class runs. Nothing has to be installed there for longspan. Default:
+    """The Python, 3.8 or newer, of another environment to run the class. Nothing has to be installed there for longspan. Default:
     longspan's own."""
     faketime: bool = False
     """With `interpreter`: the clock that the class reads shows the virtual time."""
@@ -74,7 +74,7 @@ class PythonOptions(RemoteOptions):
             clock = FakeClock() if self.faketime else None
             return ProgramAgent(target, self, name, command, clock) if clock is not None else KeptProgram(target, self, name, command)
         if self.faketime:
-            raise InputError(f"{name}: faketime=true sets the clock of a process of its own: add interpreter=python")
+            raise InputError(f"{name}: faketime=true sets the clock of a separate process: add interpreter=python")
         return None
 
 

@@ -49,11 +49,11 @@ class ToolOptions(ChatOptions):
     """How a model calls tools."""
 
     system: str = SYSTEM
-    """The system message. Default: it tells the model to store what may be needed later, and to look it up."""
+    """The system message. The default asks the model to store what may be needed later, and to look it up."""
     rounds: int = Field(default=10, ge=1, le=100)
-    """How often the model may call tools in one turn, up to 16 at once, before it has to answer."""
+    """Maximum rounds of tool calls in a turn, each of up to 16 calls, before the model has to answer."""
     result_tokens: Tokens = 2000
-    """The most tokens of a result. The middle of a longer one is cut."""
+    """Maximum tokens of a result. The middle of a longer one is cut."""
 
 
 class ToolUse:

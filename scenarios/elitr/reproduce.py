@@ -39,7 +39,7 @@ SEEDED: Final = ("table2", "table3", "figure1", "table8", "table9", "table11")
 
 SEEDS: Final = 3
 
-NOTE: Final = "In brackets: what the paper prints."
+NOTE: Final = "In brackets: the paper's figures."
 ONE_SEED: Final = "One seed of three: the paper's figures of the test questions are means over three, and of these one was released."
 
 TITLES: Final = {

@@ -17,7 +17,7 @@ from longspan.simulator.base.files.reading import read_packed, stamp
 __all__ = ["published"]
 
 CORPUS: Final = "the ELITR Minuting Corpus (https://hdl.handle.net/11234/1-4692)"
-QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELITR-Bench), or a folder with what is in it"
+QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELITR-Bench), or a folder with its contents"
 LARGEST: Final = 10_000_000
 """Maximum length of a transcript in characters."""
 

@@ -131,6 +131,7 @@ class SummHay(Scenario):
             "retriever": self.retriever,
             "position": position,
             "generated": haystack.generated,
+            # As in the authors' program, only news summaries are asked for fewer bullets than insights.
             "bullets": len(told if haystack.domain == "news" else subtopic.insights),
             "shown": [each.number for each in shown],
             "insights": [_fact(haystack, insight) for insight in subtopic.insights],

@@ -581,7 +581,7 @@ def test_options_of_an_agent_fit_on_a_narrow_terminal(capsys: pytest.CaptureFixt
     assert run_command(["list", "agents", "mcp"]) == 0
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
-    assert re.search(r"^│ rounds +│ 10 +│ How often the model may call tools", said, re.MULTILINE)
+    assert re.search(r"^│ rounds +│ 10 +│ Maximum rounds of tool calls in a turn", said, re.MULTILINE)
     assert said.endswith("Options that are not declared here are the model's.\n")
     assert run_command(["list", "agents", "silent"]) == 0
     assert capsys.readouterr().out == "silent has no options.\n"

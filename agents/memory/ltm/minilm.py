@@ -22,7 +22,7 @@ WORD_PIECES: Final = Path(__file__).with_name("word_pieces.xz")
 
 CLS: Final = ("[CLS]", 101)
 SEP: Final = ("[SEP]", 102)
-"""The word pieces that begin and end a text, with their numbers."""
+"""The word pieces at the beginning and end of every text, with their numbers."""
 
 MAX_TOKENS: Final = 256
 """The maximum word pieces, as in training; the rest of a longer text is ignored."""

@@ -1,4 +1,4 @@
-"""WordLlama: the mean of a text's token vectors, from the package's files. Its code requires a network and is not imported."""
+"""WordLlama: the mean of token vectors, from the package's files. Its code requires a network and is not imported."""
 
 from __future__ import annotations
 
