@@ -51,11 +51,11 @@ class MemoryOptions(AgentOptions):
     k: int = Field(default=20, ge=1, le=1000)
     """The number of memories to search for."""
     batch: Batch = "session"
-    """The turns that are added together: a `session`, a `turn`, or a number of turns."""
+    """Turns to add together: a `session`, a `turn`, or a number of turns."""
     probe: bool = False
     """At the end of a history, search for each turn in a memory that does not report its contents."""
     context: Tokens | None = None
-    """The most tokens of the answerer's prompt and answer together. Default: the model's window."""
+    """Maximum tokens of the answerer's prompt and answer together. Default: the model's window."""
     on_refusal: OnRefusal = "reply"
     """The result of a refusal by the answerer: a normal `reply`, or an `error` that ends the conversation."""
     unchecked: bool = False

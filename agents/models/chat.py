@@ -67,17 +67,17 @@ class ChatOptions(AgentOptions):
     """Options for the part of a conversation that a model sees."""
 
     context: Tokens | None = None
-    """The most tokens of a prompt: system message, turns and the new message. Default: what the model takes less its longest answer, or
+    """Maximum tokens of a prompt: system message, turns and the new message. Default: the model's window minus its longest answer, or
     16k if that is unknown."""
     eviction: Eviction = "block"
-    """What leaves when the context is full: `block`, the oldest quarter at once, so that prompts begin alike and the provider can read them
-    from its cache, or `sliding`, turn by turn."""
+    """Eviction when the context is full: `block` drops the oldest quarter together, so that prompts begin alike and the provider can
+    read them from its cache; `sliding` drops turn by turn."""
     timestamps: bool = True
-    """Each message begins with its virtual date and time. A run whose tests all have conversations of their own sets it to false."""
+    """Each message begins with its virtual date and time. A run in which each test has a separate conversation sets it to false."""
     overflow: Literal["error", "truncate"] = "error"
-    """What a single message larger than the context does: `error` ends the conversation, `truncate` cuts the message's middle."""
+    """Treatment of a single message larger than the context: `error` ends the conversation, `truncate` cuts the message's middle."""
     on_refusal: OnRefusal = "reply"
-    """What a refusal of the model is: its `reply`, or an `error` that ends the conversation."""
+    """Treatment of a refusal by the model: it counts as a `reply`, or as an `error` that ends the conversation."""
     system: str = ""
     """A system message."""
 

@@ -250,7 +250,7 @@ def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable
         return None
     of_core: type[BaseModel] = cls.Options
     known = option_names(of_core)
-    all_options = f"{kind}'s options are {', '.join(own)}; those of {name} are {', '.join(known)}"
+    all_options = f"{kind}'s options are {', '.join(own)}; {name}'s are {', '.join(known)}"
     for option in options:
         if not is_option(option, known):
             raise InputError(f"agent {agent}: unknown option {option!r:.40}{meant(option, [*own, *known], all_options)}")

@@ -155,7 +155,7 @@ _services: Final[set[_Service]] = set()
 
 
 def _end_all() -> None:
-    """End all loops, and wait for their threads."""
+    """End all loops and wait for their threads."""
     left = list(_services)
     for service in left:
         service.stop()
@@ -171,7 +171,7 @@ os.register_at_fork(after_in_child=_services.clear)  # a forked child has none o
 
 @final
 class _Job:
-    """A function to call. `done` gets the outcome; `task` awaits the function's result."""
+    """A function to call. `done` receives the outcome; `task` awaits the function's result."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.done: Future[outcome.Outcome[Any]] = Future()

@@ -53,7 +53,7 @@ class RemoteOptions(PriceOptions):
     """Limits and prices of a user's agent."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
-    """The most seconds that a call may take. A call that takes longer ends the conversation."""
+    """Maximum seconds for a call. A call that takes longer ends the conversation."""
     at_once: int | None = Field(default=None, ge=1, le=10_000)
     """The most concurrent conversations in one process. Default: no limit, or the number of processors if each conversation has its own
     process."""

@@ -53,7 +53,7 @@ class ToolOptions(ChatOptions):
     rounds: int = Field(default=10, ge=1, le=100)
     """The most rounds of tool calls in one turn, each of up to 16 calls, before the model must answer."""
     result_tokens: Tokens = 2000
-    """The most tokens of a result. The middle of a longer one is cut."""
+    """Maximum tokens of a result. The middle of a longer one is cut."""
 
 
 class ToolUse:

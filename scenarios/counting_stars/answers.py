@@ -1,4 +1,4 @@
-"""Reads and scores answers: the numbers that a reply lists, compared with the stars."""
+"""Read the numbers that a reply lists, and score them against the stars."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from longspan.simulator.reading.matching import json_values
 __all__ = ["Mark", "Names", "listed", "marks"]
 
 Names = Sequence[int | None]
-"""The entries of a list, in order. None is an entry that is not a whole number."""
+"""Entries of a list, in order. None stands for an entry that is not a whole number."""
 
 MAX_ENTRIES: Final = 100_000
-"""How many entries of an answer are read."""
+"""Maximum number of entries read from an answer."""
 
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("、"): ord(","), ord("【"): ord("["), ord("】"): ord("]")}
 """Full-width characters, as typed on Chinese keyboards, and their ASCII equivalents."""
 
 _DIGITS: Final = re.compile(r"(?<![\w.])[0-9]{1,15}(?![0-9.]*[0-9])")
 _BARE: Final = re.compile(r"[^\S\n]*[0-9]{1,15}(?:[^\S\n]*[,;][^\S\n]*[0-9]{1,15})*+[^\S\n]*+(?:[.;,][^\S\n]*+)?")
-"""Matches a line of nothing but numbers separated by commas."""
+"""A line that consists of numbers separated by commas."""
 
 BOTH: Final = 0.5
 ONLY_WRONG: Final = 0.25
-"""Reasoning: the score of a star if the answer has both of its counts, or only the wrong one."""
+"""For reasoning: score of a star if the answer has both of its counts, or only the wrong one."""
 
 
 @final
@@ -46,8 +46,8 @@ class Mark(NamedTuple):
 def listed(reply: str) -> Names:
     """Return the numbers that a reply lists. Never raises.
 
-    The last JSON list or object with numbers counts, read leniently; without JSON, the last line that is nothing but numbers. A number
-    alone in brackets, such as the mark of a note, is a list only if there is no other.
+    The last JSON list or object with numbers counts, read leniently; without JSON, the last line that consists of numbers. A single
+    number in brackets, such as a footnote mark, is a list only if there is no other.
     """
     text = reply.translate(_WIDE)
     found = [list(islice(_names(value, False), MAX_ENTRIES)) for value in json_values(text)]
@@ -85,10 +85,11 @@ def _names(value: Any, inside: bool) -> Iterator[int | None]:
 
 
 def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[Mark]:
-    """Score each star, given the right counts, the wrong ones (None: the task is searching) and the answer.
+    """Score each star, given the right counts, the wrong ones (None for searching) and the answer.
 
-    The answer is cut to as many entries as there are stars, repeated entries are dropped (section 2.2), and each star is looked up.
-    Reasoning: 1 for a star if the answer has only its right count, 0.5 for both, 0.25 for only the wrong one, as in the authors' script.
+    The answer is truncated to the number of stars, repeated entries are dropped (section 2.2), and each star is looked up. For
+    reasoning, a star scores 1 if the answer has only its right count, 0.5 for both, and 0.25 for only the wrong one, as in the authors'
+    script.
     """
     slots: list[int | None] = []
     for name in names[: len(right)]:

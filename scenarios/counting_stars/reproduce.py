@@ -1,4 +1,4 @@
-"""Reproduces the figures of Counting-Stars from the raw output files that its authors published: JSON lines, plain or gzip."""
+"""Reproduce the figures of Counting-Stars from the raw output files that its authors published: JSON lines, plain or gzip."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ TABLE1: Final[Mapping[tuple[str, str], float]] = {
 """The paper's printed figures for the sky that its files call `stone`, by model and variant (Table 1)."""
 
 MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
-"""The beginnings of the models' names in the files."""
+"""Prefixes of the models' names in the files."""
 
 CHARACTERS_A_TOKEN: Final = 0.725
-"""Characters per token of the novel that the files call `stone`, by the authors' ratio: with it, the files have 4k, 8k ... 128k tokens."""
+"""Characters per token of the novel that the files call `stone`, by the authors' ratio. With it, the files have 4k, 8k ... 128k tokens."""
 
 SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 LARGEST: Final = 512 * 1024 * 1024
-"""Bytes of a file, unpacked."""
+"""Maximum size of a file in bytes, unpacked."""
 
 
 @final
@@ -59,8 +59,8 @@ class _Answer(NamedTuple):
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     """Grade the answers in raw output files (files, or folders with them) again, by membership and slot by slot.
 
-    The published figures are membership. The cells are of table `raw`, with a row for each file. `rules` make no difference.
-    Raises InputError for files that are not as published.
+    The published figures are for membership. The cells belong to the table `raw`, with a row for each file. `rules` have no effect.
+    Raises InputError for files in another format.
     """
     files = {name: _answers(path) for name, path in _named([file for path in paths for file in _files(path)]).items()}
     marked = {
@@ -79,7 +79,7 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
 
 
 def _context(name: str, answer: _Answer) -> int:
-    """Return a sample's length in tokens if its sky is the one that the paper gives a ratio for, else as the file gives it."""
+    """Return a sample's length in tokens if the paper gives a ratio for its sky, otherwise as stated in the file."""
     return round(answer.size / CHARACTERS_A_TOKEN) if name.rpartition("/")[2].startswith("stone_") else answer.size
 
 
@@ -162,7 +162,7 @@ def _answer(path: Path, number: int, line: Mapping[str, Any]) -> _Answer:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, with their numbers."""
+    """Yield the objects of a file of JSON lines, with their line numbers."""
     for number, line in enumerate(BytesIO(read_packed(path, LARGEST)), 1):
         if line.strip():
             yield number, _object(path, number, line)

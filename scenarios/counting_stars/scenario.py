@@ -44,12 +44,12 @@ def _variant(value: object) -> str:
 
 @final
 class CountingStars(Scenario):
-    """Sentences with numbers ("stars") are scattered over a long text or conversation; all the numbers must be listed.
+    """Scatter sentences with numbers ("stars") over a long text or conversation, and ask for all the numbers.
 
-    `delivery=message`: a text with M stars for each of N lengths, i times `max_context` / N tokens, in one message of a
-    conversation of its own. `delivery=scatter`: each star is a needle of the long conversation. `task=reasoning`: each star
-    gives a wrong number before the right one. `scoring`: a star counts if it is anywhere in the answer (membership), or only
-    in its place (slot); the tables show both. `prompts`: a file with other words. `tokenizer` is the run's.
+    `delivery=message`: for each of N lengths, i times `max_context` / N tokens, send a single message that contains M stars, in a
+    separate conversation. `delivery=scatter`: make each star a needle of the long conversation. `task=reasoning`: each star gives a
+    wrong number before the right one. `scoring`: a star counts if it is anywhere in the answer (membership), or only in its place
+    (slot); the tables show both. `prompts`: a file with other prompts. `tokenizer` is the run's.
     """
 
     name: ClassVar[str] = "counting_stars"
@@ -87,7 +87,7 @@ class CountingStars(Scenario):
     # ---- making
 
     def make(self, random: Random) -> Script:
-        """Make the longest text, or the stars of a conversation. Raises InputError for data that cannot be used."""
+        """Make the longest text, or the stars of a conversation. Raises InputError for unusable data."""
         if self.delivery == "scatter":
             return self._scattered(random)
         sky = self._sky(random)
@@ -108,7 +108,7 @@ class CountingStars(Scenario):
                 yield id, self._message(Random(f"{seed}/{length}/{number}"), sky, length)
 
     def _sky(self, random: Random) -> skies.Sky:
-        """Return the sky that the messages are cut from. Raises InputError if it is too short, or the shortest message for the stars."""
+        """Return the sky for the messages. Raises InputError if it is too short, or if the shortest message cannot fit the stars."""
         count, wording, (*_, longest) = self._count, self._wording, self.lengths
         largest = BLOCK * self.number
         needed = skies.min_length([wording.tells(largest, largest, self.task)] * self.number, wording.asks(self.task, talk=False), count)
@@ -163,7 +163,7 @@ class CountingStars(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of guessing M numbers up to the largest.
 
-        Reasoning adds wrong counts, each worth a quarter: three in eight of the inner numbers of a block are such.
+        Reasoning adds wrong counts, each worth a quarter: within a block, three inner numbers in eight are wrong counts.
         """
         right: list[int] = facts["right"]
         share = (len(right) if self.scoring == "membership" else 1) / max(right)

@@ -1,7 +1,7 @@
 """An endless story to scatter stars over: small scenes of people in a river country, in English or Chinese.
 
-It has no digits, no stars and no one who counts, so that nothing in it can be taken for an answer. Its sentences and words
-are frozen lists: story_en.json and story_zh.json.
+It has no digits, no stars and no one who counts, so that nothing in it can be mistaken for an answer. Its sentences and words are frozen
+lists: story_en.json and story_zh.json.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tables over stars: the heatmap of context lengths by stars, means by length and by position, and whether stars get lost.
+"""Tables over stars: a heatmap of context lengths by stars, means by length and by position, and tests for lost stars.
 
-The unit is a star of a test: its position, and whether the answer has it.
+The unit is a star of a test: its position, and whether the answer contains it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["Star", "star_tables"]
 Key = TypeVar("Key")
 
 RESAMPLES: Final = 9_999
-"""How many random patterns of signs are tried if there are too many to try all."""
+"""Number of random sign patterns to try if there are too many to try all."""
 
 THIRD: Final = 3
-"""The middle is the second third of the sky, the tail the last."""
+"""The middle is the second third of the sky, the tail the last one."""
 
 
 @final
@@ -95,7 +95,7 @@ def _mean(scores: Iterable[float]) -> str:
 
 
 def _short(value: float | None) -> str:
-    """Return a score in few characters: a heatmap has many cells."""
+    """Return a score in few characters, since a heatmap has many cells."""
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -106,9 +106,9 @@ def _means(
     name: Callable[[Star], str],
     order: Callable[[Star], tuple[int, str]],
 ) -> Table:
-    """Return mean scores of groups of stars, by `name` and in `order`, and of all.
+    """Return mean scores of groups of stars, by `name` and in `order`, and of all stars.
 
-    For one run they are membership and slot, for several their scores.
+    For one run these are membership and slot, for several their scores.
     """
     names = list(_grouped(sorted((star for stars in runs.values() for star in stars), key=order), name))
     groups = {run: _grouped(stars, name) | {"all": list(stars)} for run, stars in runs.items()}
@@ -155,7 +155,7 @@ def _tail(star: Star) -> bool:
 
 
 def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
-    """Return the mean scores there and elsewhere, how many texts have stars in both, and the p-value of the difference."""
+    """Return the mean scores inside and outside, the number of texts with stars in both, and the p-value of the difference."""
     pairs = []
     for group in _grouped(stars, lambda star: star.test).values():
         there, elsewhere = ([star.score for star in group if inside(star) is wanted] for wanted in (True, False))
@@ -169,7 +169,7 @@ def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
 
 
 def _less(differences: Sequence[float]) -> float:
-    """Return how likely a mean this low is if each difference has a random sign. Exact for few differences."""
+    """Return the probability of a mean this low if each difference has a random sign. Exact for few differences."""
     import numpy as np
     from scipy.stats import permutation_test
 

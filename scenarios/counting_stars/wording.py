@@ -15,7 +15,7 @@ __all__ = ["WORDINGS", "Task", "Wording", "own"]
 Task = Literal["searching", "reasoning"]
 
 PLACES: Final[Places] = {"star": ("right",), "corrected": ("wrong", "right"), "question": ()}
-"""The prompts that a user may bring: the sentence of a star, for searching and for reasoning, and the question."""
+"""The prompts that a user may supply: the sentence of a star, for searching and for reasoning, and the question."""
 
 
 @final
@@ -50,7 +50,7 @@ class Wording(NamedTuple):
 
 
 def own(path: Path, language: Language, task: Task) -> Wording:
-    """Return the wording of a user's file of prompts. The rest is the language's. Raises InputError."""
+    """Return a wording from a user's file of prompts, completed from the language's wording. Raises InputError."""
     star = "star" if task == "searching" else "corrected"
     prompts = read_prompts(path, PLACES, (star, "question"))
     question = prompts["question"]

@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings: the maximum likelihood ratings of the matches, regardless of their order."""
+"""Bradley-Terry ratings: maximum likelihood ratings of the matches, regardless of their order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESAMPLES: Final = 200
 class Fitted(NamedTuple):
     """Ratings on Elo's scale with a mean of `start`, or None if the matches do not connect all systems.
 
-    `padded` means that a draw was added for each pair that met, since a system that never lost or never won has no finite rating.
+    `padded` means that a draw was added for each pair that met, because a system that never lost or never won has no finite rating.
     """
 
     ratings: dict[str, float] | None
@@ -39,8 +39,8 @@ def bradley_terry(matches: Iterable[Match], systems: Sequence[str], *, start: fl
 def resampled(matches: Sequence[Match], systems: Sequence[str], *, start: float = START, seed: int = 0) -> NDArray[np.float64] | None:
     """Fit the ratings to bootstrap samples of the sources. Return an array of shape (resamples, systems).
 
-    Samples that do not connect all systems are left out. Return None if these are at least half of the samples, or if there are fewer than
-    two sources.
+    Samples that do not connect all systems are dropped. Return None if at least half are dropped, or if there are fewer than two
+    sources.
     """
     import numpy as np
 
@@ -92,7 +92,7 @@ def _fit(wins: Any) -> tuple[Any, bool]:
     def curvature(strengths: Any) -> Any:
         ahead = strengths[:, None] - strengths[None, :]
         steep = (wins + wins.T) * (1 - np.tanh(ahead / 2) ** 2) / 4
-        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # singular without: shifting all strengths costs nothing
+        return np.diag(steep.sum(axis=1)) - steep + 1e-9 * np.eye(len(wins))  # otherwise singular: shifting all strengths costs nothing
 
     strengths = minimize(cost, np.zeros(len(wins)), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-7}).x
     return strengths - strengths.mean(), padded

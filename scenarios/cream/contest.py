@@ -1,4 +1,4 @@
-"""Asks a judge about every pair of a source's summaries, in both orders, or about each summary and its source."""
+"""Ask a judge about every pair of a source's summaries, in both orders, or about each summary and its source."""
 
 from __future__ import annotations
 

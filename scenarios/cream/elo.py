@@ -14,7 +14,7 @@ __all__ = ["SCALE", "START", "K", "Match", "elo", "expected", "outcome", "over_o
 
 K: Final = 32.0
 START: Final = 1000.0
-"""The paper does not state K and START; these are the usual values."""
+"""Usual values of K and START, because the paper does not state them."""
 
 SCALE: Final = 400 / log(10)
 """The number of rating points per unit of the log odds of winning."""
@@ -59,15 +59,17 @@ def elo(matches: Iterable[Match], systems: Sequence[str], *, k: float = K, start
 def over_orders(
     matches: Sequence[Match], systems: Sequence[str], *, orders: int, k: float = K, start: float = START, seed: int = 0
 ) -> NDArray[np.float64]:
-    """Return the ratings after the matches in random orders, an array of shape (orders, systems). The order of `matches` does not
-    matter."""
+    """Return the ratings after the matches in random orders, as an array of shape (orders, systems).
+
+    The order of `matches` does not matter.
+    """
     import numpy as np
 
     index = {system: number for number, system in enumerate(systems)}
     played = sorted((index[match.first], index[match.second], match.points) for match in matches)
     pairs, points = np.array([match[:2] for match in played]).reshape(-1, 2), np.array([match[2] for match in played])
     random = np.random.default_rng(seed)
-    block = max(1, 16_000_000 // max(1, len(played)))  # as many orders as fit into memory at once
+    block = max(1, 16_000_000 // max(1, len(played)))  # the number of orders that fit into memory together
     blocks = [_played(pairs, points, len(systems), min(block, orders - done), k, start, random) for done in range(0, orders, block)]
     return np.concatenate(blocks)
 

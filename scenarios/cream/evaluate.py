@@ -1,4 +1,4 @@
-"""Judges summaries within a cost limit, and ranks the systems."""
+"""Judge summaries within a cost limit, and rank the systems."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["check", "judge_and_rank"]
 
 
 def check(gathered: Gathered, rules: Rules, judge: str, max_cost: float = inf) -> None:
-    """Raise InputError if the judge is invalid, if its price is unknown although `max_cost` (dollars) is a limit, or if a source lacks the
-    document that the metric needs."""
+    """Raise InputError if the judge is invalid, its price is unknown despite a limit `max_cost` in dollars, or a needed document is
+    missing."""
     check_model(judge, max_cost)
     if rules.metric == "faithfulness":
         without = [source for source, by_system in gathered.sources.items() if gathered.document(source, next(iter(by_system))) is None]
@@ -53,7 +53,7 @@ async def judge_and_rank(
         checked = await contest.check() if rules.metric == "faithfulness" else []
     except StoppedError:
         raise StoppedError(
-            f"the judge's next answer could pass the limit of ${max_cost:.2f}, ${ledger.spent.dollars:.4f} being spent; "
+            f"the judge's next answer could exceed the limit of ${max_cost:.2f} (${ledger.spent.dollars:.4f} spent); "
             f"its answers are kept in {store.folder}: the same command continues from there"
         ) from None
     return rank(

@@ -1,7 +1,7 @@
-"""The judge's questions: the key facts of two summaries, which of them a summary contains, and which sentences are faithful.
+"""The judge's questions: the key facts of two summaries, the facts that a summary contains, and the sentences that are faithful.
 
-Facts are named once for a pair, and each summary is then compared with them. In the paper, they are named anew for each summary, in the
-same question that compares the summary with them (`anew`).
+Facts are named once for a pair, and each summary is then compared with them. In the paper, they are named again for each summary, in the
+question that compares the summary with them (`anew`).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def key_facts(first: str, second: str, limit: int) -> Query[Facts]:
 
 
 def alignment(facts: Sequence[str], sentences: Sequence[str]) -> Query[Alignment]:
-    """Ask which facts follow from which sentences. An answer must name each fact once, and only sentences that exist."""
+    """Ask which sentences each fact follows from. An answer must name each fact once, and only sentences that exist."""
     prompt = template(TEMPLATES, "alignment").render(facts=facts, sentences=sentences, fence=fence(*facts, *sentences))
     return Query(prompt=prompt, answer=_alignment(len(facts), len(sentences)), version="arena alignment 1")
 

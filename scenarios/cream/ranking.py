@@ -1,4 +1,4 @@
-"""Turns scores into matches and matches into ratings, and warns where these are unreliable."""
+"""Turn scores into matches and matches into ratings, and warn where these are unreliable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reproduces the paper's rankings: the printed scores of each pair, rated by our Elo."""
+"""Reproduce the paper's rankings: the printed scores of each pair, rated by our Elo."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["reproduce"]
 PAPER: Final = "cream"
 
 CORRELATION: Final = 1.0
-"""The stated rank correlation of the paper's rankings with people's, for both metrics (Table 5)."""
+"""Rank correlation of the paper's rankings with human ones, as stated for both metrics (Table 5)."""
 
 BASELINE: Final = 0.5
-"""The stated rank correlation of the baseline, which GPT-4o judged."""
+"""Rank correlation of the baseline judged by GPT-4o, as stated."""
 
 READING: Final = (
     "A cell is read as the score of its row's model against the column's. The paper's sentence about the table says that a cell "
@@ -138,7 +138,7 @@ def _elo_table(rated: Mapping[Setting, _Rated]) -> Table:
 
 
 def _follows(rated: Mapping[Setting, _Rated]) -> Table:
-    """Return the table that shows which rankings of Table 5 can be derived."""
+    """Return the table of rankings of Table 5 that can be derived."""
     rows = []
     for setting, result in rated.items():
         ours, printed = _ranking(_places(result.ratings)), _ranking(RANKED[setting.metric])

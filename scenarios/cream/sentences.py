@@ -1,4 +1,4 @@
-"""Splits a summary into sentences. The judge cites them, and conciseness counts them (CREAM, appendix A.1)."""
+"""Split a summary into sentences. The judge cites them, and conciseness counts them (CREAM, appendix A.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads summaries from JSON lines files and from runs."""
+"""Read summaries from JSON lines files and from runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longspan.simulator.reading.matching import some
 __all__ = ["Gathered", "Summary", "gather"]
 
 TASKS: Final = ("summary", "minutes")
-"""Tasks where the last reply is a summary."""
+"""Tasks whose last reply is a summary."""
 
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 

@@ -1,4 +1,4 @@
-"""Reads scores of several annotators, as in the paper's crowdsourcing study (appendix C): a line for each score."""
+"""Read scores of several annotators, as in the paper's crowdsourcing study (appendix C), with one line for each score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meetings with their questions, made up or published."""
+"""Meetings with their questions, generated or published."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ PART_TOKENS: Final = 1000
 class Rule(NamedTuple):
     """A rule's standard for answers.
 
-    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: the ways to say each value that an
-    answer could name, right or wrong; empty for numbers. `besides`: values that a right answer may also name, such as the terms of a sum.
+    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: for each value that an answer could
+    name, right or wrong, the ways to say it; empty for numbers. `besides`: values that a right answer may also name, such as the terms
+    of a sum.
     """
 
     kind: str
@@ -86,7 +87,7 @@ class Meeting(NamedTuple):
 
 
 def count(text: str) -> int:
-    """Count tokens in cl100k_base, whatever the run's tokenizer: a corpus is the same for every run."""
+    """Count tokens in cl100k_base, regardless of the run's tokenizer, because a corpus is the same for every run."""
     return Tokenizer("cl100k_base").count(text)
 
 

@@ -1,4 +1,4 @@
-"""Grades answers about a meeting, by rules or by a judge's points."""
+"""Grade answers about a meeting, by rules or by a judge's points."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _reason(items: list[Item]) -> str:
 
 
 def _item(facts: Mapping[str, Any], question: Mapping[str, Any], answer: Exchange, record: Record, asks: list[Query[Any]]) -> Item:
-    """Score an answer. Queries that only a judge can answer and has not yet are added to `asks`."""
+    """Score an answer. Queries that only a judge can answer and has not answered yet are added to `asks`."""
     rule = question["rule"]
     score: float | None = None
     note = "needs a judge; --judge names one"

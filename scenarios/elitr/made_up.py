@@ -1,9 +1,9 @@
-"""Made-up meetings: transcripts in the style of the ELITR corpus, and questions whose answers are known.
+"""Generate meetings: transcripts in the style of the ELITR corpus, and questions with known answers.
 
-In each third of a meeting people talk about two things, and state the same kinds of facts about both: who takes care of it,
-what its problem is, when it is due, how many of something there are. So an answer is never the only name, date or number
-nearby. All other remarks state nothing of the kind. Facts that need several passages are spread over different thirds: the
-terms of a sum, a date that is moved, the items of a list, and who took part.
+In each third of a meeting, people talk about two things and state the same kinds of facts about both: who takes care of it, what its
+problem is, when it is due, how many of something there are. So an answer is never the only name, date or number nearby. All other
+remarks state no such facts. Facts that need several passages are spread over different thirds: the terms of a sum, a date that is moved,
+the items of a list, and the participants.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["MAX_TOKENS", "MIN_TOKENS", "write"]
 
 MIN_TOKENS: Final = 5_000
 MAX_TOKENS: Final = 18_000
-"""The length of a meeting: similar to the published ones (Table 1)."""
+"""Bounds for the length of a meeting, similar to the published ones (Table 1)."""
 
 ROOM: Final = 60
-"""A meeting may be shorter than requested by this many tokens, so that it is never longer."""
+"""A meeting may be this many tokens shorter than requested, so that it is never longer."""
 
 FOLLOW_UPS: Final = 0.4
-"""The share of questions that refer back to the previous one in the conv setting, of those that could."""
+"""Share of questions that refer back to the previous one in the conv setting, out of those that could."""
 DOUBTED: Final = 0.35
-"""The share of facts that are first mistaken for something else."""
+"""Share of facts that are first mistaken for something else."""
 LONG_REMARKS: Final = 0.2
-"""The share of remarks that continue on another line."""
+"""Share of remarks that continue on another line."""
 
 _THIRDS: Final[Sequence[Place]] = ("B", "M", "E")
 _KINDS: Final[Mapping[QuestionType, Sequence[str]]] = {
@@ -49,7 +49,7 @@ _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday".split()
 
 @final
 class _Fact(NamedTuple):
-    """A fact about a thing: `value` as it is stated, `false` as it is first mistaken."""
+    """A fact about a thing: `value` as stated, `false` as first mistaken."""
 
     kind: str
     thing: str
@@ -60,7 +60,7 @@ class _Fact(NamedTuple):
 
 @final
 class _Cast:
-    """The speakers, the people and things they mention, and values that no two facts share."""
+    """The speakers, the people and things that they mention, and values that no two facts share."""
 
     def __init__(self, random: Random) -> None:
         known = words("meetings")
@@ -84,7 +84,7 @@ class _Cast:
         self._dealt = dict.fromkeys(self._decks, 0)
 
     def deal(self, kind: str) -> str:
-        """Return the next value of a kind, which nothing else has."""
+        """Return an unused value of a kind."""
         self._dealt[kind] += 1
         return str(self._decks[kind][self._dealt[kind] - 1])
 
@@ -95,14 +95,14 @@ class _Cast:
 
 @final
 class _Passage(NamedTuple):
-    """Utterances to be said one after the other, and the key of the question that needs them."""
+    """Consecutive utterances, and the key of the question that needs them."""
 
     key: str
     utterances: Sequence[str]
 
 
 def write(random: Random, name: str, tokens: int | None = None) -> Meeting:
-    """Write a meeting of about `tokens` tokens of cl100k_base, never more (None: drawn between 5k and 18k).
+    """Generate a meeting of at most `tokens` tokens of cl100k_base, and nearly that many (None: drawn between 5k and 18k).
 
     `name` begins its id.
     """
@@ -140,7 +140,7 @@ def _facts(random: Random, cast: _Cast, things: Sequence[str]) -> list[_Fact]:
 
 
 def _choose(random: Random, facts: Sequence[_Fact]) -> list[_Fact]:
-    """Choose one fact of each kind to ask for, those about the same thing together."""
+    """Choose one fact of each kind to ask for, with facts about the same thing next to each other."""
     pairs = [facts[at : at + 2] for at in range(0, len(facts), 2)]
     chosen = [random.choice(pair) for pair in random.sample(pairs, len(pairs))]
     return sorted(chosen, key=lambda fact: fact.thing)
@@ -156,7 +156,7 @@ def _passage(random: Random, fact: _Fact) -> _Passage:
 
 
 def _kept(value: str) -> str:
-    """Return a value marked so that no hesitation gets into it."""
+    """Return a value with no-break spaces, so that no hesitation is inserted into it."""
     return value.replace(" ", "\u00a0")
 
 
@@ -169,7 +169,7 @@ def _filled(sentence: str, **values: str) -> str:
 
 
 def _first(cast: _Cast, known: Mapping[str, Any]) -> list[MeetingQuestion]:
-    """Return the question who took part, which needs the whole meeting."""
+    """Return the question about the participants, which needs the whole meeting."""
     names = sorted(cast.speakers, key=lambda name: int(name.removeprefix("PERSON")))
     rule = Rule("names", names, {name: [name] for name in cast.people})
     answer = ", ".join(f"[{name}]" for name in names[:-1]) + f" and [{names[-1]}]"
@@ -224,7 +224,7 @@ def _ordinal(day: str) -> str:
 
 
 def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[MeetingQuestion]]:
-    """Return passages for each third whose facts belong together, and the questions that need several of them."""
+    """Return passages for each third with related facts, and the questions that need several of them."""
     known = words("meetings")
     thirds: list[list[_Passage]] = [[], [], []]
 

@@ -1,4 +1,4 @@
-"""Marks of ELITR-Bench: judges' points for answers by model, setting, mode, split and seed, with their means and tests."""
+"""Marks of ELITR-Bench: judges' points for answers by model, setting, mode, split and seed, with means and tests."""
 
 from __future__ import annotations
 

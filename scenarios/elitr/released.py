@@ -1,4 +1,4 @@
-"""Collects marks from released files and from runs."""
+"""Collect marks from released files and from runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ JUDGES: Final = {
     "gold-human-eval": "Gold Human",
     "silver-human-eval": "Silver Human",
 }
-"""The judges of the released scores: their names in the files and in the paper's tables."""
+"""Judges of the released scores: their names in the files and in the paper's tables."""
 
 
 MANIFEST: Final = "manifest.json"
 
 _SEED: Final = re.compile(r"([?&])seed=(\d+)(?:&|$)")
-"""Matches an agent's own seed: with another seed it is another sitting of the same agent."""
+"""An agent's own seed. With another seed it is another sitting of the same agent."""
 
 
 @final
@@ -41,7 +41,7 @@ class _Answers(NamedTuple):
     by_question: dict[tuple[str, str], tuple[Question, str, dict[str, float | None]]]
 
     def same(self, other: _Answers) -> bool:
-        """Return whether both have the same answers with the same scores, as far as both have scores: one file repeats the other."""
+        """Return whether both have the same answers and, where both have scores, the same scores. One file then repeats the other."""
         if (self.sheet.setting, self.sheet.mode, self.sheet.split) != (other.sheet.setting, other.sheet.mode, other.sheet.split):
             return False
         if self.model != other.model or self.by_question.keys() != other.by_question.keys():
@@ -102,7 +102,7 @@ def _answers(sheet: Sheet) -> Iterator[_Answers]:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return the run at a path, or the runs in the folder at a path; none if it is neither."""
+    """Return the run at a path, or the runs in a folder; empty for anything else."""
     if (path / MANIFEST).exists():
         return [path]
     return sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []

@@ -1,4 +1,4 @@
-"""Reproduces the paper's tables (Thonet et al., 2024) from its released files or from runs."""
+"""Reproduce the paper's tables (Thonet et al., 2024) from its released files or from runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["reproduce"]
 PAPER: Final = "elitr-bench"
 
 MAIN: Final = "main"
-"""The name of the judge that the results use: GPT-4 if it gave marks."""
+"""Name of the judge behind the results: GPT-4 if it gave marks."""
 
 SPLITS: Final = {"dev": "Dev", "test": "Test"}
 HUMANS: Final = ("Gold Human", "Silver Human")
 FAMILIES: Final = {"GPT": ("GPT-3.5", "GPT-4")}
 NEWER: Final = ("GPT-4o", "LLaMA-3-8B-Instruct-262K", "Phi-3-Small-128K-Instruct")
-"""Models that only Table 11 has."""
+"""Models that are only in Table 11."""
 
 DETAILED: Final = ("table3", "table8", "table9", "table10")
 """Tables that the paper prints for the test questions only."""
@@ -39,7 +39,7 @@ SEEDED: Final = ("table2", "table3", "figure1", "table8", "table9", "table11")
 
 SEEDS: Final = 3
 
-NOTE: Final = "In brackets: what the paper prints."
+NOTE: Final = "In brackets: the paper's figures."
 ONE_SEED: Final = "One seed of three: the paper's figures of the test questions are means over three, and of these one was released."
 
 TITLES: Final = {
@@ -61,9 +61,8 @@ TITLES: Final = {
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     """Reproduce every table of the paper that the files allow. Means are over questions.
 
-    `paths`: released files (JSON, gzip, or the zip with its password), folders of them, folders of runs, and annotators'
-    scores (CSV or JSON lines). `rules` make no difference: judges gave the points. Raises InputError for files that cannot be
-    read.
+    `paths`: released files (JSON, gzip, or the zip with its password), folders of them, folders of runs, and annotators' scores (CSV or
+    JSON lines). `rules` have no effect, because judges gave the points. Raises InputError for unreadable files.
     """
     runs = {path: folders for path in paths if (folders := runs_in(path))}
     annotated = [path for path in paths if path not in runs and is_annotation(path)]
@@ -84,12 +83,12 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
         *(_cell("table12", row, "ICC", value, n) for path in annotated for row, value, n in reliability(path)),
     ]
     if not cells:
-        raise InputError("none of the files has what a table of the paper needs; give released files, or data.zip")
+        raise InputError("none of the files suffices for a table of the paper; give released files, or data.zip")
     return Reproduction(cells=cells, tables=list(_tables(cells, _latest(main), short=_short_of_seeds(main))))
 
 
 def _main(marks: Iterable[Mark]) -> Iterator[Mark]:
-    """Yield the marks with the points of one judge only: GPT-4, or the one who judged most."""
+    """Yield the marks with the points of one judge only: GPT-4, or the one with the most judgements."""
     for group in by(marks, lambda mark: mark.sitting).values():
         counted = Counter(judge for mark in group for judge in mark.points)
         judge = "GPT-4" if "GPT-4" in counted else (counted.most_common(1) or [("", 0)])[0][0]
@@ -97,7 +96,7 @@ def _main(marks: Iterable[Mark]) -> Iterator[Mark]:
 
 
 def _cell(table: str, row: str, column: str, ours: float | None, n: int, split: Split | None = None) -> Cell:
-    """Make a cell. `split`: the split it is of, in a table that the paper prints for the test questions."""
+    """Make a cell. `split`: its split, in a table that the paper prints for the test questions."""
     theirs = printed(table, row, column) if split in (None, "test") else None
     return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 6), published=theirs, n=n)
 
@@ -226,7 +225,7 @@ def _by_bin(marks: Sequence[Mark], judges: Sequence[str], human: str) -> Iterato
 
 
 def _short_of_seeds(marks: Sequence[Mark]) -> bool:
-    """Return whether one of the paper's models answered the test questions under one seed only."""
+    """Return whether one of the paper's models answered the test questions under fewer than SEEDS seeds."""
     sittings = {mark.sitting for mark in marks if mark.sitting.split == "test" and mark.sitting.model in rows("table11")}
     return any(len(group) < SEEDS for group in by(sittings, lambda sitting: sitting._replace(seed="")).values())
 

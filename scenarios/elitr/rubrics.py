@@ -90,7 +90,7 @@ class _Calibrated:
 
     step = 1.0
     scale = (1.0, 10.0)
-    """Points out of five are doubled: people's labels are out of ten."""
+    """Points out of five are doubled, because people's labels are out of ten."""
 
     def __init__(self, rubric: Rubric) -> None:
         self._rubric = rubric

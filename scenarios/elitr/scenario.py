@@ -36,21 +36,21 @@ PLACES: Final[Places] = {
     "next": ("question",),
     "judge": ("question", "response", "reference"),
 }
-"""The prompts that a user may bring: the message with the transcript, those after it (default: the question), the judge's."""
+"""The prompts that a user may supply: the message with the transcript, the following ones (default: the question), and the judge's."""
 
 CZECH: Final = frozenset("ěščřžůťďň")
-"""Letters that no English question has and most Czech ones do."""
+"""Letters that occur in no English question and in most Czech ones."""
 
 
 @final
 class Elitr(Scenario):
-    """Questions about the transcript of a meeting, or its minutes.
+    """Ask questions about the transcript of a meeting, or ask for its minutes.
 
-    `setting`: questions that are self-contained (qa), or that refer back to earlier ones (conv). `mode`: a test is one question
-    (single), or all questions of a meeting in order (multi); conv is always multi. `delivery`: the transcript is one message in
-    a conversation of the test's own (message), or parts in the long conversation, with the questions a span later (interleave).
-    `rubric`: rules, or a judge's points out of ten or five; by default rules, or ten for the published questions. Without `data`
-    meetings are made up, of `tokens` tokens or 5k to 18k. `prompts`: a file with other words for the messages and the judge.
+    `setting`: questions that are self-contained (qa), or that refer back to earlier ones (conv). `mode`: one question per test (single),
+    or all questions of a meeting in order (multi); conv is always multi. `delivery`: send the transcript in one message of a separate
+    conversation (message), or in parts in the long conversation, with the questions a span later (interleave). `rubric`: rules, or a
+    judge's points out of ten or five; by default rules, or ten for the published questions. Without `data`, meetings of `tokens` tokens,
+    or 5k to 18k, are generated. `prompts`: a file with other prompts for the messages and the judge.
     """
 
     name: ClassVar[str] = "elitr"
@@ -76,7 +76,7 @@ class Elitr(Scenario):
         if self._published and self.rubric == "rules":
             raise ValueError("rubric=rules cannot grade the published answers, which are free text: use ten or five, and --judge")
         if self._published and self.tokens is not None:
-            raise ValueError("tokens is the size of made-up meetings: the published ones have their own")
+            raise ValueError("tokens is the size of made-up meetings and cannot be combined with published ones")
         if self.prompts is not None and (self.task, self.delivery) != ("questions", "message"):
             raise ValueError("prompts are for task=questions and delivery=message")
         return self
@@ -98,7 +98,7 @@ class Elitr(Scenario):
         return self.rubric or ("ten" if self._published else "rules")
 
     def make(self, random: Random) -> Script:
-        """Make a test of one meeting with one or all of its questions. Raises InputError for data that cannot be read."""
+        """Make a test of one meeting with one or all of its questions. Raises InputError for unreadable data."""
         if self._published:
             meeting = random.choice(published(self.data, self.questions, self.split, 10_000))
         else:
@@ -108,7 +108,7 @@ class Elitr(Scenario):
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
         """Yield the tests of `tests` meetings: one for each meeting, or one for each of its questions.
 
-        With delivery=interleave and mode=single it is one question of each meeting.
+        With delivery=interleave and mode=single, it is one question about each meeting.
         """
         for number, meeting in enumerate(self._meetings(tests, seed), 1):
             if self.task == "minutes" or self._mode == "multi":
@@ -176,7 +176,7 @@ class Elitr(Scenario):
         return meeting.sha256 if self._published else None
 
     def _requests(self, asked: Sequence[MeetingQuestion], meeting: str, *, woven: bool) -> list[Line]:
-        """Return the lines that ask. The first line names the subject."""
+        """Return the lines that ask. The first one names the subject."""
         if self.task == "minutes":
             ideal = "\n".join(f"- {question.qa} {question.answer}" for question in asked)
             return [Line(_text("minutes", meeting=meeting), ideal=ideal, asks=True)]
@@ -196,7 +196,7 @@ class Elitr(Scenario):
     # ---- grading
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what any answer gets: the lowest level of a judge's scale, or nothing by rules."""
+        """Return the minimum score of any answer: the lowest level of a judge's scale, or 0 by rules."""
         if self.task == "minutes":
             return 0.0
         return {"rules": 0.0, "ten": 0.1, "five": 0.2}[facts["rubric"]]
@@ -213,7 +213,7 @@ class Elitr(Scenario):
 
 
 def _needed(meeting: Meeting, asked: MeetingQuestion, pieces: Sequence[range]) -> tuple[int, ...]:
-    """Return the parts that a question needs: the parts with its evidence, or the third it belongs to; all if it has several passages."""
+    """Return the parts that a question needs: those with its evidence, or its third of the meeting; all parts for several passages."""
     if asked.evidence:
         return tuple(at for at, part in enumerate(pieces) if any(line in part for line in asked.evidence))
     if asked.place == "S":

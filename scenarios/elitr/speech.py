@@ -1,4 +1,4 @@
-"""Makes sentences look like transcribed speech, with hesitations, repeated and unfinished words, and inaudible passages."""
+"""Make sentences look like transcribed speech, with hesitations, repeated and unfinished words, and inaudible passages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["spoken"]
 HESITATION_RATE: Final = 0.07
 REPETITION_RATE: Final = 0.035
 UNFINISHED_RATE: Final = 0.02
-"""How often each happens, per word."""
+"""Probability of each disfluency, per word."""
 
 
 def spoken(random: Random, sentence: str) -> str:

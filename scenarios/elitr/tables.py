@@ -1,4 +1,4 @@
-"""The tables of ELITR-Bench in reports: points by setting, question type and answer position."""
+"""Report tables for ELITR-Bench: points by setting, question type and answer position."""
 
 from __future__ import annotations
 

@@ -17,22 +17,22 @@ from longspan.simulator.base.files.reading import read_packed, stamp
 __all__ = ["published"]
 
 CORPUS: Final = "the ELITR Minuting Corpus (https://hdl.handle.net/11234/1-4692)"
-QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELITR-Bench), or a folder with what is in it"
+QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELITR-Bench), or a folder with its contents"
 LARGEST: Final = 10_000_000
-"""Characters of a transcript at most."""
+"""Maximum length of a transcript in characters."""
 
 MAX_FILES: Final = 200_000
-"""How many files of a folder are considered."""
+"""Maximum number of files in a folder."""
 
 _REVISED: Final = re.compile(r"transcript_MAN(\d*).*\.txt", re.IGNORECASE)
-"""Matches the corpus's transcripts, with the number of manual revisions if there were several."""
+"""The corpus's transcripts, with the number of manual revisions if there were several."""
 
 
 def published(transcripts: Path | None, questions: Path | None, split: Split, count: int) -> list[Meeting]:
     """Return the first meetings of a split, at most `count`, with their questions in both wordings.
 
-    `transcripts`: a folder, either the corpus's own tree or flat (`meeting_en_dev_001.txt`). `questions`: the zip or a folder;
-    None if they are in the folder of the transcripts. Raises InputError for missing or damaged files.
+    `transcripts`: a folder, either the corpus's own tree or flat (`meeting_en_dev_001.txt`). `questions`: the zip or a folder; None if
+    they are in the folder of the transcripts. Raises InputError for missing or damaged files.
     """
     if transcripts is None:
         raise InputError(f"--data questions={questions}: the transcripts are missing: --data elitr=DIR names a folder with {CORPUS}")
@@ -91,7 +91,7 @@ def _files(folder: str, meetings: Sequence[str]) -> dict[str, Path]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the transcript's lines without blank ones. Raises InputError for one that is empty or too large."""
+    """Return the transcript's lines without blank ones. Raises InputError if it is empty or too large."""
     text = read_packed(path, 4 * LARGEST, "name the transcript of a meeting").decode("utf-8-sig", "replace")
     if len(text) > LARGEST:
         raise InputError(f"{path}: larger than {LARGEST:,} characters: not the transcript of a meeting")

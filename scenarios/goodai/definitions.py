@@ -1,4 +1,4 @@
-"""Tests from the definitions that GoodAI published (section 3.2): a folder of DATASET/ID.def.json and a config.yml."""
+"""Tests from GoodAI's published definitions (section 3.2): a folder of DATASET/ID.def.json and a config.yml."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["read"]
 SUFFIX: Final = ".def.json"
 CONFIG: Final = "config.yml"
 MAX_BYTES: Final = 4 << 20
-"""The largest file that is read: a published one has about 50,000 bytes."""
+"""Maximum size of a file. Published ones have about 50,000 bytes."""
 NAME: Final = r"[a-z0-9][a-z0-9_-]{0,49}"
-"""The pattern of a definition's name, which becomes its test's."""
+"""Pattern for a definition's name, which becomes its test's."""
 ANNOUNCED: Final = frozenset({"chapterbreak", "locations", "sally_anne", "spy_meeting"})
-"""Scenarios whose first line only announces the next ones, or names something that the next line names again."""
+"""Scenarios whose first line only announces the following ones, or names something that the second line repeats."""
 
 
 class _Published(BaseModel):
@@ -60,7 +60,7 @@ class _Wait(_Published):
 
 @final
 class _Test(_Published):
-    """A definition's content. The last question of a temporal test is made when it is asked, so it has no text."""
+    """A definition's content. A temporal test generates its last question when it asks it, so the script has no text for it."""
 
     script: list[Annotated[str, Field(pattern=r"\S")]]
     is_question: list[bool]
@@ -96,7 +96,7 @@ class _File(NamedTuple):
 
 
 def read(folder: Path) -> Definitions | None:
-    """Read the definitions in a folder as GoodAI publishes them; None if it has none. Raises InputError if one is invalid."""
+    """Read the definitions in a folder as GoodAI publishes them, or return None if it has none. Raises InputError if one is invalid."""
     digest = hashlib.sha256()
     files = []
     for path in sorted(folder.glob(f"*/*{SUFFIX}"), key=lambda path: (path.parent.name, len(path.name), path.name)):
@@ -114,7 +114,7 @@ def read(folder: Path) -> Definitions | None:
 
 
 def _place(path: Path) -> tuple[str, str]:
-    """Return the dataset and the id of a definition, by its path."""
+    """Return the dataset and the id of a definition from its path."""
     dataset, id = path.parent.name, path.name.removesuffix(SUFFIX)
     if dataset not in SCENARIOS:
         raise InputError(f"definitions {path.parent.parent}: unknown dataset {dataset!r:.60}; known are {', '.join(SCENARIOS)}")
@@ -140,7 +140,7 @@ def _parsed(path: Path, content: bytes) -> _Test:
 
 
 def _span(folder: Path) -> int | None:
-    """Return the span in tokens that the folder's configuration gives; None if it gives none."""
+    """Return the span in tokens from the folder's configuration, or None."""
     path = folder / CONFIG
     if not path.exists() and not path.is_symlink():
         return None
@@ -150,7 +150,7 @@ def _span(folder: Path) -> int | None:
             value = value.get(key) if isinstance(value, Mapping) else None
     except InputError:
         raise
-    except Exception as error:  # YAML's own errors, and what its constructors raise for invalid values
+    except Exception as error:  # YAML errors, and errors of its constructors for invalid values
         raise InputError(f"{path}: not YAML: {plain_yaml.problem(error)}") from error
     if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
         raise InputError(f"{path}: datasets.args.memory_span must be a number of tokens, got {value!r:.60}")
@@ -161,7 +161,7 @@ def _span(folder: Path) -> int | None:
 
 
 def _definition(file: _File, pool: Sequence[Any]) -> Definition:
-    """Return the test that a file defines. Its script is written once to find errors early."""
+    """Return the test that a file defines. Its script is generated once to find errors early."""
     if odd := _odd(file):
         raise InputError(f"{file.path}: {odd}")
     if not file.test.script:
@@ -175,7 +175,7 @@ def _definition(file: _File, pool: Sequence[Any]) -> Definition:
 
 
 def _odd(file: _File) -> str | None:
-    """Return why the scenario of its dataset cannot play a test; None if it can."""
+    """Return why the scenario cannot play a test of its dataset; None if it can."""
     test, questions = file.test, sum(file.test.is_question)
     if bool(test.script) == (file.scenario == "restaurant"):
         return "script: must be empty for Restaurant and no other dataset"
@@ -213,7 +213,7 @@ def _about(file: _File) -> dict[str, str]:
 
 
 def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the test's lines without their waits. A line that directly follows another is said together with it."""
+    """Yield the test's lines without their waits. A line that directly follows another is sent together with it."""
     texts = [*file.test.script, longest_question()] if file.test.is_temporal else file.test.script
     telling = range(file.scenario in ANNOUNCED, len(texts) - 1)
     if file.scenario == "chapterbreak":  # the options and a line that announces them precede the question
@@ -230,7 +230,7 @@ def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
 def _placed(lines: Iterator[Line], waits: Sequence[_Wait], span: float) -> Iterator[Line]:
     """Yield the lines, each after the wait that its predecessor ends with.
 
-    Shares beyond nine tenths of the span become nine tenths: the last question needs the rest.
+    Shares beyond nine tenths of the span are reduced to nine tenths, because the last question needs the rest.
     """
     at = 0.0
     for line, wait in zip(lines, [_Wait(), *waits], strict=False):

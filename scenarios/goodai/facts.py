@@ -1,4 +1,4 @@
-"""The facts and the record of a GoodAI test, for longspan's graders, from its messages and expected responses."""
+"""Build facts and a record for longspan's graders from a GoodAI test's messages and expected responses."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
         "Trigger Response": "trigger_response",
     }
 )
-"""The name of the scenario that plays each of GoodAI's datasets."""
+"""Name of the scenario that plays each of GoodAI's datasets."""
 
 Pool = Iterable[Sequence[Sequence[str]]]
-"""The expected answers of each of a run's spy meetings: for each of its messages, the words accepted as its meaning."""
+"""Expected answers of each of a run's spy meetings: for each message, the words accepted as its meaning."""
 
 _Word = Annotated[str, StringConstraints(pattern=r"\w")]
 _Words = Annotated[list[_Word], Field(min_length=1)]
@@ -111,7 +111,7 @@ def _asking(test: TestRecord) -> Record:
 
 
 def _places(said: Sequence[LoggedTurn], answers: Sequence[str]) -> dict[int, int]:
-    """Return where in the log each answer is, by its number. The log is searched from the end."""
+    """Return the position in the log of each answer, by its number. The log is searched from the end."""
     places: dict[int, int] = {}
     before = len(said)
     for number, answer in reversed(list(enumerate(answers))):
@@ -175,7 +175,7 @@ _LEG = re.compile(
 
 
 def _locations(lines: Sequence[str], expected: Any) -> dict[str, Any]:
-    """The expected route names all places in order, in one form; the messages use many."""
+    """Return the facts of a town. They come from the expected route, which has one form, while the messages have many."""
     (way,) = _ONE_WORD.validate_python(expected)
     legs = [match.groupdict() for match in _LEG.finditer(way)]
     places = [leg["begin"] for leg in legs[:1]] + [leg["end"] for leg in legs]
@@ -197,7 +197,7 @@ def _prospective_memory(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 
 
 _PUT = re.compile(r"(?:\bThe .{1,80} (?:is|are) in|\bmoved .{1,80} to) the (\w{1,80})\W*$")
-"""Matches where an object is or is moved to. Lines about where a person is do not begin with "The"."""
+"""A statement of where an object is or is moved to. Lines about a person's location do not begin with "The"."""
 
 
 def _sally_anne(lines: Sequence[str], expected: Any) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _shopping(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 
 
 def _spy_meeting(expected: Any, pool: Sequence[Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Lists that share a word belong to the same message, in different months.
+    """Return the facts of a spy meeting. Lists that share a word belong to the same message, from different versions.
 
     Lists of this test's messages widen the accepted answers; the meanings of other messages are foreign.
     """

@@ -1,4 +1,4 @@
-"""Turns a master log, entry by entry, into the events of a journal."""
+"""Convert a master log, entry by entry, to the events of a journal."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CONVERSATION: Final = "main"
 EPOCH: Final = datetime(1970, 1, 1)
 ENCODING: Final[EncodingName] = "cl100k_base"
 MIN_LATENCY: Final = 0.001
-"""Seconds that a reply to filler takes at least if the agent was asked. A reply it was only shown takes no time."""
+"""Minimum seconds for a reply to filler if the agent was asked. A reply that it was only shown takes no time."""
 MIN_JUMP: Final = 60.0
-"""Seconds between a reply and the next message that mean that GoodAI's clock was moved: its examiner takes less."""
+"""Seconds between a reply and the next message above which GoodAI's clock must have been moved. Its examiner takes less."""
 MAX_OVERSHOOT: Final = 10.0
-"""Seconds after the end of a test's wait within which a jump made for that test ends."""
+"""Maximum seconds between the end of a test's wait and the end of a jump made for it."""
 NO_MESSAGE: Final = LogEvent(0, Type.RESET, 0.0, "")
-"""The message waiting for a reply if there is none."""
+"""Placeholder when no message is waiting for a reply."""
 
 
 @final

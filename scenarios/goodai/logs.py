@@ -1,4 +1,4 @@
-"""Imports a conversation that GoodAI's benchmark played: its master log becomes a journal."""
+"""Import a conversation that GoodAI's benchmark played: convert its master log to a journal."""
 
 from __future__ import annotations
 

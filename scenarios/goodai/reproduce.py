@@ -1,4 +1,4 @@
-"""Reproduces the paper's scores from recorded transcripts: our grades, next to the recorded and the printed scores."""
+"""Reproduce the paper's scores from recorded transcripts: our grades, next to the recorded and the printed scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 PAPER: Final = "goodai-ltm"
 
 TOLERANCE: Final = 1e-3
-"""Shares that differ by less count as equal: some are recorded to three digits."""
+"""Shares that differ by less count as equal. Some were recorded to three digits."""
 
 
 _GRADING: Final[tuple[type[Scenario], ...]] = (
@@ -54,7 +54,7 @@ _GRADING: Final[tuple[type[Scenario], ...]] = (
 
 @final
 class _Graded(NamedTuple):
-    """A recorded test with our grade. `ours` in [0, 1]; `category` is the kind of disagreement, "" if there is none."""
+    """A recorded test with our grade. `ours` is in [0, 1]; `category` is the kind of disagreement, or ""."""
 
     record: TestRecord
     scenario: str
@@ -111,7 +111,7 @@ class _Grader:
 
 
 def _category(test: TestRecord, ours: float) -> str:
-    """Return the kind of a disagreement; "" if there is none."""
+    """Return the kind of a disagreement, or ""."""
     if abs(ours - test.share) < TOLERANCE:
         return ""
     if test.auto_score is not None and abs(ours - test.auto_share) < TOLERANCE:
@@ -180,7 +180,7 @@ def _by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[
 
 
 def _short(agent: str) -> str:
-    """Return an agent's folder name without what all names share: "LTM claude-3-opus 16384"."""
+    """Return an agent's folder name without the parts that all names share: "LTM claude-3-opus 16384"."""
     for long, brief in _BRIEF.items():
         agent = agent.replace(long, brief)
     return agent
@@ -250,7 +250,7 @@ def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunS
 
 
 def _differences(graded: Sequence[_Graded]) -> Table:
-    """Return the table of why our scores differ from the recorded ones, in points by scenario and kind of disagreement."""
+    """Return the table that explains differences from the recorded scores, in points by scenario and kind of disagreement."""
     rows = []
     for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
         sizes = {name: len(tests) for name, tests in _by(group, lambda test: test.scenario).items()}

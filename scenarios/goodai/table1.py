@@ -10,11 +10,11 @@ __all__ = ["Printed", "printed"]
 _COLUMNS: Final = ("isolated", "2k", "32k", "120k", "200k", "500k")
 
 _BENCHMARKS: Final = {"1k": "2k", "32k (isolated)": "isolated"}
-"""The paper's columns for benchmarks with other names: the one called 1k was played at 2k."""
+"""Columns of benchmarks with other names. The one called 1k was played at 2k."""
 
 
 _PRINTED_MEMORY: Final = "QG_JSON_USER_INFO"
-"""The variant of the memory agent that the table is about. The others' results were published without a table."""
+"""The memory agent's variant in the table. Results of the others were published without a table."""
 
 
 @final

@@ -1,7 +1,7 @@
-"""Grades visits to GoodAI's restaurant (section 3.2) from their transcripts by rules, phase by phase, without a model.
+"""Grade visits to GoodAI's restaurant (section 3.2) from their transcripts by rules, phase by phase, without a model.
 
-A phase is recognised by the fixed parts of the waiter's lines; the dishes are read from the menu in the transcript. Each phase is graded by
-the reply to it alone. The waiter's lines are taken at face value: the kitchen brought the dish that GoodAI's model understood, even if the
+Fixed parts of the waiter's lines identify the phases; the dishes are read from the menu in the transcript. Each phase is graded by the
+reply to it alone. The waiter's lines are taken at face value: the kitchen brought the dish that GoodAI's model understood, even if the
 guest had said something else.
 """
 
@@ -26,7 +26,7 @@ _WAITER: Final[Mapping[str, re.Pattern[str]]] = {
     "wrong dish": re.compile(r"\bHere you are:"),
     "same drink": re.compile(r"\bon the house\b"),
 }
-"""The pattern in the waiter's words that identifies each phase, in their order."""
+"""Pattern in the waiter's words that identifies each phase, in order."""
 _REPEATED: Final = re.compile(r"\bcoming right up\b|\bit is\. Sorry\b")
 """Matches when the waiter repeats an order as understood."""
 _BROUGHT: Final = re.compile(r"\bHere is your ([^\n]{1,200}?)\. ")
@@ -40,9 +40,9 @@ _DRINKS: Final = (
     "whisky whiskey scotch bourbon gin vodka rum tequila brandy cognac martini margarita mojito negroni daiquiri spritz sangria "
     "cocktail mocktail perrier pellegrino"
 ).split()
-"""Words for drinks: GoodAI's guests need not choose from the menu."""
+"""Words for drinks, because GoodAI's guests need not choose from the menu."""
 _MEASURES: Final = "glass cup bottle pint mug red white rose sparkling".split()
-"""Words that are enough to order a drink, but not to distinguish it from others."""
+"""Words that suffice to order a drink, but not to distinguish it from others."""
 _KINDS: Final = tuple(
     frozenset(kinds.split()) for kinds in ("red white rose", "still sparkling", "sweetened unsweetened", "domestic imported", "hot iced")
 )
@@ -51,7 +51,7 @@ _KINDS: Final = tuple(
 
 @final
 class Award(NamedTuple):
-    """Our grade of a phase, with the reason. `miss`: the kind of a miss, if not `right`; `turn`: the turn of the graded reply."""
+    """Our grade of a phase, with the reason. `miss`: the kind of failure, if not `right`; `turn`: the turn of the graded reply."""
 
     right: bool
     why: str
@@ -80,7 +80,7 @@ def grade_visit(turns: Sequence[LoggedTurn]) -> dict[str, Award]:
 
 
 def _phase(text: str, after: Iterable[str]) -> str | None:
-    """Return the phase that begins with a line of the waiter's. Phases come in their order, but one may be missing."""
+    """Return the phase that begins with a line of the waiter's. Phases come in order, but one may be missing."""
     first = max((PHASES.index(name) + 1 for name in after), default=0)
     return next((name for name in PHASES[first:] if _WAITER[name].search(text)), None)
 
@@ -99,7 +99,7 @@ _SECTION: Final = re.compile(r"[ \t]{0,9}([^\n:]{1,60}):\s{0,9}")
 _NUMBERED: Final = re.compile(r"[ \t]{0,9}(\d{1,3})[.)][ \t]{1,9}(\S[^\n]{0,300})")
 _DRINKS_SECTION: Final = re.compile(r"drink|beverage|wine|beer|\bbar\b", re.IGNORECASE)
 _MAX_DISHES: Final = 60
-"""How many dishes of a menu are read."""
+"""Maximum number of dishes read from a menu."""
 _BY_NUMBER: Final = re.compile(r"(?:\b(?:number|no\.|option|item)\s?|#)(\d{1,3})\b", re.IGNORECASE)
 
 
@@ -120,7 +120,7 @@ def _dishes(text: str) -> list[tuple[str, str]]:
 
 @final
 class _Table:
-    """A guest's table: the menu, and what has been ordered and brought so far."""
+    """A guest's table: the menu, and the items ordered and served so far."""
 
     def __init__(self, menu: str) -> None:
         dishes = _dishes(menu)
@@ -152,7 +152,7 @@ class _Table:
                 return self._same_drink(turn.reply)
 
     def note_repeated(self, text: str) -> None:
-        """Note an order that the waiter repeats."""
+        """Record an order that the waiter repeats."""
         self.waiters += [name for name in self._named(text) if name not in self.waiters]
 
     def _drink(self, reply: str) -> Award:
@@ -205,7 +205,7 @@ class _Table:
         return read_talk(self.food, _BY_NUMBER.sub(lambda match: self.numbers.get(match[1], match[0]), reply), drinks=False)
 
     def _one_of_several(self, reply: str) -> Award | None:
-        """Return an award if a dish is ordered by a word that fits several: each is tried as if it were the only one."""
+        """Return an award if a dish is ordered by a word that fits several dishes. Each is tried as if it were the only one."""
         fitting = Counter(word for item in self.food.items for word in item.enough.intersection(stems(reply)))
         for item in self.food.items:
             fits = sorted(word for word in item.enough if fitting[word] > 1)

@@ -138,6 +138,7 @@ class _Log:
             raise InputError(
                 f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line'
             )
+        # Ids are assigned once the whole conversation is known, because a later line may give an id that equals a default one.
         sessions, remarks = self._sessions(file), []
         if self.exported and any(one.at and other.at and other.at < one.at for one, other in pairwise(sessions)):
             dated = all(session.at for session in sessions)

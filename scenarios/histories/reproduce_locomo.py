@@ -119,9 +119,9 @@ def _tables(cells: Sequence[Cell], files: Sequence[Released], audit: frozenset[s
     note = f"Adversarial questions are not in {OVERALL!r}. Intervals allow for questions of a conversation being alike."
     yield table("Against the published gold answers", "accuracy", cells, names, note)
     if any(cell.table == "corrected" for cell in cells):
-        where = f" Found beside the answers: {', '.join(used)}." if used else ""
+        where = f" Found next to the answers: {', '.join(used)}." if used else ""
         left = f"Without the {len(audit)} questions whose gold answer the audit finds wrong"
-        note = f"{left}: nobody judged these answers against the corrected ones.{where}"
+        note = f"{left}, because these answers were not judged against the corrected ones.{where}"
         yield table("Where the gold answer is right", "corrected", cells, names, note)
         yield _wrong_gold(cells)
     else:
@@ -144,7 +144,7 @@ def _wrong_gold(cells: Sequence[Cell]) -> Table:
         ]
         for row, ceiling in ceilings.items()
     ]
-    note = "The ceiling is what right answers to all questions score, if a judge goes by the gold answer."
+    note = "The ceiling is the score of perfect answers, if a judge goes by the published gold answers."
     return Table(
         title="Wrong gold answers", columns=["file", "accuracy", "ceiling", "right by a wrong gold answer", "n"], rows=rows, note=note
     )
@@ -157,5 +157,5 @@ def _shown_denominators(cells: Sequence[Cell], files: Sequence[Released]) -> Tab
         trick = sum(answer.adversarial for answer in released.answers)
         counts = [f"{len(released.answers) - trick}", f"{trick}"]
         rows.append([released.name, *counts, *(found.get((released.name, column), "") for column in DENOMINATORS)])
-    note = "The same verdicts with each denominator in use; questions that are not answered count as wrong in those of 1540 and 1986."
+    note = "The same verdicts with each denominator in use; unanswered questions count as wrong for 1540 and 1986."
     return Table(title="Denominators", columns=["file", "answers", "adversarial", *DENOMINATORS], rows=rows, note=note)

@@ -59,6 +59,6 @@ def _tables(cells: Sequence[Cell], files: Sequence[Released]) -> Iterator[Table]
     yield table("Against the published gold answers", "accuracy", cells, {}, note)
     found = {(cell.row, cell.column): f"{cell.ours:.4f}" for cell in cells if cell.table == "denominators"}
     rows = [[each.name, f"{len(each.answers)}", *(found[each.name, column] for column in ("answered", "of 500"))] for each in files]
-    note = "The same verdicts with each denominator; of 500, questions that are not answered count as wrong."
+    note = "The same verdicts with each denominator; for 500, unanswered questions count as wrong."
     yield Table(title="Denominators", columns=["file", "answers", "answered", "of 500"], rows=rows, note=note)
     yield from tables_of_agreement(cells)

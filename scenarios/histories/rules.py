@@ -112,6 +112,7 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     """
     reply = readable(reply)
     said = plain(reply)
+    # Without known rivals, rules decide only clear cases and leave the rest to a judge: a reply may name anything else.
     closed = rivals is not None
     others = [rival for rival in rivals or () if plain(rival)]
     if question.trap and question.trap not in others:

@@ -79,8 +79,8 @@ def echoes(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
             rows.append([run, f"{f1:.3f}", f"{floor:.3f}", f"{echoed:.3f}{share}", f"{shared:.0%}"])
     columns = ["run", "token F1", "floor", "echoed", "shared"]
     note = (
-        "Floor: what a reply earns that only repeats the question. Echoed: how much of the F1 rests on words of the question. "
-        "Shared: the share of the replies' words that are the question's."
+        "Floor: the score of a reply that only repeats the question. Echoed: the part of the F1 that comes from words of the question. "
+        "Shared: the share of the replies' words that occur in the question."
     )
     return [Table(title="Token F1, and words of the question", columns=columns, rows=rows, note=note)] if rows else []
 

@@ -54,6 +54,7 @@ class Colours(Scenario):
         lines.append(Line(wording.say(random, "question"), ideal=f"{colours[-1].capitalize()}.", asks=True, needs=(len(colours) - 1,)))
         facts: dict[str, Any] = {"colour": colours[-1], "told": colours}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             free = [colour for colour in words("colours") if colour not in colours]
             free = free or [colour for colour in words("colours") if colour != colours[-1]]

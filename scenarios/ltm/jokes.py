@@ -194,6 +194,7 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
     asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})
     own = _own_words(texts, len(jokes), asked)
     told_apart = _ASIDE.sub(" ", reply)
+    # Sentences about the times of other jokes count only if nothing is found without them.
     for text in dict.fromkeys((told_apart, reply)):
         if found := _retold(text, texts, len(jokes), own, asked):
             return found

@@ -85,6 +85,7 @@ class NameList(Scenario):
         lines.append(Line(wording.say(random, "question"), ideal=json.dumps(names), asks=True))
         facts: dict[str, Any] = {"names": names}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             free = [name for name in words("names") if name not in names]
             facts["similar"], asides = [], []

@@ -69,6 +69,7 @@ class Shopping(Scenario):
         lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
         facts: dict[str, Any] = {"list": basket, "changes": changes}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             listed = {item for _, item, _ in changes}
             free = [item for item in plurals if item not in listed]
@@ -104,6 +105,7 @@ class Shopping(Scenario):
         present = [key for key in expected if key in answered]
         right = [key for key in present if answered[key].quantity == quantities[key]]
         invented = [entry.item for key, entry in answered.items() if key not in expected]
+        # An empty list invents nothing either, and must not earn this third.
         clean = bool(present) and not invented
         shares = (len(present) + len(right)) / len(expected) * min(1, len(present) / max(1, len(invented)))
         wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]

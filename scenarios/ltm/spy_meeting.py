@@ -64,6 +64,7 @@ class SpyMeeting(Scenario):
             "vague": [entry["also"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
         }
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             others = [sender for sender in pool["senders"] if sender not in senders]
             facts["similar"], asides = [], []

@@ -305,6 +305,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
 def _mended(reply: str, things: Sequence[str]) -> str:
     """Return a short reply with single wrong letters in things corrected."""
     words = list(_WORD.finditer(reply))
+    # In a long reply, a correct word is too easily mistaken for a misspelled thing.
     if len(words) > BRIEF:
         return reply
     known: dict[str, list[str]] = {}

@@ -123,6 +123,7 @@ class Digest(Scenario):
         wrong = [f"{deed} ({kinds.get(deed, 'never told')})" for deed in astray] + [f"{text} (never told)" for text in unknown]
         notes += [f"does not belong there: {some(wrong)}"] if wrong else []
         return Grade(
+            # Wrong items cost as much as right ones earn, so that a list of everything earns nothing.
             score=max(0, len(found) - len(astray) - len(unknown)) / len(belong),
             reason="; ".join([f"{len(found)} of {len(belong)} decisions are there", *notes]),
             turns=(answer.turn,),

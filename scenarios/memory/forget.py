@@ -117,6 +117,7 @@ class Forget(Scenario):
         told = "; ".join(f"{item.labels['when']}, {item.note}" for item in (before, *after))
         kept = sum(item.score == 1 for item in neighbours)
         return Grade(
+            # A product, so that neither forgetting everything nor remembering everything earns points.
             score=scores[0] * scores[1] * scores[2],
             reason=f"{value} ({subject}) was to be forgotten: {told}; {kept} of {len(neighbours)} neighbours kept",
             turns=tuple(item.turn for item in items if item.turn is not None),

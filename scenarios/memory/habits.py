@@ -326,6 +326,7 @@ def _chosen(reply: str, options: Mapping[str, Sequence[str]], whose: Sequence[Wh
     several = rf"(?:{one}(?:, {one}){{0,{most}}},? (?:and|or|&) {one}|\({one}(?:, {one}){{0,{most}}}\)|{one})"
     has = "|".join(map(re.escape, dict.fromkeys(each for what in options.values() for each in what)))
     what = rf"(?= (?!no\b|none\b|neither\b|[^.!?;\n]{{0,60}}\bwithout\b)(?:(?:it|them|that|this)\b|[^.!?;\n]{{0,60}}\b(?:{has})\b))"
+    # An answer that explains its choice names other options too. That is not a hedge, so descriptions are removed.
     explained = re.sub(
         rf"(?<!\bor ){one} {_HAS}{what}|{several} {_HAVE}{what}|{_AVOIDED} (?:the )?{several}",
         "they do",

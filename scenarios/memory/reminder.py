@@ -214,7 +214,7 @@ def _parts(entries: Sequence[Entry], count: int) -> list[Sequence[Entry]]:
 
 
 def _segment(entries: Sequence[Entry], pause: timedelta, *, last: bool) -> Segment:
-    longest = datetime(2024, 9, 25)  # a Wednesday in September
+    longest = datetime(2024, 9, 25)  # Wednesday and September are the longest names
     tokens = sum(len(_text(entry, longest)) // 3 + 8 for entry in entries)  # English has over four letters a token
     return Segment(None, tokens, len(entries), pause=pause, watch=AFTER if last else "next")
 
@@ -317,6 +317,7 @@ def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
 
 def _kept(listed: re.Match[str]) -> str:
     """Return a list with its heading, or nothing if the heading only announces reminders or says that nothing is due."""
+    # Otherwise a recap under "Upcoming reminders:" would count as reminding too early.
     return "" if _is_none(plain(listed["heading"])) else listed[0]
 
 

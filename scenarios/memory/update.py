@@ -60,6 +60,7 @@ class Update(Scenario):
     compounded: ClassVar[bool] = True
     topics: ClassVar[frozenset[str]] = frozenset({"clubs"})
 
+    # Four moves by default, because with fewer a past room is easily guessed.
     moves: int = Field(default=4, ge=2, le=20)
     similar: int = Field(default=1, ge=0, le=19)
     days: int = Field(default=2, ge=2, le=365)

@@ -80,6 +80,7 @@ def classify(reply: str, kind: str, stated: Sequence[str], found: Sequence[str],
         return "other" if strangers else "confused"
     if len(found) > 1:
         return "several"
+    # Sorted, because ambiguous numbers depend on the order, and a set's order differs between processes.
     reading, known = _read(reply, kind, sorted(heard))
     return "several" if len(heard & set(reading.named(known))) > 1 else "none"  # "several": the reply lists values of many people
 

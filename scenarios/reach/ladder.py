@@ -45,7 +45,7 @@ ENOUGH: Final = 1.25
 """Stop drawing layouts once this many questions, averaged over limits, separate tokens from messages."""
 
 LIMITS: Final = 12
-"""Number of token limits for which a layout is evaluated."""
+"""Number of token limits used to evaluate a layout."""
 
 ROOMY: Final = 4000
 """Smallest span in tokens that has paraphrased questions. In smaller spans they would use up the room for filler. With four of them at

@@ -105,6 +105,7 @@ class Reach(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"facts about people"})
     early: ClassVar[bool] = False
     ladder: ClassVar[bool] = True
+    # Version 2 added paraphrased questions. They take slots from the others, so the same seed makes other tests than before.
     version: ClassVar[int] = 2
 
     span: int = Field(default=8000, ge=500, le=10**9)
@@ -140,6 +141,7 @@ class Reach(Scenario):
             pause = random.choice(PAUSES) if slot and not random.randrange(PAUSED) else timedelta(0)
             place = round(where.at[slot] / self.span, 6)
             lines.append(Line(text, _ideal(fact) if asks else "OK.", asks=asks, needle=not asks, needs=needs, at=place, pause=pause))
+        # Another placement would move the questions off their rungs.
         return Script(facts={"asked": asked}, lines=lines, keeps_places=True)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
@@ -226,7 +228,7 @@ def _chance(kind: str, number: int) -> float:
 
 
 def _earned(guessed: int, number: int) -> float:
-    """Return the expected score of guessing `guessed` of `number` things, THREE of which are right."""
+    """Return the expected score of guessing `guessed` of `number` things when THREE are right."""
     wrong = number - THREE
     ways = {right: comb(THREE, right) * comb(wrong, guessed - right) for right in range(guessed + 1)}
     return sum(way * max(0, 2 * right - guessed) for right, way in ways.items()) / (THREE * comb(number, guessed))
@@ -265,6 +267,7 @@ def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> 
     note = f"expected {some(expected)}, the reply settles on {some(found) or 'nothing'}"
     if about["strand"] == "updates" and found == about["values"][:1]:
         note += ", the old value"
+    # The fit of recall curves needs two baselines: an agent that mixes up stated facts earns more than a guess among all values.
     chance = _chance(kind, len(values(kind)))
     return rung(
         f"{about['who']}: {kind}",

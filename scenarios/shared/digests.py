@@ -13,5 +13,6 @@ def digest(texts: Iterable[str]) -> str:
     whole = hashlib.sha256()
     for text in texts:
         content = text.encode("utf-8", "replace")
+        # The length keeps ["ab", "c"] and ["a", "bc"] apart.
         whole.update(b"%d:" % len(content) + content)
     return whole.hexdigest()

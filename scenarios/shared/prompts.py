@@ -43,7 +43,7 @@ def _yaml(path: Path) -> object:
     content = read_packed(path, LARGEST, "name a YAML file of prompts")
     try:
         return plain_yaml.load(content)
-    except Exception as error:  # YAML errors, and whatever its constructors raise for invalid values
+    except Exception as error:  # YAML errors, and errors of its constructors for invalid values
         if not is_fault(error):
             raise
         raise InputError(f"prompts {path}: not YAML: {plain_yaml.problem(error)}") from error

@@ -1,4 +1,4 @@
-"""Play scripts whose questions depend on the virtual time at which earlier lines were sent."""
+"""Play scripts whose questions depend on the virtual times of earlier lines."""
 
 from __future__ import annotations
 

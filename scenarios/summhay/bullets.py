@@ -22,5 +22,5 @@ def citations(bullet: str) -> frozenset[int]:
 
 
 def length(summary: Sequence[str]) -> float:
-    """Return the mean number of words of bullets, without citations; 0 if there are none."""
+    """Return the mean number of words in bullets, without citations; 0 without bullets."""
     return fmean(len(without_citations(bullet).split()) for bullet in summary) if summary else 0.0

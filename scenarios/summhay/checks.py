@@ -1,7 +1,7 @@
-"""Checks a haystack before it is used (section 3.1).
+"""Check a haystack before use (section 3.1).
 
-Subtopics must differ, insights must be specific and not repeat each other, and every insight must be in the documents that it
-was planned for and in no others.
+Subtopics must differ, insights must be specific and distinct, and every insight must be in the documents planned for it and in no
+others.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from longspan.scenarios.summhay.signs import signs
 __all__ = ["MIN_SOURCES", "alike", "problems", "specific"]
 
 ALIKE: Final = 0.75
-"""Two texts count as alike if the longer has at least this share of the words of the shorter."""
+"""Two texts count as alike if the longer one contains at least this share of the shorter one's words."""
 
 MIN_SOURCES: Final = 2
-"""The fewest documents of an insight: in only one it would be a needle."""
+"""Minimum number of documents for an insight. In a single document it would be a needle."""
 
 SMALL: Final = frozenset(
     "a about after an and are as at be by for from has have how in into is it its of on or that the their they this to was were what "
@@ -47,7 +47,7 @@ def specific(text: str) -> bool:
 
 
 def problems(haystack: Haystack) -> list[str]:
-    """Return all problems of a haystack whose insights have signs, in words; empty if it can be used."""
+    """Return descriptions of all problems of a haystack whose insights have signs; empty if it is usable."""
     return [*_subtopics(haystack), *_insights(haystack), *_documents(haystack)]
 
 
@@ -77,7 +77,7 @@ def _repeated(insights: Sequence[Insight]) -> Iterator[str]:
 
 
 def _documents(haystack: Haystack) -> Iterator[str]:
-    """A document must have all signs of its planned insights, and none of the others'."""
+    """Yield a problem for each document that lacks signs of a planned insight or contains signs of another."""
     insights = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
     texts: set[str] = set()
     for number, document in enumerate(haystack.documents, 1):

@@ -28,7 +28,7 @@ def annotate(
 ) -> int:
     """Judge a run's summaries yourself.
 
-    Asks whether each insight is covered, and by which bullet, without showing the grader's answers. Ctrl-D or q quits; the next
+    Asks for each insight whether a bullet covers it, and which one, without showing the grader's answers. Ctrl-D or q quits; the next
     start continues there. At the end it shows how far people and grader agree. Grades do not change.
     """
     from longspan.simulator.base.errors import InputError
@@ -63,7 +63,7 @@ class _QuitError(Exception):
 
 @final
 class _Asking:
-    """Asks about claims one by one, and saves each answer at once."""
+    """Asks about claims one by one, and saves each answer immediately."""
 
     def __init__(self, folder: RunFolder, sheets: dict[str, Sheet], by: str) -> None:
         self._folder = folder

@@ -1,6 +1,6 @@
-"""Generates haystacks without a model.
+"""Generate haystacks without a model.
 
-Insights come from a grammar. Each has a name, a number and a date that occur nowhere else. They are planted in documents whose
+Insights come from a grammar. Each contains a name, a number and a date that occur nowhere else. They are inserted into documents whose
 other sentences are irrelevant.
 """
 
@@ -30,13 +30,13 @@ PER_DOCUMENT: Final[Mapping[Domain, tuple[int, int]]] = {"conversation": (2, 3),
 
 MIN_INSIGHTS: Final = 5
 MAX_INSIGHTS: Final = 8
-"""Insights of a subtopic: 6.75 on average in the paper."""
+"""Bounds for the number of insights of a subtopic. The paper has 6.75 on average."""
 
 DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 HEADS: Final = "Bar Cor Dal Fen Gar Hol Jor Kel Lor Mur Nor Pel Ras Sel Tor Ul Ver Wen Yar Zel".split()
 TAILS: Final = "vane dessa mond lick tiano berg quist nova rigen setti kova rup lund shaw maro doro veld".split()
-"""Parts of invented family names, so that a name identifies an insight."""
+"""Parts of invented family names. Each name identifies one insight."""
 
 
 @cache
@@ -45,9 +45,9 @@ def _grammar(domain: Domain) -> Any:
 
 
 def generate(random: Random, *, domain: Domain, subtopics: int, documents: int, words: int, name: str) -> Haystack:
-    """Generate a haystack called `name` with so many `subtopics` and `documents` of about `words` words.
+    """Generate a haystack called `name` with `subtopics` subtopics and `documents` documents of about `words` words.
 
-    Raises InputError if it fails its own checks, which no seed is known to do.
+    Raises InputError if it fails its own checks. No seed is known to do so.
     """
     writer = _Writer(random, domain, words)
     written = tuple(writer.subtopic(number, plan) for number, plan in enumerate(random.sample(writer.grammar["subtopics"], subtopics), 1))
@@ -78,7 +78,7 @@ class _Writer:
         self._said: dict[str, str] = {}
 
     def subtopic(self, number: int, plan: Mapping[str, Any]) -> Subtopic:
-        """Return a subtopic with its insights, no two of them about the same thing."""
+        """Return a subtopic with its insights, each about a different thing."""
         count = self.random.randint(MIN_INSIGHTS, MAX_INSIGHTS)
         things = self.random.sample(plan["things"], count)
         frames = [plan["frames"][k % len(plan["frames"])] for k in range(count)]
@@ -93,7 +93,7 @@ class _Writer:
         return Insight(id, thing.removeprefix("the "), text, frozenset({family.casefold(), number, date.casefold()}))
 
     def document(self, insights: Sequence[Insight]) -> str:
-        """Return about the requested number of words, with each insight said once, in random order."""
+        """Return a document of about the requested length that states each insight once, in random order."""
         order = self.random.sample(insights, len(insights))
         planted = [f"{self._said[insight.id]} {self.random.choice(self.grammar['replies'])}" for insight in order]
         opening, closing = self._filled("openings"), self._filled("closings")
@@ -128,16 +128,16 @@ class _Writer:
 
 
 def _filled(sentence: str, values: Mapping[str, str]) -> str:
-    """Return a sentence, capitalised, with its slots filled: {thing} as it is, {thing_} capitalised."""
+    """Return a capitalised sentence with its slots filled: {thing} unchanged, {thing_} capitalised."""
     capitals = {f"{name}_": value[:1].upper() + value[1:] for name, value in values.items()}
     filled = sentence.format(**values, **capitals)
     return filled[:1].upper() + filled[1:]
 
 
 def plans(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: int, deep: int) -> list[list[Insight]]:
-    """Plan the insights of each document: about `deep` of each of `wide` subtopics, those in the fewest documents first.
+    """Plan the insights of each document: about `deep` of each of `wide` subtopics, preferring those in the fewest documents.
 
-    With few documents it is more of each, so that every insight is in several documents.
+    With few documents, each gets more insights, so that every insight is in several documents.
     """
     deep = max(deep, 2 + ceil(MIN_SOURCES * sum(len(subtopic.insights) for subtopic in subtopics) / (documents * wide)))
     uses = {insight.id: 0 for subtopic in subtopics for insight in subtopic.insights}

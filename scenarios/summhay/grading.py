@@ -26,14 +26,14 @@ PUBLISHED: Final[Mapping[str, Level]] = {"FULL_COVERAGE": "full", "PARTIAL_COVER
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 MAX_FIGURES: Final = 20
-"""A bullet with more different numbers and dates than this only lists them: they do not count as signs."""
+"""A bullet with more different numbers and dates than this merely lists them, so they do not count as signs."""
 
 MAX_BULLETS: Final = 200
 MAX_BULLET_LENGTH: Final = 2000
-"""How many bullets, and how many characters of each, a judge is shown."""
+"""Maximum number of bullets, and of characters in each, that a judge is shown."""
 
 TENTHS: Final = 10
-"""The number of parts into which the shown documents are divided, for scores by a document's rank."""
+"""Number of equal parts of the shown documents, for scores by a document's rank."""
 
 
 class Coverage(Answer):
@@ -52,7 +52,8 @@ class Published(Answer):
 
 @final
 class Found(NamedTuple):
-    """How far an insight is covered, and the bullet that covers it (counted from 1). `level` is None if undecided, because of `why`."""
+    """How far an insight is covered, and the number of the bullet that covers it (from 1). `level` is None if undecided; `why` gives the
+    reason."""
 
     level: Level | None
     bullet: int | None = None
@@ -84,7 +85,7 @@ def grade(facts: Mapping[str, Any], record: Record, grading: Grading) -> Grade:
 
 
 def query(insight: str, summary: Sequence[str], own: str | None = None) -> Query[Any]:
-    """Return the query to a judge about an insight; its answer is a `Coverage`, or with the user's `own` prompt a `Published`."""
+    """Return the query to a judge about an insight. Its answer is a `Coverage`, or a `Published` with the user's prompt `own`."""
     shown = [" ".join(bullet[:MAX_BULLET_LENGTH].split()) for bullet in summary[:MAX_BULLETS]]
     if own is not None:
         listed = json.dumps({"bullets": [{"bullet_id": number, "text": bullet} for number, bullet in enumerate(shown, 1)]}, indent=1)
@@ -94,7 +95,7 @@ def query(insight: str, summary: Sequence[str], own: str | None = None) -> Query
 
 
 def _by_signs(insights: Sequence[Mapping[str, Any]], summary: Sequence[str]) -> list[Found]:
-    """Return the bullet with most of each insight's signs: all of them cover it fully, some partly."""
+    """Return, for each insight, the bullet with most of its signs. A bullet with all signs covers it fully, one with some partly."""
     bullet_signs = [_signs(bullet) for bullet in summary]
     coverages = []
     for insight in insights:
@@ -110,14 +111,14 @@ def _by_signs(insights: Sequence[Mapping[str, Any]], summary: Sequence[str]) -> 
 
 
 def _signs(bullet: str) -> frozenset[str]:
-    """Return the signs in a bullet, without numbers and dates if it lists too many of them."""
+    """Return the signs in a bullet, without numbers and dates if there are too many of them."""
     present = signs(bullet)
     figures = {sign for sign in present if sign[0].isdecimal()}
     return present - figures if len(figures) > MAX_FIGURES else present
 
 
 def _judged(verdict: Coverage | Published | str, count: int) -> Found:
-    """Return a judge's finding for a summary of `count` bullets."""
+    """Convert a judge's answer about a summary of `count` bullets."""
     if isinstance(verdict, str):
         return Found(None, why=verdict)
     if isinstance(verdict, Published):
@@ -131,7 +132,7 @@ def _judged(verdict: Coverage | Published | str, count: int) -> Found:
 
 
 def _item(facts: Mapping[str, Any], insight: Mapping[str, Any], found: Found, summary: Sequence[str], answer: Exchange) -> Item:
-    """Return the item of an insight, with all that the tables need."""
+    """Return the item of an insight, with everything that the tables need."""
     labels = {name: str(facts[name]) for name in ("domain", "retriever", "position")}
     numbers = {"words": length(summary), "bullets": float(len(summary)), "asked": float(facts["bullets"])}
     about = insight["text"][:300]
@@ -151,7 +152,7 @@ def _item(facts: Mapping[str, Any], insight: Mapping[str, Any], found: Found, su
 
 
 def _by_rank(shown: Sequence[int], sources: frozenset[int], cited: frozenset[int]) -> dict[str, float]:
-    """Return how many of the insight's documents were in each tenth of those shown, and how many of these were cited."""
+    """Return the number of the insight's documents in each tenth of those shown, and how many of these were cited."""
     counts: dict[str, float] = {}
     for at, number in enumerate(shown):
         if number in sources:

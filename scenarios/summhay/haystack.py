@@ -20,7 +20,7 @@ LABELS: Final[Mapping[Domain, str]] = {"conversation": "Conversation", "news": "
 @final
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """Something that can be learnt from several documents.
+    """A finding that several documents contain.
 
     `signs`: the words, numbers and dates that cover it fully (see signs.py); empty if unknown, as in published haystacks.
     """
@@ -58,7 +58,7 @@ class Document:
 @final
 @dataclass(frozen=True)
 class Haystack:
-    """A topic with its subtopics and documents. Documents are shown and cited by their number, from 1."""
+    """A topic with its subtopics and documents. Documents are identified by number, from 1, in prompts and citations."""
 
     id: str
     domain: Domain
@@ -69,11 +69,11 @@ class Haystack:
     """Whether longspan generated it, so that the signs of every insight are known."""
 
     participants: tuple[str, ...] = ()
-    """Who talks, as a published haystack says; empty if unknown."""
+    """The speakers, as named in a published haystack; empty if unknown."""
 
     @cached_property
     def sources(self) -> Mapping[str, frozenset[int]]:
-        """The numbers of the documents that contain each insight, by the insight's id."""
+        """Numbers of the documents that contain each insight, by the insight's id."""
         sources: dict[str, set[int]] = {insight.id: set() for subtopic in self.subtopics for insight in subtopic.insights}
         for number, document in enumerate(self.documents, 1):
             for insight in document.insights:
@@ -82,6 +82,6 @@ class Haystack:
         return {insight: frozenset(numbers) for insight, numbers in sources.items()}
 
     def relevance(self, subtopic: Subtopic) -> list[int]:
-        """Return how many of a subtopic's insights are in each document."""
+        """Return the number of a subtopic's insights in each document."""
         wanted = {insight.id for insight in subtopic.insights}
         return [len(wanted.intersection(document.insights)) for document in self.documents]

@@ -1,4 +1,4 @@
-"""Reads and writes topic files: haystacks as the paper's authors published them, in JSON, plain or gzip.
+"""Read and write topic files: haystacks as the paper's authors published them, in JSON, plain or gzip.
 
 They may include the summaries and evaluations of the authors' models. `longspan summhay write` writes the same format.
 """
@@ -19,7 +19,7 @@ from longspan.simulator.base.files.reading import read_packed, stamp
 __all__ = ["Evaluated", "Topic", "haystacks", "named_topics", "parsed", "read_published", "topic", "written"]
 
 LARGEST: Final = 512 * 2**20
-"""The largest file that is read, in bytes, unpacked."""
+"""Maximum size of a file in bytes, unpacked."""
 
 
 class _Read(BaseModel):
@@ -85,8 +85,8 @@ class Topic(_Read):
 def haystacks(data: Path, domain: Domain | None) -> Sequence[Haystack]:
     """Return the haystacks in a topic file, or in a folder's topic files (topic_*.json, topic_*.json.gz).
 
-    `domain`: only haystacks of this domain. A file is read once as long as it does not change. Raises InputError for an invalid
-    file, and if there is no topic of the domain.
+    `domain`: return only haystacks of this domain. A file is reread only if it changes. Raises InputError for an invalid file, and if no
+    topic has the domain.
     """
     every = [_haystack(path) for path in named_topics(data)]
     matching = [haystack for haystack in every if domain in (None, haystack.domain)]
@@ -96,7 +96,7 @@ def haystacks(data: Path, domain: Domain | None) -> Sequence[Haystack]:
 
 
 def named_topics(data: Path) -> list[Path]:
-    """Return the file itself, or a folder's topic files. Raises InputError if there are none."""
+    """Return the file itself, or a folder's topic files. Raises InputError for a folder without any."""
     if not data.is_dir():
         return [data]
     files = sorted(path for path in data.iterdir() if path.name.startswith("topic") and path.name.endswith((".json", ".json.gz")))
@@ -161,7 +161,7 @@ def _wrong(read: Topic) -> str | None:
 
 
 def read_published(path: Path) -> bytes:
-    """A file's content, unpacked. Raises InputError."""
+    """Return a file's content, unpacked. Raises InputError."""
     return read_packed(path, LARGEST, "name a file that was published")
 
 

@@ -1,7 +1,7 @@
-"""Reproduces the paper's figures from published files.
+"""Reproduce the paper's figures from published files.
 
-Annotated samples give judges against annotators (Table 1) and the judges' preferences (appendix A.3). Topic files with summaries and
-evaluations give models and retrievers (Tables 2 and 3).
+Annotated samples yield judges against annotators (Table 1) and the judges' preferences (appendix A.3). Topic files with summaries and
+evaluations yield models and retrievers (Tables 2 and 3).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ PREDICTIONS: Final = "predictions_"
 SUMMARY: Final = "summary_subtopic_"
 
 WHOLE: Final = "full context"
-"""The name, among retrievers, for summaries of the whole haystack."""
+"""Name, in place of a retriever, for summaries of the whole haystack."""
 
 SORTED: Final[Mapping[str, str]] = {"fl-ctxt-sort": "top", "fl-ctxt-middle": "middle", "fl-ctxt-rev-sort": "bottom"}
-"""The names of summaries of sorted haystacks, and where their relevant documents are."""
+"""Names of summaries of sorted haystacks, with the position of the relevant documents."""
 
 LEVELS: Final[Mapping[str, float]] = {
     "full_coverage": COVERED["full"],
@@ -102,7 +102,7 @@ class Row(NamedTuple):
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     """Compute the figures from files of annotated samples and topic files.
 
-    `rules` make no difference: the evaluations are recorded. Raises InputError for files that are not as published.
+    `rules` have no effect, because the evaluations are recorded. Raises InputError for files in another format.
     """
     samples, topics = read(paths)
     found = judges(samples)
@@ -219,10 +219,10 @@ def _judge_tables(found: Mapping[str, Judge], samples: int) -> Iterator[Table]:
 
 
 def _bias_cells(samples: Sequence[_Sample]) -> Iterator[Cell]:
-    """Yield, for each judge, by how much its mean coverage is above the annotators', by the model that wrote the summary.
+    """Yield how much each judge's mean coverage exceeds the annotators', by the model that wrote the summary.
 
     `mean` is over these models. `length-difference` and `length-score` are the correlations of that difference, and of the judge's
-    coverage, with the words of a bullet, over the samples.
+    coverage, with the words in a bullet, over the samples.
     """
     judges_ = dict.fromkeys(name for sample in samples for name in sample.model_extra or {} if name.startswith(PREDICTIONS))
     for name in judges_:
@@ -250,7 +250,7 @@ def _means(sample: _Sample, judge: str) -> tuple[float, float]:
 
 
 def _words(bullets: Sequence[str]) -> float:
-    """Return the words of a bullet as the authors count them: blanks and one more, of all bullets, by their number."""
+    """Return the mean words in a bullet as the authors count them: all blanks plus one, divided by the number of bullets."""
     return (re.sub(r"\s{2,}", " ", "\n".join(bullets)).count(" ") + 1) / len(bullets)
 
 
@@ -275,7 +275,7 @@ def _in_brackets(whole: int, number: int, what: str) -> str:
 
 
 def _beside(cell: Cell | None) -> str:
-    """Return our figure, and the printed one in brackets if there is one."""
+    """Return our figure, followed by the printed one in brackets if there is one."""
     if cell is None or cell.ours is None:
         return ""
     return f"{cell.ours:.3f}" + (f" ({cell.published:g})" if cell.published is not None else "")
@@ -320,7 +320,7 @@ def _scored(answer: Evaluated, summary: Sequence[str], sources: Mapping[str, set
 
 
 def _number(bullet: object) -> int | None:
-    """Return the number of a bullet; None if an evaluation names none or several, which then cites nothing."""
+    """Return the number of a bullet, or None if an evaluation names none or several. It then counts as citing nothing."""
     if isinstance(bullet, str) and bullet.isdecimal() and len(bullet) < 10:
         return int(bullet)
     return bullet if type(bullet) is int and bullet > 0 else None

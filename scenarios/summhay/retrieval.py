@@ -1,6 +1,6 @@
-"""Embedders and rerankers that find documents. They are found by entry point.
+"""Embedders and rerankers that retrieve documents. They are found by entry point.
 
-Scores that cost money are kept in the user's cache, so that resuming or replaying a run finds the same documents for free.
+Scores that cost money are cached for the user, so that resuming or replaying a run retrieves the same documents for free.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["EMBEDDERS", "RERANKERS", "Embeds", "Reranks", "nearness", "relevance"]
 
 EMBEDDERS: Final = "longspan.embedders"
-"""The entry-point group of embedders. It maps the first part of a name such as openai/MODEL to a function that takes the whole name."""
+"""Entry-point group of embedders. It maps the first part of a name such as openai/MODEL to a function that takes the whole name."""
 
 RERANKERS: Final = "longspan.rerankers"
-"""The entry-point group of rerankers, such as cohere/MODEL."""
+"""Entry-point group of rerankers, such as cohere/MODEL."""
 
 Value = TypeVar("Value")
 Scores = list[list[float]]
@@ -110,7 +110,7 @@ def _cosines(vectors: NDArray[np.float32], queries: int, lengths: Sequence[int])
 
 
 def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
-    """Return cached scores, or ask and cache them if `ask` says that they cost money. A cache that cannot be written is ignored."""
+    """Return cached scores, or compute them and cache them if they cost money. A cache that cannot be written is ignored."""
     name = f"retrieval-{hashlib.sha256(json.dumps(about, ensure_ascii=False).encode('utf-8', 'replace')).hexdigest()}"
     with suppress(ValueError, RecursionError):
         known = json.loads(cache.read(name) or b"null")

@@ -1,4 +1,4 @@
-"""Selects and orders the documents shown (section 5): all of them, or the best by a retriever's scores up to a budget of tokens."""
+"""Select and order the documents to show (section 5): all of them, or the best by a retriever's scores up to a token budget."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Position", "Retriever", "Shown", "arranged", "best", "keywords", "sc
 Retriever = Literal["full", "rand", "kws", "vect", "longe", "rerank", "oracle"]
 
 Position = Literal["stored", "top", "middle", "bottom"]
-"""Where the relevant documents of a whole haystack are put (section 5, position bias)."""
+"""Position of the relevant documents in a whole haystack (section 5, position bias)."""
 
 SENTENCE: Final = 384
-"""The most tokens that a sentence embedder reads. A long embedder reads the whole text, in pieces of this length."""
+"""Maximum number of tokens that a sentence embedder reads. A long embedder reads the whole text, in pieces of this length."""
 
 EMBEDDER: Final = "hash"
 RERANKER: Final = "cohere/rerank-english-v3.0"
-"""The models used if none is named and a published haystack has no scores."""
+"""Default models, used if none is named and a published haystack has no scores."""
 
 STORED: Final[Mapping[str, Callable[[str], bool]]] = {
     "kws": lambda name: name == "keywords",
@@ -33,12 +33,12 @@ STORED: Final[Mapping[str, Callable[[str], bool]]] = {
     "longe": lambda name: "/" in name,  # named after its model
     "rerank": lambda name: name == "rerank3",
 }
-"""Tests for the names of these retrievers' scores in published haystacks."""
+"""Predicates for the names of these retrievers' scores in published haystacks."""
 
 
 @final
 class Shown(NamedTuple):
-    """A document as it is shown: its number, and its text, possibly cut."""
+    """A document to show: its number, and its text, possibly truncated."""
 
     number: int
     text: str
@@ -62,7 +62,7 @@ def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: s
 
 
 def arranged(haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> list[Shown]:
-    """Return all documents, the relevant ones at `position`. The others keep their order, for "middle" on both sides."""
+    """Return all documents, with the relevant ones at `position`. The others keep their order, for "middle" on both sides."""
     every = [Shown(number, document.text) for number, document in enumerate(haystack.documents, 1)]
     if position == "stored":
         return every
@@ -75,7 +75,7 @@ def arranged(haystack: Haystack, subtopic: Subtopic, position: Position, seed: s
 
 
 def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]:
-    """Return the documents with the highest scores (`found`), up to `budget` tokens of cl100k_base. The last one is cut.
+    """Return the documents with the highest scores (`found`), up to `budget` tokens of cl100k_base. The last one is truncated.
 
     Documents with equal scores keep their order.
     """
@@ -94,7 +94,7 @@ def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]
 
 
 def keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
-    """Return the share of the query's words, without small ones, that each document has."""
+    """Return the share of the query's words, without function words, that each document contains."""
     wanted = signs(_query(subtopic)) - SMALL
     return [len(wanted & _signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
 

@@ -33,24 +33,24 @@ PLACES: Final[Places] = {
     "document": ("label", "number", "text"),
     "judge": ("insight", "bullets"),
 }
-"""The prompts that a user may bring: the message, each document in it, and the judge's. `count`: how many documents are shown."""
+"""The prompts that a user may supply: the message, each document in it, and the judge's. `count`: the number of documents shown."""
 
 POSITIONS: Final[tuple[Position, ...]] = get_args(Position)
 
 
 @final
 class SummHay(Scenario):
-    """About a hundred documents must be summarised in answer to a query, with a bullet for each insight that cites its documents.
+    """Summarise about a hundred documents in answer to a query, with a bullet for each insight that cites its documents.
 
-    Each subtopic of a haystack is a test. Without `data` haystacks are made up, of `documents` documents of about `words` words;
-    with it they are read from topic files. `delivery`: the documents and the query are one message (message), or the documents
-    are messages of the long conversation and the query comes a span later (interleave). `retriever`: which documents are shown;
-    all but `full` select the best ones up to `budget` tokens. `position`: where the relevant ones are with `full`; "all" plays
-    each subtopic in all four orders. `grading`: by rules, the default for made-up haystacks and only possible there, or by the
-    judge. `prompts`: a file with other words for the message and the judge.
+    Each subtopic of a haystack is a test. Without `data`, haystacks of `documents` documents of about `words` words are generated; with
+    it, they are read from topic files. `delivery`: send documents and query in one message (message), or send documents as messages of
+    the long conversation and the query a span later (interleave). `retriever`: select the documents to show; all but `full` take the
+    best ones up to `budget` tokens. `position`: position of the relevant documents with `full`; "all" plays each subtopic in all four
+    orders. `grading`: by rules, which is the default for generated haystacks and possible only there, or by the judge. `prompts`: a file
+    with other prompts for the message and the judge.
 
-    An insight that is in no document counts as well, as in the authors' program; only where the domain is news are fewer bullets
-    asked for.
+    An insight that is in no document counts too, as in the authors' program. Only in the news domain are correspondingly fewer bullets
+    requested.
     """
 
     name: ClassVar[str] = "summhay"
@@ -80,7 +80,7 @@ class SummHay(Scenario):
         if self.reranker is not None and self.retriever != "rerank":
             raise ValueError("reranker is for retriever=rerank")
         if self.grading == "rules" and self.data is not None:
-            raise ValueError("grading=rules is only for made-up haystacks: the signs of others are unknown")
+            raise ValueError("grading=rules is only for made-up haystacks, because the signs of others are unknown")
         if self.prompts is not None and self.delivery != "message":
             raise ValueError("prompts are for delivery=message")
         return self
@@ -90,7 +90,7 @@ class SummHay(Scenario):
         return Measure("joint score", made_up=self.data is None)
 
     def make(self, random: Random) -> Script:
-        """Make a test about one subtopic. Raises InputError for data that cannot be read, or a model that cannot be used."""
+        """Make a test about one subtopic. Raises InputError for unreadable data or an unusable model."""
         seed = str(random.random())
         haystack = random.choice(haystacks(self.data, self.domain)) if self.data else self._generated(random, seed)
         return self._script(haystack, random.choice(haystack.subtopics), random.choice(self._positions()), seed)
@@ -131,6 +131,7 @@ class SummHay(Scenario):
             "retriever": self.retriever,
             "position": position,
             "generated": haystack.generated,
+            # As in the authors' program, only news summaries are asked for fewer bullets than insights.
             "bullets": len(told if haystack.domain == "news" else subtopic.insights),
             "shown": [each.number for each in shown],
             "insights": [_fact(haystack, insight) for insight in subtopic.insights],
@@ -163,7 +164,7 @@ class SummHay(Scenario):
 
 
 def _source(haystack: Haystack, subtopic: Subtopic, position: Position) -> str:
-    """Return the source of a summary, which is the same in all runs with that query and order, and in no others."""
+    """Return the source of a summary, which is the same in all runs with the same query and order, and in no others."""
     text = "\n".join([haystack.topic, subtopic.query, *(insight.text for insight in subtopic.insights)])
     known = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{subtopic.subtopic} ({known}{'' if position == 'stored' else f', {position}'})"
@@ -186,7 +187,7 @@ def _lines(haystack: Haystack, shown: Sequence[Shown]) -> Iterator[Line]:
 
 
 def _filled(own: Mapping[str, str], facts: Mapping[str, Any], haystack: Haystack, shown: Sequence[Shown]) -> str:
-    """Return the message in the user's words."""
+    """Return the message from the user's prompts."""
     label = LABELS[haystack.domain]
     documents = "".join(filled(own["document"], label=label, number=each.number, text=each.text) for each in shown)
     known = {name: facts[name] for name in ("topic", "subtopic", "query", "bullets")}

@@ -1,4 +1,4 @@
-"""Coverage, citation and joint scores (section 4), of one insight and pooled over insights."""
+"""Coverage, citation and joint scores (section 4), for one insight and pooled over insights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, final
 __all__ = ["COVERED", "Pooled", "Scored", "pooled", "scored"]
 
 COVERED: Final = {"full": 1.0, "partial": 0.5, "none": 0.0}
-"""The coverage score of an insight that is covered fully, partly or not at all."""
+"""Coverage score of an insight that is covered fully, partly or not at all."""
 
 
 @final
@@ -28,7 +28,7 @@ class Scored(NamedTuple):
 
 @final
 class Pooled(NamedTuple):
-    """Means over `n` insights. Means about citations are over the covered ones, None if there are none."""
+    """Means over `n` insights. Means of citation scores are over the covered insights, or None if none is covered."""
 
     coverage: float
     citation: float | None
@@ -39,7 +39,7 @@ class Pooled(NamedTuple):
 
 
 def scored(coverage: float, cited: Set[int], sources: Set[int]) -> Scored:
-    """Score an insight of these `sources` with this coverage by a bullet with these citations."""
+    """Score an insight with these `sources`, given its coverage by a bullet with these citations."""
     if not coverage:
         return Scored(0.0)
     both = len(cited & sources)
@@ -50,7 +50,7 @@ def scored(coverage: float, cited: Set[int], sources: Set[int]) -> Scored:
 
 
 def pooled(scores: Iterable[Scored]) -> Pooled | None:
-    """Return the pooled scores of insights; None if there are none."""
+    """Return the pooled scores of insights, or None without insights."""
     insights = list(scores)
     if not insights:
         return None

@@ -1,4 +1,4 @@
-"""The signs that identify an insight in prose: words, numbers and dates, however they are written."""
+"""The signs that identify an insight in prose: words, numbers and dates in any notation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FULL: Final = {month[:3]: month for month in MONTHS}
 
 
 def signs(text: str) -> frozenset[str]:
-    """Return every word, number ("1,200" as "1200") and date ("14 march") in `text`, without citations. Takes linear time."""
+    """Return every word, number ("1,200" as "1200") and date ("14 march") in `text`, without citations. Runs in linear time."""
     folded = without_citations(text).casefold()
     dates = {f"{int(day)} {_FULL[month[:3]]}" for day, month in _DAY_FIRST.findall(folded)}
     dates |= {f"{int(day)} {_FULL[month[:3]]}" for month, day in _MONTH_FIRST.findall(folded)}

@@ -1,4 +1,4 @@
-"""The tables of summaries in reports: the three scores, scores by a document's rank, and position bias (sections 4 and 5)."""
+"""Report tables for summaries: the three scores, scores by a document's rank, and position bias (sections 4 and 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Runs = Mapping[str, Sequence[Marked]]
 
 
 def tables(runs: Runs) -> list[Table]:
-    """Return the tables over the insights of all runs' tests; none if no insight has been scored."""
+    """Return the tables over the insights of all runs' tests; empty if no insight has a score."""
     decided = {run: [item for test in tests for item in test.items if item.score is not None] for run, tests in runs.items()}
     if not any(decided.values()):
         return []
@@ -54,7 +54,7 @@ def _summaries(runs: Runs) -> Table:
 
 
 def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
-    """Return the scores by tenth of the documents shown. An insight counts in each tenth with one of its documents."""
+    """Return the scores by tenth of the documents shown. An insight counts in each tenth that contains one of its documents."""
     rows: list[list[str]] = []
     shades: list[list[float | None]] = []
     for run, items in runs.items():
@@ -71,7 +71,7 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
 
 
 def _covered(items: Sequence[Item]) -> list[float | None]:
-    """Return the mean coverage by tenth, counting an insight once for each of its documents there."""
+    """Return the mean coverage by tenth, counting an insight once for each of its documents in it."""
     means: list[float | None] = []
     for tenth in range(1, TENTHS + 1):
         weights = [(item.numbers.get(f"shown {tenth}", 0.0), item.numbers["coverage"]) for item in items]
@@ -93,7 +93,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _positions(runs: Mapping[str, Sequence[Item]]) -> Table:
-    """Return the joint score by where the relevant documents were, and the largest absolute difference from the stored order."""
+    """Return the joint score by position of the relevant documents, and the largest absolute difference from the stored order."""
     rows = []
     for run, items in runs.items():
         joint = {}

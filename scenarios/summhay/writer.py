@@ -1,6 +1,6 @@
-"""Has a model write a haystack, in the paper's order (section 3.1): subtopics, their insights, then the documents.
+"""Write a haystack with a model, in the paper's order (section 3.1): subtopics, their insights, then the documents.
 
-Each result is checked. What fails is written again, and left out if it keeps failing.
+Each result is checked. Failures are written again, and dropped if they keep failing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["HaystackWriter"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 MAX_ATTEMPTS: Final = 3
-"""How often something is written: once, and once more after its faults were pointed out."""
+"""Maximum number of attempts at each part. Later attempts include the faults of earlier ones."""
 
 LENGTHS: Final = (0.5, 1.6)
-"""The bounds of a document's length, as multiples of the words requested."""
+"""Bounds of a document's length, as multiples of the requested words."""
 
 MIN_INSIGHTS: Final = 3
-"""The fewest insights of a subtopic: one that does not yield three is too narrow (section 3.1)."""
+"""Minimum number of insights of a subtopic. With fewer it is too narrow (section 3.1)."""
 
 
 class Named(Answer):
@@ -88,7 +88,7 @@ class HaystackWriter:
     name: ClassVar[str] = "summhay"
 
     async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> Written:
-        """Write a haystack. Raises InputError if none comes out that can be used."""
+        """Write a haystack. Raises InputError if the result is unusable."""
         writing = _Writing(settings, asks, told)
         haystack = await writing.haystack()
         file = written(haystack, {"written": True, "dropped": writing.notes})
@@ -97,7 +97,7 @@ class HaystackWriter:
 
 @final
 class _Draft(NamedTuple):
-    """A document being written: its number, the insights it must have, its text, and the faults of the last text."""
+    """A draft of a document: its number, its planned insights, its text, and the faults of the last version."""
 
     number: int
     plan: Sequence[Insight]
@@ -107,7 +107,7 @@ class _Draft(NamedTuple):
 
 @final
 class _Writing:
-    """A haystack being written. `notes`: the parts dropped, and why."""
+    """A haystack being written. `notes`: the parts that were dropped, with reasons."""
 
     def __init__(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> None:
         self._set = settings
@@ -127,7 +127,7 @@ class _Writing:
         return Query(prompt=prompt, answer=answer, version=f"summhay {name} 1")
 
     async def _one(self, query: Query[Any]) -> Any:
-        """Return the answer to a query. Raises InputError if there is none."""
+        """Return the answer to a query. Raises InputError if the writer fails."""
         (answer,) = await self._asks.ask_all([query])
         if isinstance(answer, str):
             raise InputError(f"the writer gave no usable answer: {answer}; repeat the command to ask again")
@@ -136,7 +136,7 @@ class _Writing:
     # subtopics
 
     async def _subtopics(self) -> list[Named]:
-        """Return the requested number of subtopics: no two alike, none that the model finds too close to another or too narrow."""
+        """Return the requested number of subtopics. They are distinct, and the model considers none too narrow or too close to another."""
         kept: list[Named] = []
         wrong: list[str] = []
         for _ in range(MAX_ATTEMPTS):
@@ -171,7 +171,7 @@ class _Writing:
     # insights
 
     async def _insights(self, named: Sequence[Named]) -> list[Subtopic]:
-        """Return the subtopics with their insights: specific, about this subtopic and no other, none twice."""
+        """Return the subtopics with their insights, which are specific, distinct, and about this subtopic only."""
         kept: dict[int, list[Said]] = {number: [] for number in range(len(named))}
         wrong: dict[int, list[str]] = {number: [] for number in range(len(named))}
         for _ in range(MAX_ATTEMPTS):
@@ -198,7 +198,7 @@ class _Writing:
         return self._whole(named, kept, wrong)
 
     def _differing(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
-        """Return the insights that are specific and new; note the faults of the others."""
+        """Return the insights that are specific and new, and add the faults of the others to `wrong`."""
         good: list[Said] = []
         for each in fresh:
             if not specific(each.insight):
@@ -227,7 +227,7 @@ class _Writing:
     # documents
 
     async def _documents(self, subtopics: Sequence[Subtopic]) -> list[Document]:
-        """Return documents that have all of their planned insights and no others."""
+        """Return documents that contain all of their planned insights and no others."""
         every = [insight for subtopic in subtopics for insight in subtopic.insights]
         planned = plans(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
         drafts = [_Draft(number, plan) for number, plan in enumerate(planned, 1)]
@@ -275,7 +275,7 @@ class _Writing:
     # the rest
 
     def _kept(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
-        """Return the haystack without insights that are in too few documents and subtopics that have no insights left."""
+        """Return the haystack without insights that are in too few documents, and without subtopics that have lost all insights."""
         held = {insight.id: sum(insight.id in each.insights for each in documents) for each in subtopics for insight in each.insights}
         rare = {insight for insight, count in held.items() if count < MIN_SOURCES}
         self.notes += [f"insight {insight} was left out: it is in {held[insight]} documents" for insight in sorted(rare)]
@@ -293,7 +293,7 @@ class _Writing:
 
 
 def _differs(plan: Sequence[Insight], every: Sequence[Insight], answer: Numbers | str) -> str:
-    """Describe the faults of a document that has the insights of these numbers; "" if they are the planned ones."""
+    """Describe the faults of a document that contains the insights in `answer`; "" if they are the planned ones."""
     if isinstance(answer, str):
         return answer
     said = {every[number - 1].id for number in answer.numbers if 1 <= number <= len(every)}

@@ -497,7 +497,7 @@ def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
         ("ltm", "ltm/KIND/MODEL"),
         ("ltm/openai", "ltm/KIND/MODEL"),
         ("ltm/parrot/m", "there is no kind of model 'parrot'"),
-        ("ltm/openai/m?windows=3", r"unknown option 'windows'; ltm's options are memory, context, .*; those of openai are .*base_url"),
+        ("ltm/openai/m?windows=3", r"unknown option 'windows'; ltm's options are memory, context, .*; openai's are .*base_url"),
         ("ltm/openai/m?memry=json", r"unknown option 'memry'; did you mean memory\?"),
         ("ltm/openai/m?timeout=never", r"timeout: .*; ltm's options are"),
         ("ltm/openai/m?memory=xml", r"memory: .*'semantic', 'json' or 'text'"),

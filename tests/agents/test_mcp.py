@@ -341,7 +341,7 @@ def test_a_command_has_words_with_spaces_and_question_marks(server: Server, tmp_
         ("mcp:true?model=openai/m&base_url=http://127.0.0.1:9/v1&stream=true", "leave out stream=true"),
         (
             "mcp:true?model=openai/m&base_url=http://127.0.0.1:9/v1&depth=3",
-            "unknown option 'depth'; mcp's options are .*rounds.* those of openai are",
+            "unknown option 'depth'; mcp's options are .*rounds.* openai's are",
         ),
         ("mcp:true?model=openai/m&base_url=http://127.0.0.1:9/v1&rounds=0", "rounds"),
     ],

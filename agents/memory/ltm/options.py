@@ -27,7 +27,7 @@ class LtmOptions(AgentOptions):
     context: Tokens | None = None
     """The most tokens of a prompt. Default: 16k, or the model's context less its longest answer, if that is smaller."""
     memories: int = Field(default=10, ge=1, le=100)
-    """The most memories that a prompt shows."""
+    """Maximum number of memories in a prompt."""
     embedder: str | None = None
     """The embedder, which turns text into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or
     `hash`. Default: openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
@@ -40,7 +40,7 @@ class LtmOptions(AgentOptions):
     overlap: int = Field(default=40, ge=0, le=2000)
     """Tokens at the end of a memory that the next one of the same turn repeats: whole sentences if possible."""
     dedupe: bool = True
-    """Text that is repeated word for word is one memory with several times."""
+    """Store text that is repeated word for word as one memory with several times."""
     eviction: Eviction = "block"
     """What to drop when the context is full: the oldest quarter (`block`), or the oldest turn each time (`sliding`)."""
     overflow: Literal["error", "truncate"] = "error"

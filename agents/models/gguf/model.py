@@ -181,7 +181,7 @@ class Model:
             raise InputError("gpu_layers: llama.cpp was built without GPU support or finds no GPU; leave it out, or install a GPU build")
         self._model = load(path, n_gpu_layers=settings.gpu_layers, **self._split())
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
-            raise InputError("it is not a text generation model, as chat models are")
+            raise InputError("it does not generate text, as chat models do")
         self.trained = read_context(self._model)
         self.window = settings.window or min(DEFAULT_WINDOW, self.trained)
         if self.window > self.trained:

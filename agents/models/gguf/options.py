@@ -67,7 +67,7 @@ class GgufOptions(CoreOptions):
     max_tokens: Tokens = 256
     """The most tokens of an answer."""
     conversations: int = Field(default=4, ge=1, le=1000)
-    """How many conversations keep their computed state, each in a cache of its own."""
+    """Number of conversations that keep their computed state, each in a separate cache."""
     keep_thinking: bool = False
     """Leave the thoughts between `<think>` and `</think>` in the reply, instead of in its trace."""
     chat_template: str | None = None

@@ -23,7 +23,7 @@ WINDOW: Final = 0.1
 
 REST: Final = 0.5
 LONGEST_REST: Final = 8.0
-"""Seconds of computing before twice as many threads are tried again: at first, and at most. Each failure doubles them."""
+"""Initial and maximum seconds of computing before the number of threads is doubled again. Each failure doubles the seconds."""
 
 TOLD_AFTER: Final = 10.0
 """Seconds of computing before the user may be warned about other programs."""

@@ -48,7 +48,7 @@ class Vocabulary:
         room = (self._llama.llama_token * (len(data) + 8))()
         count = self._llama.llama_tokenize(self.handle, data, len(data), room, len(room), special, not special)
         if count < 0:
-            raise AgentError(f"llama.cpp cannot tokenize a text of {len(text):,} characters")
+            raise AgentError(f"llama.cpp cannot tokenize {len(text):,} characters at a time")
         return list(room[:count])
 
     def text(self, tokens: Sequence[int]) -> str:

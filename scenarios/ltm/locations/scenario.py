@@ -68,6 +68,7 @@ class Locations(Scenario):
         lines.append(Line(question, ideal=_directions(names, legs), asks=True))
         facts: dict[str, Any] = {"places": names, "legs": [list(leg) for leg in legs], "unit": "km"}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             asides, facts["similar"] = [], []
             for who in people(random, self.similar):

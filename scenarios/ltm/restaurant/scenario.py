@@ -69,6 +69,7 @@ class Restaurant(Scenario):
         card = wording.say(random, "menu", **{course: ", ".join(names) for course, names in menu.items()})
         dishes = [name for course in COURSES for name in menu[course]]
         drink, dish, instead = random.choice(menu["drinks"]), *random.sample(menu["mains"], 2)
+        # Without a closing line, talk about dishes was mistaken for orders and complaints.
         form = wording.say(random, "form")
         lines = {
             "scene": wording.say(random, "scene", menu=card.replace("\n", "<br>")),
@@ -261,6 +262,7 @@ class _Table:
             case 1:
                 ordered, claim = self._wanted(reply, drinks=False)
                 self.left_open = not ordered
+                # The waiter continues without an order, so that the conversation does not depend on the agent.
                 self.order = ordered or [self.guest["dish"]]
                 self._part("food", turn, claim)
                 self.rests = (claim,)

@@ -387,7 +387,7 @@ def test_wrong_data_are_refused_in_one_line(write: Write, tmp_path: Path) -> Non
     data = write({"locomo10.json": LOCOMO, "other.json": {"no": "list"}})
     for parameters, said in [
         ({"data": tmp_path / "none.json"}, "none.json: cannot be read"),
-        ({"data": data / "other.json"}, "not LoCoMo's conversations"),
+        ({"data": data / "other.json"}, "not LoCoMo's data"),
         ({"data": data / "locomo10.json", "kinds": ["hard"]}, "no question of the kinds hard; the data has adversarial, single-hop"),
     ]:
         with pytest.raises(InputError) as error:
