@@ -27,11 +27,11 @@ from scripts.results import minutes
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.preflight import checkup as checkup_module
-from longspan.simulator.running.preflight.checkup import checkup
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.agent_spec import AgentSpec, begun
+from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.runner import play_plans
+from longspan.simulator.suite.agent_spec import AgentSpec, pin_defaults
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -182,7 +182,7 @@ def _version(system: System, folder: Path) -> str:
 
 async def _bad(spec: str) -> list[str]:
     """Return the names of the failed checks."""
-    return [finding.check async for finding in checkup(begun(AgentSpec.parse(spec))) if finding.verdict == "bad"]
+    return [finding.check async for finding in check_agent(pin_defaults(AgentSpec.parse(spec))) if finding.verdict == "bad"]
 
 
 ANSWERED_PARTS: Final = {"LoCoMo": "LoCoMo, F1", "memory": "`memory` at 8k"}
@@ -197,7 +197,7 @@ def _play(part: str, spec: str, runs: Path, data: Path) -> str:
         settings = RunSettings(suite=suite, span=32_000, agent=spec)
     else:
         settings = RunSettings(suite=load_suite("memory").model_copy(update={"tests": 1}), span=8_000, agent=spec)
-    (outcome,) = trio.run(play, [plan(settings, runs)])
+    (outcome,) = trio.run(play_plans, [plan_run(settings, runs)])
     if outcome.error is not None:
         raise outcome.error
     return outcome.folder.name

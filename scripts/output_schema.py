@@ -15,13 +15,13 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
-import longspan.scenarios.cream.results as arena
+import longspan.scenarios.cream.arena_result as arena_result
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import outputs
 from longspan.simulator.cli.schema import BESIDE, FILE
 from longspan.simulator.pages.report.outcome import ContrastRun
 from longspan.simulator.results.analysis.baseline import Fall, ScenarioFall, Verdict
-from longspan.simulator.results.analysis.contrasts import Correction, Tested
+from longspan.simulator.results.analysis.contrasts import ContrastResult, Correction
 from longspan.simulator.results.analysis.statements import Statement
 from longspan.simulator.results.judging.calibration import Calibration
 from longspan.simulator.results.papers import Cell
@@ -58,7 +58,7 @@ def commands() -> dict[str, Any]:
         longspan=str,
         correction=Correction,
         alpha=float,
-        contrasts=list[written(Tested, "TestedContrast", sentence=str)],
+        contrasts=list[written(ContrastResult, "TestedContrast", sentence=str)],
         stated=list[written(Statement, "StatedContrasts", without=["references"])],
         missing=list[str],
         commitments_sha256=str,
@@ -88,7 +88,7 @@ def commands() -> dict[str, Any]:
 
 def benchmark_commands() -> dict[str, dict[str, Any]]:
     """Return the type of what each benchmark's own commands print, by the benchmark's folder and the command."""
-    return {"cream": {"arena": written(arena.Result, "ArenaResult")}, "summhay": {"annotate": Table}}
+    return {"cream": {"arena": written(arena_result.ArenaResult, "ArenaResult")}, "summhay": {"annotate": Table}}
 
 
 def document(types: dict[str, Any], id: str) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def play(
             listener(event)
 
     with Journal(path) as journal:
-        fitting = [test for test in tests if where.left_out(test) is None]
+        fitting = [test for test in tests if where.reason_to_omit(test) is None]
         conversation = Conversation(where, fitting, LiveAgent(agent, give_ideal=give_ideal), journal, listener=on_event)
         trio.run(conversation.play)
     return transcript

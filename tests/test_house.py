@@ -187,7 +187,8 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
 EXECUTORS = {
     "make_agent": "suite/agent_spec running/asking running/player running/prepared_agents running/runner cli/chat "
     "results/judging/cached_model running/preflight/checkup running/preflight/estimate",
-    "inspected": "cli/runs running/planning running/runner running/sweeps/ray/driver running/sweeps/ray/node running/preflight/estimate",
+    "inspect_agent": "cli/runs running/planning running/runner running/sweeps/ray/driver running/sweeps/ray/node "
+    "running/preflight/estimate",
     "CachedModel": "scenarios/cream/evaluate cli/runs running/data_writers results/judging/calibrate running/player",
     "check_model": "scenarios/cream/evaluate running/data_writers results/judging/calibrate running/planning running/runner",
     "scenario_class": "cli/listing suite/trust scenarios/goodai/logs contract/plugins suite/suite pages/view/annotating",
@@ -196,8 +197,8 @@ EXECUTORS = {
     "read_definitions": "cli/importing suite/definitions suite/grid running/planning",
     "Trivia": "running/planning",
     "Plan": "running/planning",
-    "admit": "cli/runs api/playing running/sweeps/sweep",
-    "vouch": "suite/trust running/planning running/sweeps/processes running/sweeps/ray/node",
+    "admit_manifest": "cli/runs api/playing running/sweeps/sweep",
+    "vouch_for": "suite/trust running/planning running/sweeps/processes running/sweeps/ray/node",
     "allow": "suite/trust",
 }
 """The places where things named in strings are run, called or read, and where that is allowed. Each gets its string from the user's own
@@ -254,8 +255,8 @@ OWN_RENDERERS = {
     "pages/report/__init__": {"kinds", "memory_losses"},
     "pages/report/card": {"memory_losses"},
     "pages/report/comparison": {"memory_losses"},
-    "pages/report/memory": {"memory_losses"},
-    "pages/report/reading": {"memory_losses"},
+    "pages/report/memory_pictures": {"memory_losses"},
+    "pages/report/run_view": {"memory_losses"},
     "pages/report/side_by_side": {"memory_losses"},
     "pages/report/story": {"memory_losses"},
     "pages/report/timeline": {"memory_losses"},
@@ -309,12 +310,12 @@ def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> N
         "cli/compare",
         "cli/plot",
         "cli/reproduce",
-        "base/files/reading",
+        "base/files/file_io",
         "pages/report/outcome",
         "subject/snapshots",
         "running/sweeps/ray/node",
     }
-    openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")
+    openers = callers("open", "open_regular", "read_bytes", "read_text", "read_packed", "write_bytes")
     found = {path for path in openers if path.startswith("simulator/")}
     assert found == {f"simulator/{name}.py" for name in named | own | made | {"base/files/folders"}}
 

@@ -22,10 +22,10 @@ from longspan.agents.base import AgentError
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.simulator.base.clock import DEFAULT_START
-from longspan.simulator.base.files.folders import below, remove
+from longspan.simulator.base.files.folders import remove_folder, walk_folder
 from longspan.simulator.contract.findings import Check, Finding
 from longspan.simulator.subject import lag
-from longspan.simulator.subject.ledger import Unpriced
+from longspan.simulator.subject.ledger import UnpricedCall
 from longspan.simulator.subject.purse import Purse, current_purse
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED
 
@@ -112,7 +112,7 @@ class Conformance:
             Check("two users", self._two_users, at_door),
             Check("sources", self._sources),
             Check("dates", self._dates),
-            Check("searching", self._searching),
+            Check("searching", self._check_search),
             Check("copy", self._copy),
             Check("rewind", self._rewind),
             Check("cost", self._cost),
@@ -124,7 +124,7 @@ class Conformance:
     async def close(self) -> None:
         try:
             for memory in list(self._open):
-                await self._closed(memory)
+                await self._close(memory)
         finally:
             self._folder.cleanup()
 
@@ -137,7 +137,7 @@ class Conformance:
         await memory.start()
         return memory
 
-    async def _closed(self, memory: Memory) -> None:
+    async def _close(self, memory: Memory) -> None:
         self._open.remove(memory)
         await memory.close()
 
@@ -162,7 +162,7 @@ class Conformance:
             reply = "Noted." if number % 2 else ""
             turns.append(Turn(f"check/{number}", fact.text, DEFAULT_START + timedelta(days=30 * number), reply))
         added = turns[-len(facts) :]
-        async with self._paying(memory) as took:
+        async with self._pay(memory) as took:
             await memory.add(added, added[-1].sent_at)
             await memory.settle()
         used = took[0]
@@ -171,16 +171,16 @@ class Conformance:
     async def _search(self, memory: Memory, query: str, k: int = MANY) -> Sequence[MemoryItem]:
         turns = self._turns[id(memory)]
         at = (turns[-1].sent_at if turns else DEFAULT_START) + timedelta(hours=1)
-        async with self._paying(memory):
+        async with self._pay(memory):
             return await memory.search(query, k, at)
 
     @asynccontextmanager
-    async def _paying(self, memory: Memory) -> AsyncIterator[list[Used]]:
+    async def _pay(self, memory: Memory) -> AsyncIterator[list[Used]]:
         """Pay for a memory call and append its usage to the yielded list. Raises StoppedError if the call could exceed a limit."""
         purse, took = current_purse() or Purse(), list[Used]()
-        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.payer} check", 0)
+        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else UnpricedCall(f"{purse.payer} check", 0)
         self._calls += 1
-        async with purse.paying(memory.models, worst, "check", turn=self._calls) as account:
+        async with purse.open_account(memory.models, worst, "check", turn=self._calls) as account:
             failed = True
             try:
                 yield took
@@ -193,7 +193,7 @@ class Conformance:
     async def _finds(self, memory: Memory, fact: _Fact) -> bool:
         return _has(await self._search(memory, fact.text), fact.word)
 
-    async def _found(self, memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
+    async def _find_all(self, memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
         """Return the text and turns of all memories found for the first facts."""
         return [(item.text, tuple(item.turns)) for fact in FACTS for item in await self._search(memory, fact.text)]
 
@@ -281,7 +281,7 @@ class Conformance:
             return Finding(name, "note", f"{undated} memories found have no date: the answerer cannot know when they were said")
         return Finding(name, "good", "memories found have the right dates")
 
-    async def _searching(self) -> Finding:
+    async def _check_search(self) -> Finding:
         name = "searching"
         memory = await self._first()
         await self._search(memory, UNSAID)
@@ -307,23 +307,23 @@ class Conformance:
         one, other = await self._first(), await self._second()
         if not one.has_snapshots:
             return Finding(name, "note", "it has no `save` and `load`: after an interruption, all turns are added again")
-        saved, loaded = self._saved("saved"), Path(self._folder.name) / "loaded"
+        saved, loaded = self._save("saved"), Path(self._folder.name) / "loaded"
         await one.save(saved)
         shutil.copytree(saved, loaded)
         await other.load(loaded)
         self._turns[id(other)] = list(self._turns[id(one)])
-        if await self._found(one) != await self._found(other):
+        if await self._find_all(one) != await self._find_all(other):
             return Finding(name, "bad", "a copy loaded from a snapshot finds other memories")
         kept = _digests(loaded)
         await self._tell(other, OTHER)
         if kept != _digests(loaded):
             return Finding(name, "bad", "a copy keeps writing to the folder that it was loaded from: `load` must copy the files")
-        remove(loaded)
+        remove_folder(loaded)
         if not await self._goes_on(other, OTHER):
             return Finding(
                 name, "bad", "a copy needs the folder that it was loaded from, which has been deleted: `load` must copy the files"
             )
-        remove(saved)
+        remove_folder(saved)
         if not await self._goes_on(one, FACTS[0]):
             return Finding(
                 name, "bad", "after `save`, it needs the folder that it saved to, which has been moved: `save` must copy the files"
@@ -335,13 +335,13 @@ class Conformance:
         memory = await self._first()
         if not memory.has_snapshots:
             return None
-        saved, turns = self._saved("rewound"), list(self._turns[id(memory)])
+        saved, turns = self._save("rewound"), list(self._turns[id(memory)])
         await memory.save(saved)
-        before = await self._found(memory)
+        before = await self._find_all(memory)
         await self._tell(memory, TAKEN_BACK)
         await memory.load(saved)
         self._turns[id(memory)] = turns
-        after = await self._found(memory)
+        after = await self._find_all(memory)
         if await self._finds(memory, TAKEN_BACK):
             return Finding(name, "bad", "after `load`, it still finds facts added after `save`: `load` must drop them")
         if before != after:
@@ -389,7 +389,7 @@ class Conformance:
         if not await self._finds(memory, fact):
             return Finding(name, "note", "the fact to forget was not found before, so nothing can be concluded")
         known = [other for other in others if await self._finds(memory, other)]
-        async with self._paying(memory):
+        async with self._pay(memory):
             await memory.forget(fact.text, self._turns[id(memory)][-1].sent_at)
         if await self._finds(memory, fact):
             return Finding(name, "bad", f"the fact to forget is still found, itself or in a derived memory: {fact.text!r}")
@@ -407,7 +407,7 @@ class Conformance:
             if await self._finds(memory, fact):
                 return Finding(name, "bad", f"after `reset`, it still finds facts: {fact.text!r}")
         await self._tell(memory, *FACTS)
-        await self._closed(memory)
+        await self._close(memory)
         other = await self._new()
         self._one = None
         for fact in FACTS:
@@ -429,7 +429,7 @@ class Conformance:
         except AgentError:
             return False
 
-    def _saved(self, name: str) -> Path:
+    def _save(self, name: str) -> Path:
         folder = Path(self._folder.name) / name
         folder.mkdir()
         return folder
@@ -437,7 +437,7 @@ class Conformance:
 
 def _digests(folder: Path) -> dict[str, str]:
     """Return a digest of each file below a folder, by path."""
-    files = [path for path in below(folder) if not path.is_dir()]
+    files = [path for path in walk_folder(folder) if not path.is_dir()]
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, final
 
 from longspan.agents.base import AgentOptions, Danger, InputError, Usage
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.contract.agent import saved_size
+from longspan.simulator.contract.agent import measure_snapshot
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Extent", "Lender", "Memory", "MemoryItem", "Used"]
@@ -197,7 +197,7 @@ class Memory(ABC):
 
     async def size(self) -> int | None:
         """Return the size of the memory in bytes, None if unknown. The default saves a snapshot to find out."""
-        return await saved_size(self.save) if self.has_snapshots else None
+        return await measure_snapshot(self.save) if self.has_snapshots else None
 
     async def reset(self) -> None:
         """Forget everything. The default closes the memory and recreates it with the same arguments."""

@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
-from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
+from longspan.agents.memory.memory_answers import AddAnswer, SearchAnswer, UsageTracker
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
-from longspan.agents.outside.bridge import NEEDED, as_items, plain
+from longspan.agents.outside.bridge import NEEDED, as_items, to_plain
 from longspan.agents.outside.in_process import InProcess
 from longspan.agents.outside.loop_thread import LoopThread
-from longspan.agents.outside.protocol import read
+from longspan.agents.outside.protocol import read_answer
 from longspan.agents.outside.python import PythonOptions, check_arguments
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.base.errors import one_line
@@ -76,7 +76,7 @@ class PythonMemory(Memory):
         self._process = InProcess(self._name, None if in_trio else LoopThread(self._name), settings.timeout)
         self._object = self._process.run_now("its constructor", self._make)
         self._is_new = True
-        self._spent = Spent(settings.rates)
+        self._spent = UsageTracker(settings.rates)
         for method, remedy in NEEDED["memory"].items():
             if not self._has(method):
                 raise InputError(f"{self._name} has no method {method}: add {remedy}")
@@ -176,7 +176,7 @@ class PythonMemory(Memory):
     def _read(self, call: str, kind: type[Kind], result: Any) -> Kind:
         """Validate a method's result like the answer of a memory in another process. Raises AgentError."""
         try:
-            answer = read(json.dumps(as_items(result), allow_nan=False, default=plain).encode(), kind)
+            answer = read_answer(json.dumps(as_items(result), allow_nan=False, default=to_plain).encode(), kind)
         except AgentError as error:
             raise AgentError(f"{self._name}: {call}: {error}") from error.__cause__
         except (TypeError, ValueError, RecursionError) as error:

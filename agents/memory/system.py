@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field
 
 from longspan.agents.base import AgentOptions, InputError
 from longspan.agents.memory.lent import EMBEDDER, MODEL, LentModels
-from longspan.agents.memory.ltm.embedders import HashEmbedder, installed_embedder, make_embedder
+from longspan.agents.memory.ltm.embedders import HashEmbedder, choose_embedder_option, make_embedder
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.python import PythonMemory
@@ -78,7 +78,7 @@ class SystemMemory(Memory):
     @classmethod
     def defaults_here(cls, options: AgentOptions) -> Mapping[str, str]:
         """Return the installed default embedder, unless the options name one or none is needed."""
-        return {} if "embedder" in options.model_fields_set or not cls.embeds else installed_embedder()
+        return {} if "embedder" in options.model_fields_set or not cls.embeds else choose_embedder_option()
 
     @property
     def file(self) -> str:

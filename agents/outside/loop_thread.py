@@ -22,7 +22,7 @@ from longspan.simulator.base.closing import end_before_exit, report_failure
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.hard_exit import LOOPS
 
-__all__ = ["LoopThread", "wait"]
+__all__ = ["LoopThread", "wait_for"]
 
 T = TypeVar("T")
 
@@ -58,14 +58,14 @@ class LoopThread:
         """
         job = self._service.start(function)
         try:
-            await wait(job.done)
+            await wait_for(job.done)
         finally:
             if not job.done.done():
                 job.cancelled = True
                 self._service.loop.call_soon_threadsafe(job.cancel)
                 if job.task is not None:
                     with trio.move_on_after(CANCEL_SECONDS, shield=True):
-                        await wait(job.done)
+                        await wait_for(job.done)
         return job.done.result().unwrap()
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class LoopThread:
         self._service.stop()
         if not self._service.is_stuck:
             with trio.move_on_after(CLOSE_SECONDS):
-                await wait(self._service.ended)
+                await wait_for(self._service.ended)
         if problem := self._service.leave():
             raise AgentError(problem)
 
@@ -225,7 +225,7 @@ async def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
             raise error
 
 
-async def wait(done: Future[Any]) -> None:
+async def wait_for(done: Future[Any]) -> None:
     """Wait until a thread has set a result."""
     event, token = trio.Event(), trio.lowlevel.current_trio_token()
 

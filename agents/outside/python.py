@@ -32,8 +32,8 @@ from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.protocol import EmptyAnswer
-from longspan.agents.outside.remote import RemoteOptions, processors
-from longspan.simulator.base.suggestions import meant
+from longspan.agents.outside.remote import RemoteOptions, count_processors
+from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.contract.plugins import find_class, module_and_class
 
 __all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "check_arguments"]
@@ -112,7 +112,7 @@ class PythonAgent(ObjectAgent):
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """Return the option `at_once`, by default the number of processors with `interpreter` and unlimited without it."""
         settings = options if isinstance(options, cls.Options) else cls.Options()
-        return settings.at_once or (processors() if settings.interpreter is not None else None)
+        return settings.at_once or (count_processors() if settings.interpreter is not None else None)
 
 
 @final
@@ -145,24 +145,29 @@ def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], targe
     try:
         signature.bind(**arguments)
     except TypeError as error:
-        raise InputError(f"python:{target}: {_refused(cls, signature, arguments, target, error)}") from None
+        raise InputError(f"python:{target}: {_explain_refusal(cls, signature, arguments, target, error)}") from None
 
 
-def _refused(cls: Callable[..., Any], signature: inspect.Signature, arguments: Mapping[str, Any], target: str, error: TypeError) -> str:
+def _explain_refusal(
+    cls: Callable[..., Any], signature: inspect.Signature, arguments: Mapping[str, Any], target: str, error: TypeError
+) -> str:
     """Explain why a class does not accept options, and suggest the option that was probably meant."""
     known = [name for name, each in signature.parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     accepts = f"it accepts {', '.join(known) or 'no options'}"
     if unknown := [name for name in arguments if name not in known]:
-        return f"does not accept the option {unknown[0]!r:.40}{meant(unknown[0], known, accepts)}"
+        return f"does not accept the option {unknown[0]!r:.40}{suggest(unknown[0], known, accepts)}"
     missing = [name for name in known if signature.parameters[name].default is inspect.Parameter.empty and name not in arguments]
     if not missing:
         return f"does not accept these options ({error}); {accepts}"
     if not inspect.isclass(cls):
         name = target.rpartition(":")[2]
-        return f"{name} is a function that takes {', '.join(missing)}; {_wrapped(name)}, or give it from Python, longspan.run(agent={name})"
+        return (
+            f"{name} is a function that takes {', '.join(missing)}; {_suggest_wrapper(name)}, or give it from Python, "
+            f"longspan.run(agent={name})"
+        )
     given = "&".join([*(f"{name}={value}" for name, value in arguments.items()), *(f"{name}=..." for name in missing)])
     return f"the class needs {', '.join(missing)}; did you mean python:{target}?{given}?"
 
 
-def _wrapped(function: str) -> str:
+def _suggest_wrapper(function: str) -> str:
     return f"name a class with a method reply that calls it, `def reply(self, message): return {function}(message.text)`"

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.reading.matching import json_values
 
-__all__ = ["Mark", "Names", "listed", "marks"]
+__all__ = ["Names", "StarMark", "mark_stars", "read_numbers"]
 
 Names = Sequence[int | None]
 """Entries of a list, in order. None stands for an entry that is not a whole number."""
@@ -31,7 +31,7 @@ ONLY_WRONG: Final = 0.25
 
 
 @final
-class Mark(NamedTuple):
+class StarMark(NamedTuple):
     """The scores of a star, in [0, 1]: whether the answer has it (`membership`), and whether it is in its place (`slot`).
 
     `right`, `wrong`: whether the answer has the star's right and wrong counts.
@@ -43,7 +43,7 @@ class Mark(NamedTuple):
     wrong: bool
 
 
-def listed(reply: str) -> Names:
+def read_numbers(reply: str) -> Names:
     """Return the numbers that a reply lists. Never raises.
 
     The last JSON list or object with numbers counts, read leniently; without JSON, the last line that consists of numbers. A single
@@ -84,7 +84,7 @@ def _names(value: Any, inside: bool) -> Iterator[int | None]:
                 yield from _names(item, False)
 
 
-def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[Mark]:
+def mark_stars(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[StarMark]:
     """Score each star, given the right counts, the wrong ones (None for searching) and the answer.
 
     The answer is truncated to the number of stars, repeated entries are dropped (section 2.2), and each star is looked up. For
@@ -101,9 +101,9 @@ def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> li
     return [_mark(count, off, slot, known) for count, off, slot in zip(right, offs, slots, strict=True)]
 
 
-def _mark(count: int, off: int | None, slot: int | None, known: set[int | None]) -> Mark:
+def _mark(count: int, off: int | None, slot: int | None, known: set[int | None]) -> StarMark:
     right, wrong = count in known, off is not None and off in known
-    return Mark(_worth(right, wrong), _worth(slot == count, off is not None and slot == off), right, wrong)
+    return StarMark(_worth(right, wrong), _worth(slot == count, off is not None and slot == off), right, wrong)
 
 
 def _worth(right: bool, wrong: bool) -> float:

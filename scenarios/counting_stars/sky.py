@@ -15,11 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Final, final
 
-from longspan.scenarios.counting_stars.story import Language, tell
+from longspan.scenarios.counting_stars.endless_story import Language, tell_story
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import opened
+from longspan.simulator.base.files.file_io import open_regular
 
-__all__ = ["MIN_PART", "Sky", "files", "min_length", "scatter"]
+__all__ = ["MIN_PART", "Sky", "list_text_files", "min_length", "scatter_stars"]
 
 MIN_PART: Final = 6
 """Minimum number of tokens of sky before a star."""
@@ -64,7 +64,7 @@ class Sky:
     @classmethod
     def from_story(cls, language: Language, random: Random, count: Count, tokens: int) -> Sky:
         """Return the sky of a generated story."""
-        return cls(tell(language, random), count, tokens, "made up")
+        return cls(tell_story(language, random), count, tokens, "made up")
 
     @classmethod
     def from_files(cls, path: Path, count: Count, tokens: int) -> Sky:
@@ -84,7 +84,7 @@ def min_length(stars: Sequence[str], question: str, count: Count) -> int:
     return sum(count(f"{star}\n") + MIN_PART for star in stars) + count(f"\n{question}")
 
 
-def scatter(sky: Sky, stars: Sequence[str], question: str, length: int, count: Count) -> str:
+def scatter_stars(sky: Sky, stars: Sequence[str], question: str, length: int, count: Count) -> str:
     """Return a message of `length` tokens, or shorter by less than a star.
 
     The beginning of the sky is divided into one part for each star. Each part is followed by its star on a separate line, and the
@@ -151,9 +151,9 @@ def _joins(char: str) -> bool:
 
 
 def _pieces(path: Path) -> Iterator[str]:
-    for file in files(path):
+    for file in list_text_files(path):
         try:
-            with opened(file, SOURCES) as content, TextIOWrapper(content, "utf-8-sig") as text:  # universal newlines
+            with open_regular(file, SOURCES) as content, TextIOWrapper(content, "utf-8-sig") as text:  # universal newlines
                 while piece := text.read(PIECE):
                     yield piece
         except UnicodeDecodeError as error:
@@ -161,10 +161,10 @@ def _pieces(path: Path) -> Iterator[str]:
         yield "\n"
 
 
-def files(path: Path) -> list[Path]:
+def list_text_files(path: Path) -> list[Path]:
     """Return the file itself, or a folder's text files sorted by relative path. Raises InputError for a folder without any."""
     if not path.is_dir():
-        with opened(path, SOURCES):
+        with open_regular(path, SOURCES):
             return [path]
     texts = [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file()]
     visible = [file for file in texts if not any(name.startswith(".") for name in file.relative_to(path).parts)]

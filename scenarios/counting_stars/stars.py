@@ -9,9 +9,9 @@ from random import Random
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import read_packed
+from longspan.simulator.base.files.file_io import read_packed
 
-__all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
+__all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "draw_stars", "read_published_stars"]
 
 BLOCK: Final = 4
 """Each block of this many consecutive numbers contributes one count, so that counts are neither continuous nor regular (section 2.2)."""
@@ -32,7 +32,7 @@ class Stars(NamedTuple):
     wrong: tuple[int, ...]
 
 
-def drawn(random: Random, number: int) -> Stars:
+def draw_stars(random: Random, number: int) -> Stars:
     """Draw `number` counts, one from each block of four numbers, shuffled. The wrong ones differ by one.
 
     No wrong count is another star's count, so that a number in an answer always belongs to one star.
@@ -55,7 +55,7 @@ def _wrong_counts(random: Random, right: Sequence[int], where: str) -> tuple[int
     return tuple(wrong[count] for count in right)
 
 
-def published(path: Path, number: int, random: Random, *, reasoning: bool) -> Stars:
+def read_published_stars(path: Path, number: int, random: Random, *, reasoning: bool) -> Stars:
     """Read the list for `number` stars from a published file, or from the folder with both files.
 
     The wrong counts come from the folder's second file; for a single file they are drawn. Raises InputError if the file is unreadable or

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Fitted", "bradley_terry", "resampled"]
+__all__ = ["FittedRatings", "bootstrap_ratings", "bradley_terry"]
 
 RESAMPLES: Final = 200
 """The number of bootstrap samples of the sources."""
 
 
 @final
-class Fitted(NamedTuple):
+class FittedRatings(NamedTuple):
     """Ratings on Elo's scale with a mean of `start`, or None if the matches do not connect all systems.
 
     `padded` means that a draw was added for each pair that met, because a system that never lost or never won has no finite rating.
@@ -28,15 +28,17 @@ class Fitted(NamedTuple):
     padded: bool
 
 
-def bradley_terry(matches: Iterable[Match], systems: Sequence[str], *, start: float = START) -> Fitted:
+def bradley_terry(matches: Iterable[Match], systems: Sequence[str], *, start: float = START) -> FittedRatings:
     """Fit the ratings of the systems. A draw counts as half a win for each side."""
     strengths, padded = _fit(_wins(matches, systems))
     if strengths is None:
-        return Fitted(None, False)
-    return Fitted({system: start + SCALE * float(value) for system, value in zip(systems, strengths, strict=True)}, padded)
+        return FittedRatings(None, False)
+    return FittedRatings({system: start + SCALE * float(value) for system, value in zip(systems, strengths, strict=True)}, padded)
 
 
-def resampled(matches: Sequence[Match], systems: Sequence[str], *, start: float = START, seed: int = 0) -> NDArray[np.float64] | None:
+def bootstrap_ratings(
+    matches: Sequence[Match], systems: Sequence[str], *, start: float = START, seed: int = 0
+) -> NDArray[np.float64] | None:
     """Fit the ratings to bootstrap samples of the sources. Return an array of shape (resamples, systems).
 
     Samples that do not connect all systems are dropped. Return None if at least half are dropped, or if there are fewer than two

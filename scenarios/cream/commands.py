@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longspan.simulator.base.integers import whole
+from longspan.simulator.base.integers import integer_parser
 from longspan.simulator.cli import completion
 
 if TYPE_CHECKING:
-    from longspan.scenarios.cream.results import Result, Rules
-    from longspan.scenarios.cream.summaries import Gathered
+    from longspan.scenarios.cream.arena_result import ArenaResult, Rules
+    from longspan.scenarios.cream.summaries import SummaryCollection
     from longspan.simulator.journal.answer_store import AnswerStore
 
 __all__ = ["arena"]
@@ -28,7 +28,7 @@ def arena(
         typer.Option(
             help="The model that finds key facts, such as openai/gpt-4o.",
             metavar="SPEC",
-            autocompletion=completion.agents,
+            autocompletion=completion.complete_agents,
         ),
     ],
     metric: Annotated[
@@ -38,7 +38,9 @@ def arena(
             metavar="METRIC",
         ),
     ] = "completeness",
-    facts: Annotated[int, typer.Option(help="Maximum key facts; the paper uses 16 and 30.", parser=whole(1, 200), metavar="N")] = 16,
+    facts: Annotated[
+        int, typer.Option(help="Maximum key facts; the paper uses 16 and 30.", parser=integer_parser(1, 200), metavar="N")
+    ] = 16,
     extraction: Annotated[
         Literal["pair", "summary"],
         typer.Option(help="Name key facts once for a pair, or, as the paper does, anew for each summary as it is compared."),
@@ -52,8 +54,12 @@ def arena(
     order: Annotated[
         Literal["sources", "pairs", "random"], typer.Option(help="The order of matches: by source, by pair, or random.")
     ] = "sources",
-    orders: Annotated[int, typer.Option(help="How many random orders to average over.", parser=whole(1, 100_000), metavar="N")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed of random orders and resamples.", parser=whole(0, 2**63 - 1), metavar="N")] = 0,
+    orders: Annotated[
+        int, typer.Option(help="How many random orders to average over.", parser=integer_parser(1, 100_000), metavar="N")
+    ] = 1000,
+    seed: Annotated[
+        int, typer.Option(help="The seed of random orders and resamples.", parser=integer_parser(0, 2**63 - 1), metavar="N")
+    ] = 0,
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for the judge this time.", min=0, metavar="USD")] = None,
     out: Annotated[Path, typer.Option(help="The folder for answers and results; known answers are reused.", metavar="DIR")] = Path(
         "runs/arena"
@@ -65,9 +71,9 @@ def arena(
     A judge lists the key facts of each pair of summaries, and says which of them each one contains. In a run, the reply to a
     test's last question is a summary if the test names a source.
     """
-    from longspan.scenarios.cream.evaluate import check
-    from longspan.scenarios.cream.results import Rules
-    from longspan.scenarios.cream.summaries import gather
+    from longspan.scenarios.cream.arena_result import Rules
+    from longspan.scenarios.cream.evaluate import check_judge
+    from longspan.scenarios.cream.summaries import gather_summaries
     from longspan.simulator.journal.answer_store import AnswerStore
 
     rules = Rules(
@@ -82,9 +88,9 @@ def arena(
         orders=orders,
         seed=seed,
     )
-    gathered = gather(summaries)
+    gathered = gather_summaries(summaries)
     limit = inf if max_cost is None else max_cost
-    check(gathered, rules, judge, limit)
+    check_judge(gathered, rules, judge, limit)
     store = AnswerStore.create(out)
     with store.lock("arena"):
         result = _judge(gathered, rules, judge, store, limit)
@@ -92,7 +98,7 @@ def arena(
     return 1 if not result.matches else 0
 
 
-def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, limit: float) -> Result:
+def _judge(gathered: SummaryCollection, rules: Rules, judge: str, store: AnswerStore, limit: float) -> ArenaResult:
     """Judge all pairs, showing progress, and rank the systems."""
     import trio
 
@@ -103,19 +109,19 @@ def _judge(gathered: Gathered, rules: Rules, judge: str, store: AnswerStore, lim
         return trio.run(lambda: judge_and_rank(gathered, rules, judge, store, max_cost=limit, on_progress=counter.update))
 
 
-def _print(result: Result, folder: Path, json_: bool) -> None:
-    from longspan.scenarios.cream.page import write
-    from longspan.scenarios.cream.ranking_tables import tables
+def _print(result: ArenaResult, folder: Path, json_: bool) -> None:
+    from longspan.scenarios.cream.arena_page import write_arena
+    from longspan.scenarios.cream.ranking_tables import ranking_tables
     from longspan.simulator.base.terminal import say_json
     from longspan.simulator.terminal.console import wide_console
     from longspan.simulator.terminal.printed_tables import print_table
 
-    written, page = write(folder, result)
+    written, page = write_arena(folder, result)
     if json_:
         say_json(result.model_dump(mode="json"))
         return
     console = wide_console()
-    for table in tables(result) if result.matches else ():
+    for table in ranking_tables(result) if result.matches else ():
         print_table(console, table)
     for warning in result.warnings:
         console.print(warning, style="yellow")

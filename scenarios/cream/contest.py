@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import final
 
-from longspan.scenarios.cream.questions import alignment, anew, faithful, key_facts
-from longspan.scenarios.cream.results import Check, Comparison, Extraction, Side
-from longspan.scenarios.cream.sentences import sentences
-from longspan.scenarios.cream.summaries import Gathered
+from longspan.scenarios.cream.arena_result import Check, Comparison, Extraction, Side
+from longspan.scenarios.cream.judge_questions import ask_alignment, ask_faithfulness, ask_new_facts, key_facts
+from longspan.scenarios.cream.sentences import split_sentences
+from longspan.scenarios.cream.summaries import SummaryCollection
 from longspan.simulator.base.gather import gather
 from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.results.judging.cached_model import CachedModel
@@ -32,14 +32,14 @@ class Contest:
 
     def __init__(
         self,
-        gathered: Gathered,
+        gathered: SummaryCollection,
         judge: CachedModel,
         facts: int,
         extraction: Extraction = "pair",
         on_progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.sentences = {
-            source: {system: sentences(summary.summary) for system, summary in by_system.items()}
+            source: {system: split_sentences(summary.summary) for system, summary in by_system.items()}
             for source, by_system in gathered.sources.items()
         }
         self._gathered = gathered
@@ -81,24 +81,24 @@ class Contest:
             facts = (await self._ask(key_facts(first, second, self._facts))).facts[: self._facts]
             if not facts:
                 raise _UndecidedError("the judge found no key facts")
-            sides = [Side(system=system, cited=await self._cited(facts, self.sentences[source][system])) for system in systems]
+            sides = [Side(system=system, cited=await self._find_citations(facts, self.sentences[source][system])) for system in systems]
         except _UndecidedError as undecided:
             return Comparison(source=source, systems=systems, facts=facts, undecided=str(undecided))
         return Comparison(source=source, systems=systems, facts=facts, sides=sides)
 
     async def _anew(self, system: str, first: str, second: str, sentences: Sequence[str]) -> Side:
         """Return one side of a comparison, with key facts named for this side alone. A summary without sentences contains none of them."""
-        named = (await self._ask(anew(first, second, sentences, self._facts))).facts[: self._facts]
+        named = (await self._ask(ask_new_facts(first, second, sentences, self._facts))).facts[: self._facts]
         if not named:
             raise _UndecidedError("the judge found no key facts")
         cited = [sorted(set(fact.sentences)) if fact.holds and sentences else None for fact in named]
         return Side(system=system, cited=cited, facts=[" ".join(fact.fact.split()) for fact in named])
 
-    async def _cited(self, facts: Sequence[str], sentences: Sequence[str]) -> list[list[int] | None]:
+    async def _find_citations(self, facts: Sequence[str], sentences: Sequence[str]) -> list[list[int] | None]:
         """Return, for each fact, the sentences that it follows from. The judge is not asked about an empty summary."""
         if not sentences:
             return [None] * len(facts)
-        answer = await self._ask(alignment(facts, sentences))
+        answer = await self._ask(ask_alignment(facts, sentences))
         aligned = sorted(answer.facts, key=lambda fact: fact.fact)
         return [sorted(set(fact.sentences)) if fact.holds else None for fact in aligned]
 
@@ -108,7 +108,7 @@ class Contest:
         if not written:
             return Check(source=source, system=system, undecided="the summary has no sentences")
         try:
-            answer = await self._ask(faithful(self._gathered.document(source, system) or "", written))
+            answer = await self._ask(ask_faithfulness(self._gathered.document(source, system) or "", written))
         except _UndecidedError as undecided:
             return Check(source=source, system=system, undecided=str(undecided))
         verdicts = sorted(answer.sentences, key=lambda verdict: verdict.sentence)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SCALE", "START", "K", "Match", "elo", "expected", "outcome", "over_orders"]
+__all__ = ["SCALE", "START", "K", "Match", "expected_points", "match_points", "over_orders", "rate_systems"]
 
 K: Final = 32.0
 START: Final = 1000.0
@@ -34,23 +34,23 @@ class Match(NamedTuple):
     source: str | None = None
 
 
-def outcome(first: float, second: float, draw: float = 0.0) -> float:
+def match_points(first: float, second: float, draw: float = 0.0) -> float:
     """Return the points of the first of two scores. The higher score wins; a difference of at most `draw` is a draw."""
     if abs(first - second) <= draw + ROUNDING:
         return 0.5
     return 1.0 if first > second else 0.0
 
 
-def expected(rating: float, opponent: float) -> float:
+def expected_points(rating: float, opponent: float) -> float:
     """Return the expected points E = 1 / (1 + 10 ** ((opponent - rating) / 400)), without overflow."""
     return 0.5 + 0.5 * tanh((rating - opponent) / (2 * SCALE))
 
 
-def elo(matches: Iterable[Match], systems: Sequence[str], *, k: float = K, start: float = START) -> dict[str, float]:
+def rate_systems(matches: Iterable[Match], systems: Sequence[str], *, k: float = K, start: float = START) -> dict[str, float]:
     """Return the ratings after the matches, played in the given order."""
     ratings = dict.fromkeys(systems, start)
     for match in matches:
-        gain = k * (match.points - expected(ratings[match.first], ratings[match.second]))
+        gain = k * (match.points - expected_points(ratings[match.first], ratings[match.second]))
         ratings[match.first] += gain
         ratings[match.second] -= gain
     return ratings
@@ -70,11 +70,11 @@ def over_orders(
     pairs, points = np.array([match[:2] for match in played]).reshape(-1, 2), np.array([match[2] for match in played])
     random = np.random.default_rng(seed)
     block = max(1, 16_000_000 // max(1, len(played)))  # the number of orders that fit into memory together
-    blocks = [_played(pairs, points, len(systems), min(block, orders - done), k, start, random) for done in range(0, orders, block)]
+    blocks = [_play_orders(pairs, points, len(systems), min(block, orders - done), k, start, random) for done in range(0, orders, block)]
     return np.concatenate(blocks)
 
 
-def _played(pairs: Any, points: Any, systems: int, orders: int, k: float, start: float, random: np.random.Generator) -> Any:
+def _play_orders(pairs: Any, points: Any, systems: int, orders: int, k: float, start: float, random: np.random.Generator) -> Any:
     import numpy as np
 
     ratings = np.full((orders, systems), start)

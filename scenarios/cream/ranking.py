@@ -8,15 +8,15 @@ from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from longspan.scenarios.cream.bradley_terry import bradley_terry, resampled
-from longspan.scenarios.cream.elo import ROUNDING, Match, elo, outcome, over_orders
-from longspan.scenarios.cream.results import Check, Comparison, Paired, Result, Rules, Standing, mean, scored
+from longspan.scenarios.cream.arena_result import ArenaResult, Check, Comparison, Paired, Rules, Standing, check_score, exact_mean
+from longspan.scenarios.cream.bradley_terry import bootstrap_ratings, bradley_terry
+from longspan.scenarios.cream.elo import ROUNDING, Match, match_points, over_orders, rate_systems
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["cycles", "matches_of", "rank", "standings"]
+__all__ = ["find_cycles", "matches_of", "order_systems", "rank_systems"]
 
 UNSTABLE: Final = 0.05
 """A ranking is unstable if two neighbours swap in more than this share of the orders of matches, or of the resamples of sources."""
@@ -25,7 +25,7 @@ Scores = Mapping[tuple[str, tuple[str, str]], Sequence[tuple[float, float]]]
 """The scores of each decided comparison, by source and pair."""
 
 
-def rank(
+def rank_systems(
     rules: Rules,
     *,
     judge: str,
@@ -35,9 +35,9 @@ def rank(
     comparisons: Sequence[Comparison] = (),
     checks: Sequence[Check] = (),
     notes: Sequence[str] = (),
-) -> Result:
+) -> ArenaResult:
     """Compute the result of an arena from the `pairs` to compare and the judge's `comparisons` or `checks`."""
-    result = Result(
+    result = ArenaResult(
         judge=judge,
         rules=rules,
         systems=list(systems),
@@ -49,13 +49,15 @@ def rank(
         warnings=[],
         notes=list(notes),
     )
-    scores = _checked(pairs, checks) if rules.metric == "faithfulness" else _compared(result)
+    scores = _checked_scores(pairs, checks) if rules.metric == "faithfulness" else _compared_scores(result)
     matches = matches_of(rules, pairs, scores)
-    ranked, warnings = standings(rules, matches, systems)
-    return result.model_copy(update={"matches": matches, "standings": ranked, "warnings": [*warnings, *_undecided(result, pairs, scores)]})
+    ranked, warnings = order_systems(rules, matches, systems)
+    return result.model_copy(
+        update={"matches": matches, "standings": ranked, "warnings": [*warnings, *_warn_undecided(result, pairs, scores)]}
+    )
 
 
-def _undecided(result: Result, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[str]:
+def _warn_undecided(result: ArenaResult, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[str]:
     asked, lost = len(result.comparisons) + len(result.checks), sum(pair not in scores for pair in pairs)
     why = next(filter(None, result.undecided_reasons), "")[:300]
     warnings = []
@@ -71,7 +73,7 @@ def _undecided(result: Result, pairs: Sequence[tuple[str, tuple[str, str]]], sco
 # ---- matches
 
 
-def _compared(result: Result) -> Scores:
+def _compared_scores(result: ArenaResult) -> Scores:
     """Return the scores of each pair in each of its comparisons, in the order of the systems."""
     scores: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = defaultdict(list)
     index = {system: at for at, system in enumerate(result.systems)}
@@ -85,8 +87,8 @@ def _compared(result: Result) -> Scores:
     return scores
 
 
-def _checked(pairs: Sequence[tuple[str, tuple[str, str]]], checks: Iterable[Check]) -> Scores:
-    known = {(check.source, check.system): scored(check) for check in checks}
+def _checked_scores(pairs: Sequence[tuple[str, tuple[str, str]]], checks: Iterable[Check]) -> Scores:
+    known = {(check.source, check.system): check_score(check) for check in checks}
     scores: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = {}
     for source, (first, second) in pairs:
         one, other = known.get((source, first)), known.get((source, second))
@@ -97,13 +99,13 @@ def _checked(pairs: Sequence[tuple[str, tuple[str, str]]], checks: Iterable[Chec
 
 def matches_of(rules: Rules, pairs: Sequence[tuple[str, tuple[str, str]]], scores: Scores) -> list[Paired]:
     """Return the matches in the order that the rules require. A pair without a decided comparison has no match."""
-    by_source = [_paired(rules, source, pair, decided) for source, pair in pairs if (decided := scores.get((source, pair)))]
+    by_source = [_pair_scores(rules, source, pair, decided) for source, pair in pairs if (decided := scores.get((source, pair)))]
     matches = by_source
     if rules.match == "aggregate":
         by_pair: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
         for match in by_source:
             by_pair[match.systems].append(match.scores)
-        matches = [_paired(rules, None, pair, decided) for pair, decided in by_pair.items()]
+        matches = [_pair_scores(rules, None, pair, decided) for pair, decided in by_pair.items()]
     if rules.order == "random":
         return Random(rules.seed).sample(matches, len(matches))
     if rules.order == "pairs":
@@ -112,24 +114,24 @@ def matches_of(rules: Rules, pairs: Sequence[tuple[str, tuple[str, str]]], score
     return matches
 
 
-def _paired(rules: Rules, source: str | None, pair: tuple[str, str], scores: Sequence[tuple[float, float]]) -> Paired:
-    one, other = mean([score for score, _ in scores]), mean([score for _, score in scores])
-    return Paired(source=source, systems=pair, scores=(one, other), of=len(scores), points=outcome(one, other, rules.draw))
+def _pair_scores(rules: Rules, source: str | None, pair: tuple[str, str], scores: Sequence[tuple[float, float]]) -> Paired:
+    one, other = exact_mean([score for score, _ in scores]), exact_mean([score for _, score in scores])
+    return Paired(source=source, systems=pair, scores=(one, other), of=len(scores), points=match_points(one, other, rules.draw))
 
 
 # ---- ratings
 
 
-def standings(rules: Rules, paired: Sequence[Paired], systems: Sequence[str]) -> tuple[list[Standing], list[str]]:
+def order_systems(rules: Rules, paired: Sequence[Paired], systems: Sequence[str]) -> tuple[list[Standing], list[str]]:
     """Return the systems by their mean rating over random orders, highest first, and warnings."""
     import numpy as np
 
     matches = [Match(*match.systems, match.points, match.source) for match in paired]
-    rated = elo(matches, systems, k=rules.k, start=rules.start)
+    rated = rate_systems(matches, systems, k=rules.k, start=rules.start)
     ratings = over_orders(matches, systems, orders=rules.orders, k=rules.k, start=rules.start, seed=rules.seed)
     means, (lows, highs) = ratings.mean(axis=0), np.quantile(ratings, [0.025, 0.975], axis=0)
     fitted = bradley_terry(matches, systems, start=rules.start)
-    resamples = resampled(matches, systems, start=rules.start, seed=rules.seed)
+    resamples = bootstrap_ratings(matches, systems, start=rules.start, seed=rules.seed)
     finite = fitted.ratings is not None and not fitted.padded  # with added draws there is no interval
     interval = np.quantile(resamples, [0.025, 0.975], axis=0) if finite and resamples is not None else None
     records = {system: Counter(_points(paired, system)) for system in systems}
@@ -147,14 +149,14 @@ def standings(rules: Rules, paired: Sequence[Paired], systems: Sequence[str]) ->
             wins=records[system][1.0],
             draws=records[system][0.5],
             losses=records[system][0.0],
-            score=mean(scores[system]) if scores[system] else None,
+            score=exact_mean(scores[system]) if scores[system] else None,
         )
         for at, system in enumerate(systems)
     ]
     index = {system: at for at, system in enumerate(systems)}
     ranked.sort(key=lambda standing: (-round(standing.mean, 6), index[standing.system]))
     warnings = [
-        *_disconnected(fitted.ratings is None, matches),
+        *_warn_disconnected(fitted.ratings is None, matches),
         *_unstable(ranked, ratings[:, [index[standing.system] for standing in ranked]], "orders of the matches"),
         *(
             _unstable(ranked, resamples[:, [index[standing.system] for standing in ranked]], "resamples of the sources")
@@ -162,7 +164,10 @@ def standings(rules: Rules, paired: Sequence[Paired], systems: Sequence[str]) ->
             else []
         ),
         *_disagreements(ranked),
-        *(f"The pairs are not transitive: {' beats '.join((*cycle, cycle[0]))}. No rating can represent that" for cycle in cycles(paired)),
+        *(
+            f"The pairs are not transitive: {' beats '.join((*cycle, cycle[0]))}. No rating can represent that"
+            for cycle in find_cycles(paired)
+        ),
     ]
     if fitted.padded:
         warnings.append(
@@ -183,7 +188,7 @@ def _scores(matches: Iterable[Paired], system: str) -> list[float]:
 # ---- warnings
 
 
-def _disconnected(disconnected: bool, matches: Sequence[Match]) -> list[str]:
+def _warn_disconnected(disconnected: bool, matches: Sequence[Match]) -> list[str]:
     if not matches:
         return ["There was no match: all ratings are the initial one"]
     return ["Some systems never met the others, not even indirectly: their ratings cannot be compared"] if disconnected else []
@@ -219,7 +224,7 @@ def _disagreements(ranked: Sequence[Standing]) -> list[str]:
     return warnings
 
 
-def cycles(matches: Iterable[Paired]) -> list[list[str]]:
+def find_cycles(matches: Iterable[Paired]) -> list[list[str]]:
     """Return cycles of systems: each won more points than the next in their matches, and the last won more than the first. Cycles do not
     overlap."""
     points: dict[tuple[str, str], float] = defaultdict(float)

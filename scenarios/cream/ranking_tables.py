@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from longspan.scenarios.cream.results import Result, Standing, mean
+from longspan.scenarios.cream.arena_result import ArenaResult, Standing, exact_mean
 from longspan.simulator.base.tables import Table
 
-__all__ = ["tables"]
+__all__ = ["ranking_tables"]
 
 NOTE = (
     "Elo: in the chosen order. Mean: over random orders, with a 95% interval, which shows how much depends on the order alone. "
@@ -15,12 +15,12 @@ NOTE = (
 )
 
 
-def tables(result: Result) -> list[Table]:
+def ranking_tables(result: ArenaResult) -> list[Table]:
     """Return tables of the ranking, and of the mean scores of each pair of systems against each other."""
     return [_standings(result), _head_to_head(result)]
 
 
-def _standings(result: Result) -> Table:
+def _standings(result: ArenaResult) -> Table:
     metric = result.rules.metric
     columns = ["system", "Elo", f"mean of {result.rules.orders:,} orders", "Bradley-Terry", "won", "drawn", "lost", f"mean {metric}"]
     rows = [
@@ -48,14 +48,16 @@ def _strength(each: Standing) -> str:
     return f"{each.strength:.1f}{between}"
 
 
-def _head_to_head(result: Result) -> Table:
+def _head_to_head(result: ArenaResult) -> Table:
     """Return the mean scores of each row's system against each column's (Table 3 of the paper)."""
     scores_by_pair: dict[tuple[str, str], list[float]] = defaultdict(list)
     for match in result.matches:
         for (system, other), score in zip((match.systems, match.systems[::-1]), match.scores, strict=True):
             scores_by_pair[system, other].append(score)
     order = [standing.system for standing in result.standings]
-    scores = [[mean(scores_by_pair[system, other]) if (system, other) in scores_by_pair else None for other in order] for system in order]
+    scores = [
+        [exact_mean(scores_by_pair[system, other]) if (system, other) in scores_by_pair else None for other in order] for system in order
+    ]
     rows = [[system, *("" if score is None else f"{score:.1%}" for score in row)] for system, row in zip(order, scores, strict=True)]
     return Table(
         title=f"Mean {result.rules.metric} of the row's system against the column's",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["sentences"]
+__all__ = ["split_sentences"]
 
 _MARK: Final = re.compile(r"(?:[-*+•–—‣◦▪·]|#{1,6}|\(?\d{1,3}[.)]|\(?[A-Za-z]\))\s+")
 """The start of a list item or a heading."""
@@ -26,7 +26,7 @@ _INITIAL: Final = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 """One letter, or several with full stops between: an initial, "e.g", "a.m"."""
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Split `text` into sentences, each on one line.
 
     The end of a line ends a sentence. Markers of lists and headings are removed. A piece without letters and digits is dropped; a piece

@@ -12,13 +12,13 @@ from typing import Annotated, Final, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.files.folders import inside
-from longspan.simulator.base.files.reading import MAX_BYTES, read_packed
-from longspan.simulator.contract.graded_record import MAX_CHARACTERS, readable
+from longspan.simulator.base.files.file_io import MAX_BYTES, read_packed
+from longspan.simulator.base.files.folders import path_inside
+from longspan.simulator.contract.graded_record import MAX_CHARACTERS, readable_part
 from longspan.simulator.journal.run_folder import MANIFEST, RunFolder
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 
-__all__ = ["Gathered", "Summary", "gather"]
+__all__ = ["Summary", "SummaryCollection", "gather_summaries"]
 
 TASKS: Final = ("summary", "minutes")
 """Tasks whose last reply is a summary."""
@@ -49,7 +49,7 @@ class _Read(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Gathered:
+class SummaryCollection:
     """Summaries by source and system, both in order of first appearance. Each source has at least two.
 
     `systems` lists all systems. `notes` list omissions and truncations.
@@ -66,7 +66,7 @@ class Gathered:
         return next((document for document in documents if document is not None), None)
 
 
-def gather(paths: Sequence[Path]) -> Gathered:
+def gather_summaries(paths: Sequence[Path]) -> SummaryCollection:
     """Read the summaries in JSON lines files, runs and folders of runs.
 
     In a run, a test counts if its facts name a `source` and, if they name a `task`, one of TASKS. The agent is the system, its reply to the
@@ -85,19 +85,19 @@ def gather(paths: Sequence[Path]) -> Gathered:
         by_system[summary.system] = _truncate(summary, notes)
     alone = [source for source, by_system in sources.items() if len(by_system) < 2]
     if alone:
-        notes.append(f"{len(alone)} of {len(sources)} sources have only one summary and are left out: {some(alone)}")
+        notes.append(f"{len(alone)} of {len(sources)} sources have only one summary and are left out: {join_some(alone)}")
     sources = {source: by_system for source, by_system in sources.items() if len(by_system) > 1}
     if not sources:
-        raise InputError(f"{some(map(str, paths))}: no source has summaries by two systems; found {len(read)} summaries")
-    return Gathered(sources, list(dict.fromkeys(system for by_system in sources.values() for system in by_system)), notes)
+        raise InputError(f"{join_some(map(str, paths))}: no source has summaries by two systems; found {len(read)} summaries")
+    return SummaryCollection(sources, list(dict.fromkeys(system for by_system in sources.values() for system in by_system)), notes)
 
 
 def _truncate(summary: Summary, notes: list[str]) -> Summary:
     if len(summary.summary) <= MAX_CHARACTERS:
         return summary
     length = f"the first {MAX_CHARACTERS:,} of {len(summary.summary):,} characters are judged"
-    notes.append(f"{some([summary.system])} on {some([summary.source])}: {length}")
-    return summary.model_copy(update={"summary": readable(summary.summary)})
+    notes.append(f"{join_some([summary.system])} on {join_some([summary.source])}: {length}")
+    return summary.model_copy(update={"summary": readable_part(summary.summary)})
 
 
 # ---- files
@@ -127,7 +127,7 @@ def _runs(path: Path) -> Iterable[Path]:
     names = sorted(manifest.parent.name for manifest in path.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith("."))
     if not names:
         raise InputError(f"{path}: no runs found; name a run's folder, a folder of runs, or a JSON lines file")
-    return [inside(path, name).resolve() for name in names]
+    return [path_inside(path, name).resolve() for name in names]
 
 
 def _from_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[_Read]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.elitr.files import Place, QuestionType, Setting
 from longspan.simulator.base.tokens import Tokenizer
 
-__all__ = ["Meeting", "MeetingQuestion", "Rule", "count", "parts"]
+__all__ = ["Meeting", "MeetingQuestion", "Rule", "count_tokens", "cut_parts"]
 
 PART_TOKENS: Final = 1000
 """The approximate length of a transcript's delivered parts."""
@@ -86,14 +86,14 @@ class Meeting(NamedTuple):
         return facts
 
 
-def count(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Count tokens in cl100k_base, regardless of the run's tokenizer, because a corpus is the same for every run."""
     return Tokenizer("cl100k_base").count(text)
 
 
-def parts(lines: Sequence[str], size: int = PART_TOKENS) -> list[range]:
+def cut_parts(lines: Sequence[str], size: int = PART_TOKENS) -> list[range]:
     """Cut lines into parts of about `size` tokens; return the parts as ranges of line numbers. A line is never cut."""
-    sizes = [count(line + "\n") for line in lines]
+    sizes = [count_tokens(line + "\n") for line in lines]
     number = max(1, round(sum(sizes) / size))
     ranges: list[range] = []
     begin, done = 0, 0

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from longspan.simulator.base.errors import InputError, first_problem, one_line
-from longspan.simulator.base.files.reading import parse_json, read_packed
+from longspan.simulator.base.files.file_io import parse_json, read_packed
 
 __all__ = ["Mode", "Place", "Question", "QuestionType", "Response", "Setting", "Sheet", "SheetMeeting", "Split", "read_sheets"]
 

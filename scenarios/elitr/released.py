@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.elitr.files import LARGEST, Question, Sheet, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import read_packed
 from longspan.simulator.base.files.folders import check_file
-from longspan.simulator.base.files.reading import read_packed
 
-__all__ = ["JUDGES", "differing", "marks_in_run", "marks_of", "runs_in"]
+__all__ = ["JUDGES", "find_rewordings", "marks_in_run", "marks_of", "runs_in"]
 
 JUDGES: Final = {
     "gpt-4-eval": "GPT-4",
@@ -50,7 +50,7 @@ class _Answers(NamedTuple):
         return all(a[1] == b[1] and all(a[2][judge] == b[2][judge] for judge in a[2].keys() & b[2].keys()) for a, b in pairs)
 
 
-def differing(sheets: Iterable[Sheet]) -> set[tuple[Split, str, str]]:
+def find_rewordings(sheets: Iterable[Sheet]) -> set[tuple[Split, str, str]]:
     """Return the questions (split, meeting, id) that qa and conv word differently, as far as the sheets have both."""
     asked: dict[tuple[Split, str, str], dict[str, str]] = {}
     for sheet in sheets:
@@ -73,7 +73,7 @@ def marks_of(sheets: Sequence[Sheet]) -> list[Mark]:
                 twin.by_question[key][2].update(scores)
         else:
             sittings.append(answers)
-    differ = differing(sheets)
+    differ = find_rewordings(sheets)
     counted: Counter[tuple[Any, ...]] = Counter()
     marks = []
     for answers in sittings:

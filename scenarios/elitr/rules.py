@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from longspan.simulator.reading.matching import found_words, some
+from longspan.simulator.reading.matching import found_words, join_some
 from longspan.simulator.reading.replies.reading import settled_words
 
 __all__ = ["by_rule"]
@@ -31,12 +31,14 @@ def by_rule(rule: Mapping[str, Any], question: str, reply: str) -> tuple[float, 
     if rule["kind"] == "numbers":
         named = _numbers(reply)
     else:
-        named = _values(rule["kind"], _spelled(reply), rule["values"])
-        named = [value for value in named if value in expected or value not in _values("phrases", _spelled(question), rule["values"])]
+        named = _values(rule["kind"], _normalise_names(reply), rule["values"])
+        named = [
+            value for value in named if value in expected or value not in _values("phrases", _normalise_names(question), rule["values"])
+        ]
     named = [value for value in named if value in expected or value not in rule["besides"]]
     right = [value for value in expected if value in named]
     score = len(right) / len({*expected, *named})
-    return score, f"expected {some(expected)}; the reply names {some(named) or 'no possible answer'}"
+    return score, f"expected {join_some(expected)}; the reply names {join_some(named) or 'no possible answer'}"
 
 
 def _values(kind: str, text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
@@ -52,7 +54,7 @@ def _numbers(text: str) -> list[str]:
     return list(dict.fromkeys(ways[way] for way in settled_words(_NAME.sub(" ", text), ways)))
 
 
-def _spelled(text: str) -> str:
+def _normalise_names(text: str) -> str:
     """Return `text` with de-identified names in one spelling: "Person 7" becomes "PERSON7"."""
     return _NAME.sub(lambda match: match[1].upper().replace("ISATION", "IZATION") + match[2], text)
 

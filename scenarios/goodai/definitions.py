@@ -16,14 +16,14 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Self, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from longspan.scenarios.goodai.facts import SCENARIOS, facts
-from longspan.scenarios.goodai.ideals import ideal
+from longspan.scenarios.goodai.facts import SCENARIOS, make_facts
+from longspan.scenarios.goodai.ideals import ideal_reply
 from longspan.scenarios.ltm.jokes import longest_question
-from longspan.scenarios.ltm.prospective_memory import outline
+from longspan.scenarios.ltm.prospective_memory import outline_test
 from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.errors import InputError, ScenarioError, first_problem, one_line
-from longspan.simulator.base.files.reading import parse_json, read_packed
+from longspan.simulator.base.files.file_io import parse_json, read_packed
 from longspan.simulator.contract.script import LAST, MAX_PAUSE, Line, Script
 from longspan.simulator.suite.definitions import Definition, Definitions
 
@@ -39,12 +39,12 @@ ANNOUNCED: Final = frozenset({"chapterbreak", "locations", "sally_anne", "spy_me
 """Scenarios whose first line only announces the following ones, or names something that the second line repeats."""
 
 
-class _Published(BaseModel):
+class _PublishedPart(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
 @final
-class _Wait(_Published):
+class _Wait(_PublishedPart):
     """The waiting time before the next line: a share of the span since the first line, and tokens and seconds since the last."""
 
     model_config = ConfigDict(extra="forbid")
@@ -59,7 +59,7 @@ class _Wait(_Published):
 
 
 @final
-class _Test(_Published):
+class _Test(_PublishedPart):
     """A definition's content. A temporal test generates its last question when it asks it, so the script has no text for it."""
 
     script: list[Annotated[str, Field(pattern=r"\S")]]
@@ -71,7 +71,7 @@ class _Test(_Published):
     uses_callback: bool
 
     @model_validator(mode="after")
-    def _fitting(self) -> Self:
+    def _check_fit(self) -> Self:
         lines = len(self.script) + self.is_temporal
         if not lines == len(self.is_question) == len(self.waits):
             raise ValueError(
@@ -103,7 +103,7 @@ def read(folder: Path) -> Definitions | None:
         dataset, id = _place(path)
         content = _content(path)
         digest.update(f"{dataset}/{id} {len(content)}\n".encode() + content)
-        files.append(_File(path, dataset, id, _parsed(path, content)))
+        files.append(_File(path, dataset, id, _parse_definition(path, content)))
     if not files:
         return None
     pool = [_facts(file)["accepted"] for file in files if file.scenario == "spy_meeting"]
@@ -132,7 +132,7 @@ def _content(path: Path) -> bytes:
     return read_packed(path, MAX_BYTES)
 
 
-def _parsed(path: Path, content: bytes) -> _Test:
+def _parse_definition(path: Path, content: bytes) -> _Test:
     try:
         return _Test.model_validate(parse_json(content, str(path)))
     except ValidationError as error:
@@ -145,13 +145,13 @@ def _span(folder: Path) -> int | None:
     if not path.exists() and not path.is_symlink():
         return None
     try:
-        value = plain_yaml.load(_content(path))
+        value = plain_yaml.load_yaml(_content(path))
         for key in ("datasets", "args", "memory_span"):
             value = value.get(key) if isinstance(value, Mapping) else None
     except InputError:
         raise
     except Exception as error:  # YAML errors, and errors of its constructors for invalid values
-        raise InputError(f"{path}: not YAML: {plain_yaml.problem(error)}") from error
+        raise InputError(f"{path}: not YAML: {plain_yaml.describe_yaml_error(error)}") from error
     if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
         raise InputError(f"{path}: datasets.args.memory_span must be a number of tokens, got {value!r:.60}")
     return value
@@ -191,7 +191,7 @@ def _odd(file: _File) -> str | None:
 
 def _facts(file: _File, pool: Sequence[Any] = ()) -> dict[str, Any]:
     try:
-        return facts(file.dataset, file.test.script, file.test.expected_responses, pool)
+        return make_facts(file.dataset, file.test.script, file.test.expected_responses, pool)
     except (InputError, RecursionError) as error:
         raise InputError(f"{file.path}: {one_line(error) if isinstance(error, RecursionError) else error}") from None
 
@@ -200,8 +200,8 @@ def _write(file: _File, known: Mapping[str, Any], random: Random, span: float) -
     """Return the script of a test at a span. Raises ScenarioError if its waits take longer than the span."""
     farewell = Wording(file.scenario).say(random, "farewell", **_about(file))
     if file.scenario == "prospective_memory":  # its play says the two lines in the facts, then watches
-        return Script(facts=known, outline=outline(file.test.script[0], file.test.script[1], known["nth"]), farewell=farewell)
-    return Script(facts=known, lines=list(_placed(_lines(file, known), file.test.waits, span)), farewell=farewell)
+        return Script(facts=known, outline=outline_test(file.test.script[0], file.test.script[1], known["nth"]), farewell=farewell)
+    return Script(facts=known, lines=list(_place_lines(_lines(file, known), file.test.waits, span)), farewell=farewell)
 
 
 def _about(file: _File) -> dict[str, str]:
@@ -221,13 +221,13 @@ def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
     needs = {"colours": (len(telling) - 1,), "jokes": (known.get("asked", 0),)}.get(file.scenario)
     for number, (text, asks) in enumerate(zip(texts, file.test.is_question, strict=True)):
         if asks:
-            line = Line(text, ideal=ideal(file.scenario, known), asks=True, needs=needs)
+            line = Line(text, ideal=ideal_reply(file.scenario, known), asks=True, needs=needs)
         else:
             line = Line(text, needle=number in telling)
         yield replace(line, together=number > 0 and file.test.waits[number - 1].nothing)
 
 
-def _placed(lines: Iterator[Line], waits: Sequence[_Wait], span: float) -> Iterator[Line]:
+def _place_lines(lines: Iterator[Line], waits: Sequence[_Wait], span: float) -> Iterator[Line]:
     """Yield the lines, each after the wait that its predecessor ends with.
 
     Shares beyond nine tenths of the span are reduced to nine tenths, because the last question needs the rest.

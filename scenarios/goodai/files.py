@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.files.reading import MAX_BYTES, parse_json, read_packed
+from longspan.simulator.base.files.file_io import MAX_BYTES, parse_json, read_packed
 
 __all__ = ["LoggedTurn", "RunStats", "TestRecord", "json_lines", "read_records", "run_stats"]
 

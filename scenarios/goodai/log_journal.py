@@ -81,7 +81,7 @@ class LogJournal:
         """Where the journal deviates from the log."""
         return [f"the log's time goes back by up to {self._back:g} s; virtual time stands still there"] if self._back else []
 
-    def finished(self) -> list[events.Event]:
+    def finish(self) -> list[events.Event]:
         """Return all events. A conversation whose tests have all ended is closed; any other was interrupted."""
         if self._open or self._message is not NO_MESSAGE:
             return self._events
@@ -126,7 +126,7 @@ class LogJournal:
         )
 
     def _say(self, entry: LogEvent, test: LoggedTest | None, role: Role) -> None:
-        jumped_for = self._jumped_for(entry.time)
+        jumped_for = self._find_jump(entry.time)
         if jumped_for is not None:
             self._events.append(events.Jump(test=jumped_for.id, to=_date(entry.time)))
         self._back = max(self._back, self._now - entry.time)
@@ -151,7 +151,7 @@ class LogJournal:
         if test is not None and role.needle:
             test.needles.append(self._turn)
 
-    def _jumped_for(self, time: float) -> LoggedTest | None:
+    def _find_jump(self, time: float) -> LoggedTest | None:
         """Return the test that the clock was moved for just before `time`: the one whose wait ends just before it."""
         if time - self._now < MIN_JUMP:
             return None

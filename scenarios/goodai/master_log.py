@@ -80,7 +80,7 @@ class _Line(_Strict):
 
 
 @final
-class _Said(_Strict):
+class _MessageEntry(_Strict):
     message: Annotated[str, BeforeValidator(_valid)]
     is_question: bool = False
 
@@ -118,7 +118,7 @@ def _entry(value: Any, number: int, path: Path) -> LogEvent:
         where = "data: "
         type = Type(line.type)
         if type in MESSAGES or type in REPLIES:
-            said = _Said.model_validate(line.data)
+            said = _MessageEntry.model_validate(line.data)
             return LogEvent(number, type, line.timestamp, line.test_id, said.message, said.is_question)
         wait = _Waits.model_validate(line.data).time if type is Type.WAIT else 0.0
     except ValidationError as error:

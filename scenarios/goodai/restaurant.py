@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.goodai.files import TestRecord
-from longspan.scenarios.goodai.visit import PHASES, Award, grade_visit
+from longspan.scenarios.goodai.visit import PHASES, PhaseGrade, grade_visit
 
 __all__ = ["Phase", "Visit", "grade_record"]
 
@@ -70,14 +70,14 @@ def grade_record(test: TestRecord) -> Visit:
     return Visit(score, reason, tuple(phases), _category(test, score, phases))
 
 
-def _phase(test: TestRecord, number: int, award: Award | None, theirs: bool | None) -> Phase:
+def _phase(test: TestRecord, number: int, award: PhaseGrade | None, theirs: bool | None) -> Phase:
     if award is None:
         return Phase(PHASES[number], None, theirs, "the transcript does not reach it", "not in the transcript")
     category = None if award.right == theirs else _difference(test, number, award, theirs)
     return Phase(PHASES[number], award.right, theirs, award.why, category)
 
 
-def _difference(test: TestRecord, number: int, award: Award, theirs: bool | None) -> str:
+def _difference(test: TestRecord, number: int, award: PhaseGrade, theirs: bool | None) -> str:
     """Return the kind of the difference in a phase, by our reading and by the recorded reason."""
     if theirs is None:
         return "not in the record"

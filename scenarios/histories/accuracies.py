@@ -9,18 +9,18 @@ from math import fsum, sqrt
 from statistics import NormalDist, fmean
 from typing import Final
 
-from longspan.scenarios.histories.released_answers import Answer, Released
+from longspan.scenarios.histories.released_answers import ReleasedAnswer, ReleasedFile
 from longspan.simulator.base.agreement import kappa
 from longspan.simulator.base.tables import Table
-from longspan.simulator.results.analysis.statistics import student
+from longspan.simulator.results.analysis.statistics import student_quantile
 from longspan.simulator.results.papers import Cell
 
-__all__ = ["accuracies", "agreements", "share", "table", "tables_of_agreement"]
+__all__ = ["accuracy_cells", "accuracy_table", "agreement_cells", "mean_score", "tables_of_agreement"]
 
 NORMAL: Final = NormalDist().inv_cdf(0.975)
 
 
-def share(answers: Sequence[Answer]) -> tuple[float, tuple[float, float] | None]:
+def mean_score(answers: Sequence[ReleasedAnswer]) -> tuple[float, tuple[float, float] | None]:
     """Return the mean score of at least one answer, with its 95% interval; the interval is None for a single answer.
 
     It is Wilson's interval (1927). Answers about the same conversation may be correlated, so the number of answers is reduced to the
@@ -37,12 +37,12 @@ def share(answers: Sequence[Answer]) -> tuple[float, tuple[float, float] | None]
     if 1 < len(apart) < number and 0 < mean < 1:
         several = len(apart)
         variance = several / (several - 1) * fsum(each**2 for each in apart.values()) / number**2
-        width = max(width, student(several - 1) ** 2 * variance / (mean * (1 - mean)))
+        width = max(width, student_quantile(several - 1) ** 2 * variance / (mean * (1 - mean)))
     centre, half = (mean + width / 2) / (1 + width), sqrt(width * (mean * (1 - mean) + width / 4)) / (1 + width)
     return mean, (max(0.0, centre - half), min(1.0, centre + half))
 
 
-def accuracies(paper: str, kind: str, released: Released, columns: Mapping[str, Sequence[Answer]]) -> Iterator[Cell]:
+def accuracy_cells(paper: str, kind: str, released: ReleasedFile, columns: Mapping[str, Sequence[ReleasedAnswer]]) -> Iterator[Cell]:
     """Yield the cells of a table called `kind`, with a column for each group of answers and cells for both ends of the intervals.
 
     Empty groups are skipped.
@@ -50,14 +50,14 @@ def accuracies(paper: str, kind: str, released: Released, columns: Mapping[str, 
     for column, answers in columns.items():
         if not answers:
             continue
-        mean, ends = share(answers)
+        mean, ends = mean_score(answers)
         stated = released.stated.get(column) if kind == "accuracy" else None
         figures = [(kind, mean, stated), *((f"{kind} {end}", value, None) for end, value in zip(("low", "high"), ends or (), strict=False))]
         for name, ours, published in figures:
             yield Cell(paper=paper, table=name, row=released.name, column=column, ours=round(ours, 6), published=published, n=len(answers))
 
 
-def table(title: str, kind: str, cells: Sequence[Cell], names: Mapping[str, str], note: str) -> Table:
+def accuracy_table(title: str, kind: str, cells: Sequence[Cell], names: Mapping[str, str], note: str) -> Table:
     """Return the cells called `kind` as a table with their intervals. `names`: suffixes for column names."""
     by_place = {(cell.table, cell.row, cell.column): cell for cell in cells}
     kept = [cell for cell in cells if cell.table == kind]
@@ -70,7 +70,7 @@ def table(title: str, kind: str, cells: Sequence[Cell], names: Mapping[str, str]
     return Table(title=title, columns=["file", "questions", "accuracy", "95% interval", "published", "n"], rows=rows, note=note)
 
 
-def agreements(paper: str, files: Sequence[Released]) -> Iterator[Cell]:
+def agreement_cells(paper: str, files: Sequence[ReleasedFile]) -> Iterator[Cell]:
     """Yield how often judgements of the same answers agree, with Cohen's kappa.
 
     Judgements are compared within a file, and between files that have the same answers.
@@ -83,7 +83,7 @@ def agreements(paper: str, files: Sequence[Released]) -> Iterator[Cell]:
             yield Cell(paper=paper, table="agreement", row=name, column=column, ours=ours, n=len(pairs))
 
 
-def _pairs(files: Sequence[Released]) -> Iterator[tuple[str, list[tuple[bool, bool]]]]:
+def _pairs(files: Sequence[ReleasedFile]) -> Iterator[tuple[str, list[tuple[bool, bool]]]]:
     for released in files:
         judges = list(dict.fromkeys(judge for answer in released.answers for judge in answer.verdicts))[:10]
         for one, other in combinations(judges, 2):
@@ -99,7 +99,7 @@ def _pairs(files: Sequence[Released]) -> Iterator[tuple[str, list[tuple[bool, bo
 
 
 def tables_of_agreement(cells: Sequence[Cell]) -> Iterator[Table]:
-    """Yield a table of the cells from `agreements`, if there are any."""
+    """Yield a table of the cells from `agreement_cells`, if there are any."""
     by_row: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         if cell.table == "agreement":

@@ -13,13 +13,13 @@ from typing import Any, Final, Literal, final
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value, list_sources
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
-from longspan.scenarios.histories.sources import Published, Source, sources, wrong
+from longspan.scenarios.histories.repairs import drop_backward_dates, number_duplicates, parse_date, sort_labels
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import resolved
+from longspan.simulator.base.files.file_io import resolve_path
 
-__all__ = ["read"]
+__all__ = ["read_beam"]
 
 CHATS: Final = ("chat_trunecated.json", "chat.json")
 """File names of a chat, in order of preference. The misspelling is the authors'."""
@@ -41,7 +41,7 @@ _SIZE: Final = re.compile(r"[0-9]+[KM]")
 
 
 @final
-class _Said(Published):
+class _MessageRow(PublishedPart):
     role: Literal["user", "assistant"]
     id: int
     content: str
@@ -49,12 +49,12 @@ class _Said(Published):
 
 
 @final
-class _Batch(Published):
+class _Batch(PublishedPart):
     time_anchor: str | None = None
-    turns: list[list[_Said]]
+    turns: list[list[_MessageRow]]
 
     @property
-    def said(self) -> list[_Said]:
+    def said(self) -> list[_MessageRow]:
         return [said for exchange in self.turns for said in exchange]
 
     @property
@@ -64,7 +64,7 @@ class _Batch(Published):
 
 
 @final
-class _Asked(Published):
+class _QuestionRow(PublishedPart):
     model_config = ConfigDict(extra="allow")
     question: str
     rubric: list[str] = Field(default_factory=list)
@@ -72,12 +72,12 @@ class _Asked(Published):
 
 
 _CHAT: Final = TypeAdapter(list[_Batch])
-_ASKED: Final = TypeAdapter(dict[str, list[_Asked]])
+_ASKED: Final = TypeAdapter(dict[str, list[_QuestionRow]])
 
 
-def read(path: Path) -> Iterator[History]:
+def read_beam(path: Path) -> Iterator[History]:
     """Yield the chats at a path, by size and number. Raises InputError, naming the file at fault."""
-    found = {PurePosixPath(source.name): source for source in sources(path)}
+    found = {PurePosixPath(source.name): source for source in list_sources(path)}
     folders = sorted({name.parent for name in found if name.name in CHATS and not _PLAN.fullmatch(name.parent.name)}, key=_rank)
     if not folders:
         raise InputError(f"{path}: no chats of BEAM found; expected folders with chat.json and {QUESTIONS}")
@@ -85,7 +85,7 @@ def read(path: Path) -> Iterator[History]:
         chat = next(found[folder / name] for name in CHATS if folder / name in found)
         if folder / QUESTIONS not in found:
             raise InputError(f"{chat.where}: has no questions; expected {QUESTIONS} in the same folder")
-        yield _history(_id(resolved(path) / folder), chat, found[folder / QUESTIONS])
+        yield _history(_id(resolve_path(path) / folder), chat, found[folder / QUESTIONS])
 
 
 def _id(folder: Path) -> str:
@@ -101,20 +101,20 @@ def _rank(folder: PurePosixPath) -> list[tuple[str, int, str]]:
 
 
 def _history(id: str, chat: Source, probing: Source) -> History:
-    with wrong(chat.where):
+    with blame_value(chat.where):
         batches = _CHAT.validate_python(_flat(chat.json()))
-    with wrong(probing.where):
+    with blame_value(probing.where):
         asked = _ASKED.validate_python(probing.json())
     published = [str(said.id) for batch in batches for said in batch.said]
-    ids = iter(distinct(published))
-    sessions, back = onward([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
+    ids = iter(number_duplicates(published))
+    sessions, back = drop_backward_dates([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
     remarks = {
         **{f"markers such as ->-> 1,3 that were cut from what the {role} says: {{}}": _markers(batches, role) for role in ROLES},
         "turns that had the id of another, and were given their own: {}": len(published) - len(set(published)),
         "dates left out because they are none, or lie before an earlier session's: {}": back
-        + sum(bool(batch.anchor) and date(batch.anchor or "", DATE) is None for batch in batches),
+        + sum(bool(batch.anchor) and parse_date(batch.anchor or "", DATE) is None for batch in batches),
     }
-    with wrong(chat.where):
+    with blame_value(chat.where):
         return History(
             id,
             sessions,
@@ -135,11 +135,11 @@ def _flat(chat: Any) -> Any:
 
 
 def _session(id: str, batch: _Batch, ids: Iterator[str]) -> Session:
-    turns = (Utterance(next(ids), said.role, _shown(said)) for said in batch.said)
-    return Session(id, date(batch.anchor or "", DATE), tuple(turns))
+    turns = (Utterance(next(ids), said.role, _drop_marker(said)) for said in batch.said)
+    return Session(id, parse_date(batch.anchor or "", DATE), tuple(turns))
 
 
-def _shown(said: _Said) -> str:
+def _drop_marker(said: _MessageRow) -> str:
     return _MARKER.sub("", said.content)
 
 
@@ -147,7 +147,7 @@ def _markers(batches: Iterable[_Batch], role: str) -> int:
     return sum(len(_MARKER.findall(said.content)) for batch in batches for said in batch.said if said.role == role)
 
 
-def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Question:
+def _question(id: str, kind: str, asked: _QuestionRow, turns: Iterable[str]) -> Question:
     more: Mapping[str, Any] = asked.model_extra or {}
     labels = sort_labels(map(str, _ids(asked.source_chat_ids)), turns)
     return Question(

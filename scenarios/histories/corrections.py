@@ -12,14 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, final
 
+from longspan.scenarios.histories.data_files import find_only
 from longspan.scenarios.histories.history import History, Question
 from longspan.scenarios.histories.locomo_answers import CONVERSATIONS, Correction, is_audit, read_corrections
-from longspan.scenarios.histories.sources import only
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import stamp
+from longspan.simulator.base.files.file_io import file_stamp
 from longspan.simulator.contract.graded_record import Item
 
-__all__ = ["AUDIT", "NEEDED", "Audit", "Gold", "audit_of", "ceiling"]
+__all__ = ["AUDIT", "NEEDED", "Audit", "Gold", "audit_of", "score_ceiling"]
 
 Gold = Literal["published", "corrected"]
 """The gold answers to grade by: published or corrected."""
@@ -40,7 +40,7 @@ class Audit:
     def __len__(self) -> int:
         return len(self._wrong)
 
-    def corrected(self, history: History, question: Question) -> Question:
+    def correct_question(self, history: History, question: Question) -> Question:
         """Return a question with its corrected gold answer. Raises InputError if the audit is for another version of the questions."""
         found = self._of(history, question)
         return replace(question, answer=found.answer) if found and found.answer else question
@@ -63,19 +63,19 @@ def audit_of(data: Path, audit: Path | None) -> Audit | None:
     """Return the audit at a path, or the one in the folder of LoCoMo's data or its parent, or None. Raises InputError."""
     places = [folder / name for folder in (data.parent, data.parent.parent) for name in (AUDIT, f"{AUDIT}.gz")]
     path = audit or next((place for place in places if place.is_file()), None)
-    return None if path is None else _read(path, stamp(path, f"name the audit, {AUDIT}"))
+    return None if path is None else _read(path, file_stamp(path, f"name the audit, {AUDIT}"))
 
 
 @lru_cache(maxsize=2)
 def _read(path: Path, changed: tuple[int, int]) -> Audit:
-    source = only(path, ".json", f"the audit, {AUDIT}")
+    source = find_only(path, ".json", f"the audit, {AUDIT}")
     value = source.json()
     if not is_audit(value):
         raise InputError(f"{path}: not the audit of LoCoMo's gold answers: expected a list of entries with question_id and error_type")
     return Audit(str(path), read_corrections(source, value))
 
 
-def ceiling(items: Sequence[Item]) -> float | None:
+def score_ceiling(items: Sequence[Item]) -> float | None:
     """Return the share of items whose published gold answer is right, or None without an audit.
 
     It is the score of perfect answers that are graded by the published gold answers.

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
 
-__all__ = ["LINES", "Aligned", "Ordering", "align", "lines_of", "ordering"]
+__all__ = ["LINES", "Alignment", "Ordering", "align_events", "lines_of", "score_order"]
 
 LINES: Final = 60
 """Number of a reply's lines that are compared with the reference. Later lines match no event, which bounds the queries to a judge."""
@@ -23,7 +23,7 @@ _MARK: Final = re.compile(r"\s*(?:[-*•#]+\s*)*(?:\(?\d{1,3}[.):]\s*)?")
 
 
 @final
-class Aligned(NamedTuple):
+class Alignment(NamedTuple):
     """The event matched with each line of a reply, or None, and the (line, event) pairs that a judge must still compare."""
 
     events: list[int | None]
@@ -43,7 +43,7 @@ def lines_of(reply: str) -> list[str]:
     return [line.strip() for line in reply.splitlines() if plain(line)]
 
 
-def align(lines: Sequence[str], events: Sequence[str], same: Callable[[int, int], bool | None]) -> Aligned:
+def align_events(lines: Sequence[str], events: Sequence[str], same: Callable[[int, int], bool | None]) -> Alignment:
     """Match lines with events. `same(line, event)` returns whether they describe the same event, or None if it is not known yet.
 
     While a pair is unknown, later lines are matched as if its line matched nothing.
@@ -61,10 +61,10 @@ def align(lines: Sequence[str], events: Sequence[str], same: Callable[[int, int]
             if alike is not False:
                 found[-1] = event if alike else None
                 break
-    return Aligned(found, unknown)
+    return Alignment(found, unknown)
 
 
-def ordering(aligned: Sequence[int | None], count: int) -> Ordering:
+def score_order(aligned: Sequence[int | None], count: int) -> Ordering:
     """Return how well matched lines order `count` events. `count` must be at least 1."""
     matched = [event for event in aligned if event is not None]
     strays = len(aligned) - len(matched)

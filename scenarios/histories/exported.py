@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, final
 
-__all__ = ["Message", "is_message", "messages_of", "read_message", "split", "time_of"]
+__all__ = ["ExportedMessage", "is_message", "messages_of", "read_message", "split_sessions", "time_of"]
 
 GAP: Final = timedelta(hours=1)
 """A longer pause between two messages starts a new session."""
@@ -33,7 +33,7 @@ MILLISECONDS: Final = 1e11
 
 
 @final
-class Message(NamedTuple):
+class ExportedMessage(NamedTuple):
     """A message: its speaker, its time and thread if known, and its place in the file.
 
     Messages of tools have no speaker, and tool calls no text.
@@ -84,7 +84,7 @@ def _branch(value: Mapping[str, Any]) -> list[Any]:
     return found[::-1]
 
 
-def read_message(value: Any, place: str) -> Message:
+def read_message(value: Any, place: str) -> ExportedMessage:
     """Return the message at a place in a file. Raises ValueError, naming the fault and the accepted formats."""
     role = _role(value) if isinstance(value, Mapping) else None
     if role is None:
@@ -98,7 +98,7 @@ def read_message(value: Any, place: str) -> Message:
     text = _text(inner.get("content")) or _text(inner.get("text")) or _text(inner.get("value")) if speaker else ""
     named = next((str(value[key]) for key in THREADS if isinstance(value.get(key), str | int) and not isinstance(value[key], bool)), None)
     id = next((value[key] for key in ("id", "uuid", "message_id") if isinstance(value.get(key), str) and value[key]), None)
-    return Message(speaker, text, time_of(value), named, id, place)
+    return ExportedMessage(speaker, text, time_of(value), named, id, place)
 
 
 def _role(value: Mapping[str, Any]) -> str | None:
@@ -164,9 +164,9 @@ def _time(given: Any) -> datetime:
     return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= MILLISECONDS else seconds, UTC).replace(tzinfo=None, microsecond=0)
 
 
-def split(messages: Sequence[Message]) -> Iterator[list[Message]]:
+def split_sessions(messages: Sequence[ExportedMessage]) -> Iterator[list[ExportedMessage]]:
     """Yield sessions of consecutive messages. A new one starts with a new thread or after a pause of more than GAP."""
-    session: list[Message] = []
+    session: list[ExportedMessage] = []
     last: datetime | None = None
     for message in messages:
         paused = last is not None and message.at is not None and message.at - last > GAP

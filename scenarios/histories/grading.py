@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.scenarios.histories import rules
-from longspan.scenarios.histories.event_order import align, lines_of, ordering
+from longspan.scenarios.histories.event_order import align_events, lines_of, score_order
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.rubrics import (
     ABSTENTION,
@@ -18,13 +18,13 @@ from longspan.scenarios.histories.rubrics import (
     nugget_query,
     same_event_query,
 )
-from longspan.scenarios.histories.token_f1 import echoed_score, locomo_score, shared_words
+from longspan.scenarios.histories.token_f1 import echo_score, locomo_score, share_of_question_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
 from longspan.simulator.contract.queries import Query
-from longspan.simulator.reading.abstentions import declines
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.abstentions import declines_question
+from longspan.simulator.reading.matching import join_some
 
-__all__ = ["GRADINGS", "MEASURES", "Grading", "graded"]
+__all__ = ["GRADINGS", "MEASURES", "Grading", "grade_question"]
 
 Grading = Literal["rules", "f1", "locomo", "locomo-strict", "longmemeval", "beam-nuggets"]
 """How to grade: by rules alone, by LoCoMo's token F1, or by rules backed by a judge with the rubric of this name."""
@@ -60,7 +60,7 @@ _CHOICE: Final = re.compile(r"\(?([a-z])\)?", re.IGNORECASE)
 
 
 @final
-class _Found(NamedTuple):
+class _ReplyScore(NamedTuple):
     """The result of grading so far: score, grader, reason, open queries for the judge, and further numbers."""
 
     score: float | None
@@ -70,7 +70,7 @@ class _Found(NamedTuple):
     numbers: Mapping[str, float] = {}
 
 
-def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> Grade:
+def grade_question(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> Grade:
     """Grade the last exchange of a record as one item. The score is None where a judge must decide.
 
     `facts` contains `benchmark` (see GRADINGS), `id`, `question`, `answer` (None without one), `kind`, `answerable`, `options`, `rubric`
@@ -90,7 +90,7 @@ def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> 
     """
     answer = record.answer
     question = _question(facts)
-    found = _found(facts, question, answer, record, paper)
+    found = _find_score(facts, question, answer, record, paper)
     numbers = dict(found.numbers)
     if facts["benchmark"] == "locomo":
         numbers["f1"] = _f1(question, answer.reply, paper)
@@ -101,8 +101,8 @@ def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> 
     if floor is not None:
         numbers |= {
             "floor": floor,
-            "echoed f1": echoed_score(question.kind, answer.reply, question.answer or "", question.text),
-            "shared words": shared_words(answer.reply, question.text),
+            "echoed f1": echo_score(question.kind, answer.reply, question.answer or "", question.text),
+            "shared words": share_of_question_words(answer.reply, question.text),
         }
     item = Item(name=question.id, score=found.score, labels=labels, numbers=numbers, note=found.why, turn=answer.turn)
     return Grade(score=found.score, reason=found.why, turns=(answer.turn,), asks=found.asks, items=(item,), chance=floor)
@@ -121,32 +121,32 @@ def _question(facts: Mapping[str, Any]) -> Question:
     )
 
 
-def _found(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record, paper: bool) -> _Found:
+def _find_score(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record, paper: bool) -> _ReplyScore:
     grading: Grading = facts.get("grading") or GRADINGS[facts["benchmark"]][0]
     if grading == "f1":
         score = _f1(question, answer.reply, paper)
-        gold = "the question has no answer" if question.kind == "adversarial" else f"F1 with {some([question.answer or ''])}"
-        return _Found(score, "f1", f"{gold}: {score:.3f}")
+        gold = "the question has no answer" if question.kind == "adversarial" else f"F1 with {join_some([question.answer or ''])}"
+        return _ReplyScore(score, "f1", f"{gold}: {score:.3f}")
     nuggets = bool(question.rubric) and not question.options
     verdict = _by_rules(question, answer.reply, facts.get("rivals"), grading, nuggets)
     if verdict is not None:
-        return _Found(verdict.score, "rules", verdict.why)
+        return _ReplyScore(verdict.score, "rules", verdict.why)
     if grading == "rules":
-        return _Found(None, "nobody", "rules do not decide")
+        return _ReplyScore(None, "nobody", "rules do not decide")
     if nuggets and question.kind == ORDER and grading == "beam-nuggets":
-        return _ordered(question, answer.reply, record)
+        return _score_ordering(question, answer.reply, record)
     if nuggets:
         return _nuggets(question, answer.reply, record)
-    return _judged(_query(grading, question, answer.reply), record)
+    return _read_verdict(_query(grading, question, answer.reply), record)
 
 
-def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.Verdict | None:
+def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.RuleVerdict | None:
     """Return the rules' verdict if they apply the same standard as the judge, else None."""
-    verdict = rules.grade(question, reply, rivals)
+    verdict = rules.grade_reply(question, reply, rivals)
     if rivals is not None:
         return verdict
     if nuggets and verdict is None and question.kind in FACTUAL and rules.only_abstains(reply):
-        return rules.Verdict(0, "says that it does not know")
+        return rules.RuleVerdict(0, "says that it does not know")
     if verdict is None or verdict.score or question.kind not in TOLERANT or grading != "longmemeval":
         return verdict
     return verdict if rules.says_nothing(question, reply) else None
@@ -161,7 +161,7 @@ def _f1(question: Question, reply: str, paper: bool) -> float:
     letter = _CHOICE.fullmatch(reply.strip())
     chosen = next((option for option in question.options if letter and option.casefold().startswith(f"({letter[1].casefold()})")), reply)
     if question.kind == "adversarial" and not paper:
-        return float(declines(chosen, question.text, (question.trap,) if question.trap else ()))
+        return float(declines_question(chosen, question.text, (question.trap,) if question.trap else ()))
     return locomo_score(question.kind, chosen, question.answer or "")
 
 
@@ -181,40 +181,40 @@ def _query(grading: Grading, question: Question, reply: str) -> Query[Any]:
     return longmemeval_query(question.kind, question.text, reference, reply)
 
 
-def _judged(query: Query[Any], record: Record) -> _Found:
+def _read_verdict(query: Query[Any], record: Record) -> _ReplyScore:
     verdict = record.said(query)
     if verdict is None:
-        return _Found(None, "nobody", UNDECIDED, (query,))
+        return _ReplyScore(None, "nobody", UNDECIDED, (query,))
     if isinstance(verdict, str):
-        return _Found(None, "nobody", f"undecided: {verdict}")
-    return _Found(verdict.score, "judge", f"judged: {_shown(verdict.why)}")
+        return _ReplyScore(None, "nobody", f"undecided: {verdict}")
+    return _ReplyScore(verdict.score, "judge", f"judged: {_shorten_reason(verdict.why)}")
 
 
-def _nuggets(question: Question, reply: str, record: Record) -> _Found:
+def _nuggets(question: Question, reply: str, record: Record) -> _ReplyScore:
     """Return the mean over the rubric's statements. Rules recognise dates, numbers and names, and the judge decides the rest."""
-    met = [_met(question, nugget, reply) for nugget in question.rubric]
+    met = [_meets_nugget(question, nugget, reply) for nugget in question.rubric]
     queries = {nugget: nugget_query(question.text, nugget, reply) for nugget, found in zip(question.rubric, met, strict=True) if not found}
     verdicts = {nugget: record.said(query) for nugget, query in queries.items()}
     failed = next((verdict for verdict in verdicts.values() if isinstance(verdict, str)), None)
     if failed is not None or None in verdicts.values():
         asks = tuple(query for nugget, query in queries.items() if verdicts[nugget] is None)
-        return _Found(None, "nobody", UNDECIDED if failed is None else f"undecided: {failed}", asks)
+        return _ReplyScore(None, "nobody", UNDECIDED if failed is None else f"undecided: {failed}", asks)
     judged = {nugget: verdict.score for nugget, verdict in verdicts.items() if isinstance(verdict, Nugget)}
     scores = [judged.get(nugget, 1.0) for nugget in question.rubric]
     missed = [f"{nugget} ({score:g})" for nugget, score in zip(question.rubric, scores, strict=True) if score < 1]
-    why = f"{len(scores) - len(missed)} of {len(scores)} statements are met" + (f"; not {some(missed)}" if missed else "")
+    why = f"{len(scores) - len(missed)} of {len(scores)} statements are met" + (f"; not {join_some(missed)}" if missed else "")
     numbers = {"nuggets": fmean(scores), "whole nuggets": fmean(map(int, scores))}
-    return _Found(fmean(scores), "judge" if judged else "rules", f"judged: {why}" if judged else why, numbers=numbers)
+    return _ReplyScore(fmean(scores), "judge" if judged else "rules", f"judged: {why}" if judged else why, numbers=numbers)
 
 
-def _met(question: Question, nugget: str, reply: str) -> bool:
+def _meets_nugget(question: Question, nugget: str, reply: str) -> bool:
     """Return whether rules find the content of a rubric's statement in a reply."""
     wanted = Question(question.id, question.text, _STATES.sub("", nugget, count=1))
-    verdict = rules.grade(wanted, reply) if question.kind in FACTUAL else None
+    verdict = rules.grade_reply(wanted, reply) if question.kind in FACTUAL else None
     return verdict is not None and verdict.score == 1
 
 
-def _ordered(question: Question, reply: str, record: Record) -> _Found:
+def _score_ordering(question: Question, reply: str, record: Record) -> _ReplyScore:
     """Return how well a reply orders events. A reply that names none of them scores 0."""
     lines = lines_of(reply)
     failed: list[str] = []
@@ -228,19 +228,19 @@ def _ordered(question: Question, reply: str, record: Record) -> _Found:
             return False
         return None if verdict is None else bool(verdict.same)
 
-    aligned = align(lines, question.rubric, same)
+    aligned = align_events(lines, question.rubric, same)
     if failed:
-        return _Found(None, "nobody", f"undecided: {failed[0]}")
+        return _ReplyScore(None, "nobody", f"undecided: {failed[0]}")
     if aligned.unknown:
-        return _Found(None, "nobody", UNDECIDED, tuple(queries[pair] for pair in aligned.unknown))
+        return _ReplyScore(None, "nobody", UNDECIDED, tuple(queries[pair] for pair in aligned.unknown))
     named = [event for event in aligned.events if event is not None]
-    order = ordering(aligned.events, len(question.rubric))
+    order = score_order(aligned.events, len(question.rubric))
     why = (
         f"{len(named)} of {len(question.rubric)} events in {len(lines)} lines, in the order {', '.join(str(event + 1) for event in named)}"
     )
     by = "judge" if queries else "rules"
-    return _Found(order.tau if named else 0.0, by, f"{why}: tau {order.tau:.3f}", numbers={"tau": order.tau, "event f1": order.f1})
+    return _ReplyScore(order.tau if named else 0.0, by, f"{why}: tau {order.tau:.3f}", numbers={"tau": order.tau, "event f1": order.f1})
 
 
-def _shown(why: str) -> str:
+def _shorten_reason(why: str) -> str:
     return " ".join(why.split())[:500]

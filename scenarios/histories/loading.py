@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import Final
 
 from longspan.scenarios.histories.history import History
-from longspan.scenarios.histories.registry import read
-from longspan.simulator.base.files.reading import stamp
+from longspan.scenarios.histories.registry import read_histories
+from longspan.simulator.base.files.file_io import file_stamp
 
-__all__ = ["load"]
+__all__ = ["load_histories"]
 
 REMEDY: Final = "docs/guides/histories.md says what it should be"
 MOST: Final = 10_000
 """Maximum number of files whose state is compared."""
 
 
-def load(name: str, path: Path) -> tuple[History, ...]:
-    """Return the histories at a path as `read` does, from the cache unless a file has changed. Raises InputError."""
-    return _read(name, str(path), (stamp(path, REMEDY), *(stamp(file, REMEDY) for file in islice(_files(path), MOST))))
+def load_histories(name: str, path: Path) -> tuple[History, ...]:
+    """Return the histories at a path as `read_histories` does, from the cache unless a file has changed. Raises InputError."""
+    return _read(name, str(path), (file_stamp(path, REMEDY), *(file_stamp(file, REMEDY) for file in islice(_files(path), MOST))))
 
 
 @lru_cache(maxsize=4)
 def _read(name: str, path: str, changed: tuple[tuple[int, int], ...]) -> tuple[History, ...]:
-    return read(name, path)
+    return read_histories(name, path)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, NamedTuple, final
 
 from pydantic import BeforeValidator, Field
 
-from longspan.scenarios.histories.released_answers import Answer, Released, checked
-from longspan.scenarios.histories.sources import Published, Source, wrong
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value
+from longspan.scenarios.histories.released_answers import ReleasedAnswer, ReleasedFile, check_answers
 from longspan.simulator.base.errors import InputError
 
 __all__ = [
@@ -51,7 +51,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @final
-class _Judged(Published):
+class _JudgedRow(PublishedPart):
     question_id: str = Field(pattern=_ID.pattern)
     category: Text
     question: str = ""
@@ -61,24 +61,24 @@ class _Judged(Published):
 
 
 @final
-class _Stated(Published):
+class _StatedAccuracy(PublishedPart):
     mean: Share
 
 
 @final
-class _Metadata(Published):
-    category_accuracies: dict[str, _Stated] = Field(default_factory=dict)
+class _Metadata(PublishedPart):
+    category_accuracies: dict[str, _StatedAccuracy] = Field(default_factory=dict)
 
 
 @final
-class _Results(Published):
-    detailed_results: dict[str, list[_Judged]]
+class _Results(PublishedPart):
+    detailed_results: dict[str, list[_JudgedRow]]
     accuracy: Share | None = None
     metadata: _Metadata = Field(default_factory=_Metadata)
 
 
 @final
-class _Row(Published):
+class _Row(PublishedPart):
     conv_id: str
     qa_index: int = Field(ge=0)
     category: Text
@@ -90,7 +90,7 @@ class _Row(Published):
 
 
 @final
-class _Grade(Published):
+class _Grade(PublishedPart):
     question: str
     grade: bool
     answer: str | None = None
@@ -98,7 +98,7 @@ class _Grade(Published):
 
 
 @final
-class _Entry(Published):
+class _Entry(PublishedPart):
     question_id: str = Field(pattern=_ID.pattern)
     error_type: str
     question: str = ""
@@ -106,7 +106,7 @@ class _Entry(Published):
 
 
 @final
-class _Asked(Published):
+class _QuestionRow(PublishedPart):
     question: str
     category: int
     answer: Text | None = None
@@ -150,11 +150,11 @@ def read_gold(source: Source, value: list[Any]) -> Gold:
     """Return LoCoMo's questions. Raises InputError."""
     found = []
     for number, sample in enumerate(value):
-        with wrong(f"{source.where}, conversation {number}"):
+        with blame_value(f"{source.where}, conversation {number}"):
             questions = sample.get("qa") if isinstance(sample, dict) else None
             if not isinstance(questions, list):
                 raise ValueError("qa must be a list of questions")
-            asked = [_Asked.model_validate(question) for question in questions]
+            asked = [_QuestionRow.model_validate(question) for question in questions]
         found.append([(each.question, each.answer, str(each.category)) for each in asked])
     return Gold(found)
 
@@ -163,7 +163,7 @@ def read_corrections(source: Source, value: list[Any]) -> dict[str, Correction]:
     """Return the questions whose gold answer is wrong according to the audit, by id. Raises InputError."""
     found = []
     for number, entry in enumerate(value):
-        with wrong(f"{source.where}, entry {number}"):
+        with blame_value(f"{source.where}, entry {number}"):
             found.append(_Entry.model_validate(entry))
     wrong_gold = [entry for entry in found if entry.error_type != RIGHT_GOLD]
     return {_name(entry.question_id): Correction(entry.question, entry.correct_answer) for entry in wrong_gold}
@@ -174,23 +174,23 @@ def _name(id: str) -> str:
     return f"{conversation}/{number}"
 
 
-def read_answers(name: str, source: Source, value: Any, gold: Gold | None) -> Released | None:
+def read_answers(name: str, source: Source, value: Any, gold: Gold | None) -> ReleasedFile | None:
     """Return a file's answers, or None if its format is another. Raises InputError if the format is known but the content is invalid."""
     if isinstance(value, dict) and "detailed_results" in value:
-        return _judged(name, source.where, value)
+        return _read_judged(name, source.where, value)
     if _first_of(value).keys() >= {"conv_id", "qa_index", "correct"}:
-        return Released(name, checked(source.where, _rows(source.where, value)), {})
+        return ReleasedFile(name, check_answers(source.where, _rows(source.where, value)), {})
     if is_graded(value):
-        answers = [answer for key, rows in value.items() for answer in _graded(source.where, key, rows, gold)]
-        return Released(name, checked(source.where, answers), ZEP if name == "zep_locomo_grades" else {})
+        answers = [answer for key, rows in value.items() for answer in _read_graded(source.where, key, rows, gold)]
+        return ReleasedFile(name, check_answers(source.where, answers), ZEP if name == "zep_locomo_grades" else {})
     return None
 
 
-def _judged(name: str, where: str, value: Any) -> Released:
-    with wrong(where):
+def _read_judged(name: str, where: str, value: Any) -> ReleasedFile:
+    with blame_value(where):
         results = _Results.model_validate(value)
     answers = [
-        Answer(
+        ReleasedAnswer(
             question=(question := _name(row.question_id)),
             conversation=question.partition("/")[0],
             kind=row.category,
@@ -205,18 +205,18 @@ def _judged(name: str, where: str, value: Any) -> Released:
     ]
     stated = {} if results.accuracy is None else {"overall": results.accuracy}
     stated |= {kind: each.mean for kind, each in results.metadata.category_accuracies.items()}
-    return Released(name, checked(where, answers), stated)
+    return ReleasedFile(name, check_answers(where, answers), stated)
 
 
-def _rows(where: str, value: list[Any]) -> Iterator[Answer]:
+def _rows(where: str, value: list[Any]) -> Iterator[ReleasedAnswer]:
     for number, each in enumerate(value):
-        with wrong(f"{where}, row {number}"):
+        with blame_value(f"{where}, row {number}"):
             row = _Row.model_validate(each)
             if row.conv_id not in CONVERSATIONS:
                 raise ValueError(f"conv_id {row.conv_id!r:.80} is not a conversation of LoCoMo")
         conversation = str(CONVERSATIONS.index(row.conv_id))
         adversarial = row.adversarial or ADVERSARIAL in (str(row.category_id), row.category)
-        yield Answer(
+        yield ReleasedAnswer(
             f"{conversation}/{row.qa_index}",
             conversation,
             row.category,
@@ -227,7 +227,7 @@ def _rows(where: str, value: list[Any]) -> Iterator[Answer]:
         )
 
 
-def _graded(where: str, key: str, value: Any, gold: Gold | None) -> Iterator[Answer]:
+def _read_graded(where: str, key: str, value: Any, gold: Gold | None) -> Iterator[ReleasedAnswer]:
     """Yield Zep's grades for a conversation. Their categories come from `gold`; without it, questions are identified by their row."""
     place = f"{where}, {key!r:.80}"
     match = _GROUP.fullmatch(key)
@@ -238,12 +238,12 @@ def _graded(where: str, key: str, value: Any, gold: Gold | None) -> Iterator[Ans
         raise InputError(f"{place}: LoCoMo has only {len(gold.conversations)} conversations")
     taken: set[str] = set()
     for number, each in enumerate(value):
-        with wrong(f"{place}, row {number}"):
+        with blame_value(f"{place}, row {number}"):
             row = _Grade.model_validate(each)
             question, kind = _place(row, gold.conversations[conversation], taken) if gold else (f"row {number}", "")
         taken.add(question)
         adversarial = kind == ADVERSARIAL or (gold is None and row.golden_answer is None)
-        yield Answer(
+        yield ReleasedAnswer(
             f"{conversation}/{question}",
             str(conversation),
             kind,

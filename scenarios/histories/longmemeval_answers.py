@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, NamedTuple, final
 
 from pydantic import BeforeValidator, Field
 
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value
 from longspan.scenarios.histories.longmemeval import ABSTENTION
-from longspan.scenarios.histories.released_answers import Answer, Released, checked
-from longspan.scenarios.histories.sources import Published, Source, wrong
+from longspan.scenarios.histories.released_answers import ReleasedAnswer, ReleasedFile, check_answers
 from longspan.simulator.base.errors import InputError
 
 __all__ = ["ABSTAINS", "EXPECTED", "GoldQuestion", "questions_in", "read_answers", "value_of"]
@@ -36,7 +36,7 @@ class GoldQuestion(NamedTuple):
 
 
 @final
-class _Row(Published):
+class _Row(PublishedPart):
     question_id: str = Field(min_length=1)
     category: str
     correct: bool
@@ -45,12 +45,12 @@ class _Row(Published):
 
 
 @final
-class _Label(Published):
+class _Label(PublishedPart):
     label: bool
 
 
 @final
-class _Evaluated(Published):
+class _EvaluatedRow(PublishedPart):
     question_id: str = Field(min_length=1)
     hypothesis: str
     autoeval_label: _Label
@@ -86,22 +86,22 @@ def _text(value: Any) -> str:
     return str(value) if type(value) in (str, int, float) else ""
 
 
-def read_answers(name: str, where: str, value: Any, asked: Mapping[str, GoldQuestion]) -> Released | None:
+def read_answers(name: str, where: str, value: Any, asked: Mapping[str, GoldQuestion]) -> ReleasedFile | None:
     """Return a file's answers, or None if its format is another. Raises InputError if the format is known but the content is invalid."""
     first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
     if first.keys() >= {"question_id", "correct"}:
-        return Released(name, checked(where, _rows(where, value, asked)), {})
+        return ReleasedFile(name, check_answers(where, _rows(where, value, asked)), {})
     if first.keys() >= {"question_id", "autoeval_label"}:
-        return Released(name, checked(where, _evaluated(where, value, asked)), {})
+        return ReleasedFile(name, check_answers(where, _read_evaluated(where, value, asked)), {})
     return None
 
 
-def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[Answer]:
+def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[ReleasedAnswer]:
     for number, each in enumerate(value):
-        with wrong(f"{where}, row {number}"):
+        with blame_value(f"{where}, row {number}"):
             row = _Row.model_validate(each)
         question = asked.get(row.question_id, GoldQuestion(""))
-        yield Answer(
+        yield ReleasedAnswer(
             row.question_id,
             row.question_id,
             row.category,
@@ -112,9 +112,11 @@ def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> It
         )
 
 
-def _evaluated(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[Answer]:
+def _read_evaluated(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[ReleasedAnswer]:
     for number, each in enumerate(value):
-        with wrong(f"{where}, row {number}"):
-            row = _Evaluated.model_validate(each)
+        with blame_value(f"{where}, row {number}"):
+            row = _EvaluatedRow.model_validate(each)
         question, verdicts = asked.get(row.question_id, GoldQuestion("")), {"autoeval_label": row.autoeval_label.label}
-        yield Answer(row.question_id, row.question_id, question.kind, verdicts, row.hypothesis, text=question.text, gold=question.gold)
+        yield ReleasedAnswer(
+            row.question_id, row.question_id, question.kind, verdicts, row.hypothesis, text=question.text, gold=question.gold
+        )

@@ -18,11 +18,11 @@ from typing import Final, Literal, NamedTuple, final
 from pydantic import Field, TypeAdapter
 
 from longspan.scenarios.histories import personamem_converted
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value, find_beside, list_sources
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.sources import Published, Source, beside, sources, wrong
 from longspan.simulator.base.errors import InputError, one_line
 
-__all__ = ["read"]
+__all__ = ["read_personamem"]
 
 CONTEXTS: Final[Mapping[str, str]] = {r"questions_(\w+)\.csv": "shared_contexts_{}.jsonl", r"queries_(\w+)\.json": "documents_{}.json"}
 """The companion file with conversations for each file of questions."""
@@ -33,13 +33,13 @@ LONGEST: Final = 100_000
 
 
 @final
-class _Said(Published):
+class _MessageRow(PublishedPart):
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 @final
-class _Row(Published):
+class _Row(PublishedPart):
     question_id: str = Field(min_length=1)
     question_type: str
     user_question_or_message: str
@@ -49,10 +49,10 @@ class _Row(Published):
     end_index_in_shared_context: str = Field(pattern=r"^[0-9]{1,9}$")
 
 
-_CONTEXT: Final = TypeAdapter(dict[str, list[_Said]])
+_CONTEXT: Final = TypeAdapter(dict[str, list[_MessageRow]])
 
 
-class _Asked(NamedTuple):
+class _PlacedQuestion(NamedTuple):
     """A question, the id of its conversation, and the number of messages before it."""
 
     where: str
@@ -61,24 +61,24 @@ class _Asked(NamedTuple):
     question: Question
 
 
-def read(path: Path) -> Iterator[History]:
+def read_personamem(path: Path) -> Iterator[History]:
     """Yield a history for each user. `path`: the file of questions, or a folder, zip or tar with both files.
 
     Raises InputError, naming the question or conversation at fault.
     """
     questions, contexts = _pair(path)
-    yield from (_histories if questions.name.endswith(".csv") else personamem_converted.histories)(questions, contexts)
+    yield from (_histories if questions.name.endswith(".csv") else personamem_converted.read_converted)(questions, contexts)
 
 
 def _pair(path: Path) -> tuple[Source, Source]:
-    found = sources(path)
+    found = list_sources(path)
     pairs = {source: name for source in found if (name := _context(Path(source.name).name))}
     if len(pairs) != 1:
         problem = "has no questions" if not pairs else f"has several files with questions ({len(pairs)}): name one of them"
         raise InputError(f"{path}: {problem}; expected {WANTED}")
     [(questions, name)] = pairs.items()
     if path.is_file() and found == [questions]:
-        return questions, beside(path, name)
+        return questions, find_beside(path, name)
     wanted = str(Path(questions.name).with_name(name))
     contexts = next((source for source in found if source.name == wanted), None)
     if contexts is None:
@@ -92,16 +92,16 @@ def _context(name: str) -> str | None:
 
 
 def _histories(questions: Source, contexts: Source) -> Iterator[History]:
-    by_context: dict[str, dict[int, list[_Asked]]] = {}
+    by_context: dict[str, dict[int, list[_PlacedQuestion]]] = {}
     for asked in _rows(questions):
         by_context.setdefault(asked.context, {}).setdefault(asked.end, []).append(asked)
     for where, value in contexts.lines():
-        with wrong(where):
+        with blame_value(where):
             context = _CONTEXT.validate_python(value)
         for id, said in context.items():
             ends = by_context.pop(id, {})
             for end, group in ends.items():
-                with wrong(f"{where}, conversation {id!r:.80}"):
+                with blame_value(f"{where}, conversation {id!r:.80}"):
                     if end > len(said):
                         raise ValueError(f"has {len(said)} messages, but {group[0].where} is asked after {end}")
                     name = id if len(ends) == 1 else f"{id}:{end}"
@@ -111,12 +111,12 @@ def _histories(questions: Source, contexts: Source) -> Iterator[History]:
         raise InputError(f"{next(iter(ends.values()))[0].where}: {contexts.where} has no conversation {id!r:.80}")
 
 
-def _rows(source: Source) -> Iterator[_Asked]:
+def _rows(source: Source) -> Iterator[_PlacedQuestion]:
     try:
         reader = csv.DictReader(StringIO(source.content().decode("utf-8-sig"), newline=""))
         for row in reader:
             where = f"{source.where}, line {reader.line_num}"
-            with wrong(where):
+            with blame_value(where):
                 asked = _Row.model_validate(row)
                 options = _options(asked.all_options)
                 letter = asked.correct_answer.strip("() ").lower()
@@ -124,7 +124,7 @@ def _rows(source: Source) -> Iterator[_Asked]:
                 if answer is None:
                     raise ValueError(f"none of the options is ({letter})")
                 question = Question(asked.question_id, asked.user_question_or_message, answer, asked.question_type, options=tuple(options))
-            yield _Asked(where, asked.shared_context_id, int(asked.end_index_in_shared_context), question)
+            yield _PlacedQuestion(where, asked.shared_context_id, int(asked.end_index_in_shared_context), question)
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{source.where}: not CSV: {one_line(error)}") from error
 
@@ -142,9 +142,9 @@ def _options(text: str) -> list[str]:
     return options
 
 
-def _sessions(id: str, said: Sequence[_Said]) -> tuple[Session, ...]:
+def _sessions(id: str, said: Sequence[_MessageRow]) -> tuple[Session, ...]:
     """Split messages into sessions. Each session begins with a system message."""
-    parts: list[list[_Said]] = []
+    parts: list[list[_MessageRow]] = []
     for message in said:
         if message.role == "system" or not parts:
             parts.append([])
@@ -152,5 +152,5 @@ def _sessions(id: str, said: Sequence[_Said]) -> tuple[Session, ...]:
     return tuple(_session(f"{id}_{number}", part) for number, part in enumerate(parts))
 
 
-def _session(id: str, said: Sequence[_Said]) -> Session:
+def _session(id: str, said: Sequence[_MessageRow]) -> Session:
     return Session(id, None, tuple(Utterance(f"{id}:{number}", each.role, each.content) for number, each in enumerate(said, 1)))

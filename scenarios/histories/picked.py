@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.histories.asking import AskedQuestion
 from longspan.scenarios.histories.history import History, Question
-from longspan.scenarios.histories.telling import Told, places, tell, written
-from longspan.scenarios.shared.digests import digest
+from longspan.scenarios.histories.posed_questions import AskedQuestion
+from longspan.scenarios.histories.telling import ToldTurn, format_moment, places_by_turn, tell_turns
+from longspan.scenarios.shared.digests import hash_texts
 from longspan.simulator.contract.script import Line, Script
 
 __all__ = ["PickedHistory", "PickedQuestion"]
@@ -41,7 +41,7 @@ class PickedHistory(NamedTuple):
     """
 
     history: History
-    told: Sequence[Told]
+    told: Sequence[ToldTurn]
     asked: Sequence[PickedQuestion]
     facts: dict[str, Any]
     at: Mapping[str, int]
@@ -50,9 +50,9 @@ class PickedHistory(NamedTuple):
 
     @classmethod
     def of(cls, history: History, asked: Sequence[PickedQuestion], facts: dict[str, Any], *, made_up: bool) -> PickedHistory:
-        told = tell(history)
-        recorded = None if made_up else digest(part for turn in told for part in (turn.message, turn.reply, str(turn.at)))
-        return cls(history, told, asked, facts, at := places(told), _needles(at, asked), recorded)
+        told = tell_turns(history)
+        recorded = None if made_up else hash_texts(part for turn in told for part in (turn.message, turn.reply, str(turn.at)))
+        return cls(history, told, asked, facts, at := places_by_turn(told), _needles(at, asked), recorded)
 
     def only(self, one: PickedQuestion) -> PickedHistory:
         """Return the history with only one of its questions."""
@@ -65,7 +65,7 @@ class PickedHistory(NamedTuple):
         for place, told in enumerate(self.told):
             follows = place > 0 and self.told[place - 1].session == told.session
             pause = UNDATED if undated and place > 0 and not follows else timedelta(0)
-            text = f"({written(told.at)}) {told.message}" if dated and told.at else told.message
+            text = f"({format_moment(told.at)}) {told.message}" if dated and told.at else told.message
             needle = place in self.needles
             lines.append(Line(text, reply=told.reply, sent_at=told.at, needle=needle, together=follows, pause=pause))
         return lines

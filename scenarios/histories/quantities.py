@@ -9,7 +9,7 @@ from typing import Final
 from longspan.simulator.base.words import SMALL, TENS, number, plain
 from longspan.simulator.reading.dates import MONTHS, ORDINALS
 
-__all__ = ["NUMBERS", "amount", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit"]
+__all__ = ["NUMBERS", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit", "word_amount"]
 
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
@@ -168,7 +168,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
     *lines, last = reply.strip().splitlines() or [""]
     text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
     text = _DIGITS.sub(lambda match: match[0].replace("-", ""), _HYPHENS.sub(" ", text))
-    text = _DOZENS.sub(_counted, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
+    text = _DOZENS.sub(_count_dozens, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
@@ -188,7 +188,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         said = _MEASURES.get(singular := follows[1].casefold().removesuffix("s"), (singular, 1)) if follows else ("", 1)
         named = said[0] == wanted[0]
         if named and said[1] != wanted[1]:
-            value = _word(amount(value) * said[1] / wanted[1])
+            value = _word(word_amount(value) * said[1] / wanted[1])
         after = _JOINED.match(match.string, match.end())
         if after and _DATE.match(match.string, after.end() - 1):
             after = None
@@ -216,14 +216,14 @@ def _otherwise(pattern: re.Pattern[str], text: str) -> str:
     return rest if rest == text or _NUMBER.search(_DATE.sub(" ", rest)) else text
 
 
-def _counted(match: re.Match[str]) -> str:
+def _count_dozens(match: re.Match[str]) -> str:
     dozens, half, more = match.groups()
     return f"{12 * (number(dozens) or 1) + 6 * bool(half) + (number(more or '0') or 0):.0f}"
 
 
 def _total(numbers: Sequence[str]) -> str:
     """Return the last number if it is the sum of two or more numbers before it: "10 and 31 and 4, so 45". Otherwise return ""."""
-    *terms, last = map(amount, numbers) if numbers else (0.0,)
+    *terms, last = map(word_amount, numbers) if numbers else (0.0,)
     run = 0.0
     for count, term in enumerate(reversed(terms[-TERMS:]), 1):
         run += term
@@ -241,7 +241,7 @@ def _value(match: re.Match[str]) -> str:
     return _word(number(plain(match["below"])))
 
 
-def amount(word: str) -> float:
+def word_amount(word: str) -> float:
     """Return the number that a key word stands for."""
     return float(word.removeprefix("number").replace("point", ".").replace("minus", "-"))
 

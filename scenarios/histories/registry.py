@@ -11,18 +11,18 @@ from longspan.scenarios.histories import beam, locomo, longmemeval, personamem, 
 from longspan.scenarios.histories.history import History
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["READERS", "read"]
+__all__ = ["READERS", "read_histories"]
 
 READERS: Final[Mapping[str, Callable[[Path], Iterator[History]]]] = {
-    "locomo": locomo.read,
-    "longmemeval": longmemeval.read,
-    "beam": beam.read,
-    "personamem": personamem.read,
-    "history": plain.read,
+    "locomo": locomo.read_locomo,
+    "longmemeval": longmemeval.read_longmemeval,
+    "beam": beam.read_beam,
+    "personamem": personamem.read_personamem,
+    "history": plain.read_plain,
 }
 
 
-def read(name: str, path: Path | str) -> tuple[History, ...]:
+def read_histories(name: str, path: Path | str) -> tuple[History, ...]:
     """Return the histories at a path: a file, folder, zip or tar. `name` is its format, see READERS.
 
     Raises InputError in one line that names the fault and its file, line, conversation or question.

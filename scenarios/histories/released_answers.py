@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.histories.sources import Source, sources
+from longspan.scenarios.histories.data_files import Source, list_sources
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["OVERALL", "Answer", "Released", "checked", "collect", "unknown"]
+__all__ = ["OVERALL", "ReleasedAnswer", "ReleasedFile", "check_answers", "collect_files", "unknown_form"]
 
 OVERALL: Final = "overall"
 MAX_KINDS: Final = 50
@@ -19,7 +19,7 @@ MAX_NAME: Final = 80
 
 
 @final
-class Answer(NamedTuple):
+class ReleasedAnswer(NamedTuple):
     """An answer to a question.
 
     `question` is an id that is the same in all files; `kind` is the file's own name. `verdicts`: whether the answer is right, by the
@@ -47,26 +47,26 @@ class Answer(NamedTuple):
 
 
 @final
-class Released(NamedTuple):
+class ReleasedFile(NamedTuple):
     """A file's answers, and its stated or published accuracies by column."""
 
     name: str
-    answers: Sequence[Answer]
+    answers: Sequence[ReleasedAnswer]
     stated: Mapping[str, float]
 
 
-def collect(paths: Sequence[Path]) -> dict[str, Source]:
+def collect_files(paths: Sequence[Path]) -> dict[str, Source]:
     """Return the files at the paths by a unique short name. From folders and archives, only JSON files are taken."""
     found: dict[str, Source] = {}
     for path in paths:
-        inside = sources(path)
+        inside = list_sources(path)
         found |= {source.where: source for source in inside if source.name.endswith(".json") or (len(inside) == 1 and not path.is_dir())}
     names = {where: source.name.rpartition("/")[2].removesuffix(".json") for where, source in found.items()}
     counts = Counter(names.values())
     return {name if counts[name := names[where]] == 1 else where: source for where, source in found.items()}
 
 
-def checked(where: str, answers: Iterable[Answer]) -> list[Answer]:
+def check_answers(where: str, answers: Iterable[ReleasedAnswer]) -> list[ReleasedAnswer]:
     """Return the answers, after checking that questions are unique and that kinds fit a table. Raises InputError."""
     kept = list(answers)
     if not kept:
@@ -82,7 +82,7 @@ def checked(where: str, answers: Iterable[Answer]) -> list[Answer]:
     return kept
 
 
-def unknown(source: Source, value: Any, expected: str) -> InputError:
+def unknown_form(source: Source, value: Any, expected: str) -> InputError:
     """Return an error for a file in none of the known formats."""
     what = f"a {type(value).__name__}" if not isinstance(value, list | dict) else f"keys {', '.join(map(repr, list(_keys(value))[:5]))}"
     return InputError(f"{source.where}: neither answers with verdicts nor gold answers: has {what:.200}; expected {expected}")

@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.histories.history import Session
 
-__all__ = ["Labels", "date", "distinct", "onward", "sort_labels"]
+__all__ = ["Labels", "drop_backward_dates", "number_duplicates", "parse_date", "sort_labels"]
 
 
 @final
@@ -21,7 +21,7 @@ class Labels(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def distinct(ids: Iterable[str]) -> list[str]:
+def number_duplicates(ids: Iterable[str]) -> list[str]:
     """Return unique ids: the second `a` becomes `a#2`, or `a#3` if `a#2` is taken."""
     ids = list(ids)
     given, repeated, found = set(ids), Counter[str](), []
@@ -40,7 +40,7 @@ def sort_labels(labels: Iterable[str], ids: Iterable[str]) -> Labels:
     return Labels(tuple(label for label in each if counts[label] == 1), tuple(label for label in each if counts[label] != 1))
 
 
-def onward(sessions: Sequence[Session]) -> tuple[tuple[Session, ...], int]:
+def drop_backward_dates(sessions: Sequence[Session]) -> tuple[tuple[Session, ...], int]:
     """Return the sessions in order, without dates earlier than a preceding session's, and the number of dates dropped."""
     last = datetime.min
     found, back = [], 0
@@ -52,7 +52,7 @@ def onward(sessions: Sequence[Session]) -> tuple[tuple[Session, ...], int]:
     return tuple(found), back
 
 
-def date(text: str, *forms: str) -> datetime | None:
+def parse_date(text: str, *forms: str) -> datetime | None:
     """Return a date in one of these `strptime` formats, or None."""
     for form in forms:
         try:

@@ -122,7 +122,7 @@ def same_event_query(first: str, second: str) -> Query[Same]:
     return Query(prompt=prompt, answer=Same, version="beam event 1")
 
 
-class _Scored:
+class _ScoredRubric:
     """A rubric for `longspan calibrate` whose answers have a score."""
 
     measured = "response"
@@ -135,7 +135,7 @@ class _Scored:
 
 
 @final
-class _Locomo(_Scored):
+class _Locomo(_ScoredRubric):
     columns = ("question", "reference", "response")
 
     def __init__(self, strict: bool) -> None:
@@ -153,7 +153,7 @@ class _Locomo(_Scored):
 
 
 @final
-class _LongMemEval(_Scored):
+class _LongMemEval(_ScoredRubric):
     columns = ("kind", "question", "reference", "response")
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
@@ -168,7 +168,7 @@ class _LongMemEval(_Scored):
 
 
 @final
-class _Nuggets(_Scored):
+class _Nuggets(_ScoredRubric):
     columns = ("question", "nugget", "response")
     step = 0.5
 

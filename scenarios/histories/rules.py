@@ -6,30 +6,30 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, final
 
+from longspan.scenarios.histories.answer_options import LABEL, Options
 from longspan.scenarios.histories.history import Question
-from longspan.scenarios.histories.options import LABEL, Options
 from longspan.scenarios.histories.quantities import (
     NUMBERS,
-    amount,
     canonical_dates,
     canonical_numbers,
     date_key,
     number_key,
     without_tellings,
     without_unit,
+    word_amount,
 )
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.words import plain
-from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.reading.abstentions import abstains, declines, guesses, names, offered
-from longspan.simulator.reading.matching import contains_phrase, some
-from longspan.simulator.reading.replies.layout import laid_out
+from longspan.simulator.contract.graded_record import readable_part
+from longspan.simulator.reading.abstentions import declines_question, find_names, find_offers, is_abstention, is_unsure
+from longspan.simulator.reading.matching import contains_phrase, join_some
+from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
-from longspan.simulator.reading.replies.reading import YOU, Reading, yours
+from longspan.simulator.reading.replies.reading import YOU, Reading, user_names
 from longspan.simulator.reading.replies.subjects import Whole
 from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["Verdict", "abstains", "grade", "only_abstains", "says_nothing"]
+__all__ = ["RuleVerdict", "grade_reply", "is_abstention", "only_abstains", "says_nothing"]
 
 SHORT: Final = 40
 """In replies of at most this many words, naming the answer is enough, unless the answer's rivals are known."""
@@ -97,20 +97,20 @@ _OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 @final
-class Verdict(NamedTuple):
+class RuleVerdict(NamedTuple):
     """A score in [0, 1] with the reason for it."""
 
     score: float
     why: str
 
 
-def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -> Verdict | None:
+def grade_reply(question: Question, reply: str, rivals: Iterable[str] | None = None) -> RuleVerdict | None:
     """Grade a reply, or return None if rules do not decide.
 
     `rivals`: everything that a wrong reply could name instead of the gold answer, if known. The gold answer is then assumed to have only
     one wording, and rules always decide: a reply that does not give it is wrong. Runs in time linear in the reply and never raises.
     """
-    reply = readable(reply)
+    reply = readable_part(reply)
     said = plain(reply)
     # Without known rivals, rules decide only clear cases and leave the rest to a judge: a reply may name anything else.
     closed = rivals is not None
@@ -118,91 +118,91 @@ def grade(question: Question, reply: str, rivals: Iterable[str] | None = None) -
     if question.trap and question.trap not in others:
         others.append(question.trap)
     if not said:
-        return Verdict(0, "the reply has no words")
-    if question.answer is not None and _bare(laid_out(question.answer)) == _bare(laid_out(reply)) != "":
-        return Verdict(1, "equals the gold answer")
+        return RuleVerdict(0, "the reply has no words")
+    if question.answer is not None and _bare(flatten_layout(question.answer)) == _bare(flatten_layout(reply)) != "":
+        return RuleVerdict(1, "equals the gold answer")
     if said == plain(question.text):
-        return Verdict(0, "repeats the question")
+        return RuleVerdict(0, "repeats the question")
     if said in ACKNOWLEDGES:
-        return Verdict(0, "answers nothing")
+        return RuleVerdict(0, "answers nothing")
     if closed and len(said.split()) > LONG:
-        return Verdict(0, f"has more than {LONG} words")
+        return RuleVerdict(0, f"has more than {LONG} words")
     if question.options and question.answer is not None:
-        if not question.answerable and only_abstains(reply) and declines(reply, question.text, others) and not LABEL.match(reply):
-            return Verdict(1, "says that it was not told")
+        if not question.answerable and only_abstains(reply) and declines_question(reply, question.text, others) and not LABEL.match(reply):
+            return RuleVerdict(1, "says that it was not told")
         return _choice(question.options, question.answer, reply)
     if not question.answerable:
         return _abstention(question, reply, others, closed)
     if question.answer is None or not plain(question.answer) or (question.rubric and not closed):
         return None
-    verdict = _settled(question, question.answer, reply, others, closed)
-    if not closed and abstains(reply):
-        if abstains(question.answer):
+    verdict = _grade_settled(question, question.answer, reply, others, closed)
+    if not closed and is_abstention(reply):
+        if is_abstention(question.answer):
             return None  # the gold answer itself is that it is not known
-        return Verdict(0, "says that it does not know") if only_abstains(reply) else None
-    return verdict or (Verdict(0, "does not settle on the gold answer") if closed else None)
+        return RuleVerdict(0, "says that it does not know") if only_abstains(reply) else None
+    return verdict or (RuleVerdict(0, "does not settle on the gold answer") if closed else None)
 
 
 def only_abstains(reply: str) -> bool:
     """Return whether a reply says that the answer is not known, and nothing else."""
-    reply = readable(reply)
-    return abstains(reply) and all(len(part.split()) < STATEMENT or abstains(part) for part in _STATEMENTS.split(reply))
+    reply = readable_part(reply)
+    return is_abstention(reply) and all(len(part.split()) < STATEMENT or is_abstention(part) for part in _STATEMENTS.split(reply))
 
 
 def says_nothing(question: Question, reply: str) -> bool:
     """Return whether a reply is empty, repeats the question, merely acknowledges it, or only says that the answer is not known."""
-    return plain(readable(reply)) in {"", plain(question.text), *ACKNOWLEDGES} or only_abstains(reply)
+    return plain(readable_part(reply)) in {"", plain(question.text), *ACKNOWLEDGES} or only_abstains(reply)
 
 
 def _bare(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", plain(text)).split())
 
 
-def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
-    if (after := Reading(reply).corrected()) and abstains(after):
+def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> RuleVerdict | None:
+    if (after := Reading(reply).find_correction()) and is_abstention(after):
         reply = after
-    named = offered(reply, question.text, others)
-    if not abstains(reply):
+    named = find_offers(reply, question.text, others)
+    if not is_abstention(reply):
         if closed or named:
-            return Verdict(0, "answers what the history does not tell" if named else "does not say that it was not told")
+            return RuleVerdict(0, "answers what the history does not tell" if named else "does not say that it was not told")
         return None
     if named:
-        return Verdict(0, f"says that it does not know, and answers all the same: {some([' '.join(named)])}")
-    if closed and number_key(question.trap) and any(_FIGURE.search(part) and guesses(part) for part in _STATEMENTS.split(reply)):
-        return Verdict(0, "says that it does not know, and guesses a number")
-    if not closed and (guesses(reply) or len(plain(reply).split()) > SHORT or _tells_more(question, reply)):
+        return RuleVerdict(0, f"says that it does not know, and answers all the same: {join_some([' '.join(named)])}")
+    if closed and number_key(question.trap) and any(_FIGURE.search(part) and is_unsure(part) for part in _STATEMENTS.split(reply)):
+        return RuleVerdict(0, "says that it does not know, and guesses a number")
+    if not closed and (is_unsure(reply) or len(plain(reply).split()) > SHORT or _tells_more(question, reply)):
         return None
-    return Verdict(1, "says that it was not told")
+    return RuleVerdict(1, "says that it was not told")
 
 
 def _tells_more(question: Question, reply: str) -> bool:
     """Return whether a reply states more than not knowing the answer. Statements about unrelated people do not count."""
-    asked = names(question.text)
+    asked = find_names(question.text)
     for part in _STATEMENTS.split(reply):
-        if len(part.split()) >= STATEMENT and not abstains(part):
-            of = names(part)
+        if len(part.split()) >= STATEMENT and not is_abstention(part):
+            of = find_names(part)
             if not of or of & asked:
                 return True
     return False
 
 
-def _choice(options: Sequence[str], answer: str, reply: str) -> Verdict:
+def _choice(options: Sequence[str], answer: str, reply: str) -> RuleVerdict:
     known = Options(options)
-    chosen = known.chosen(reply)
+    chosen = known.find_chosen(reply)
     if len(chosen) > 1:
-        return Verdict(0, "chooses several options")
+        return RuleVerdict(0, "chooses several options")
     if chosen:
-        return Verdict(float(chosen[0] == answer), f"chooses {some(chosen)}")
-    if abstains(reply) or len(plain(reply).split()) <= 3:
-        return Verdict(0, "chooses none of the options")
-    return Verdict(0, "rules its options out" if known.named(reply) else "names none of the options")
+        return RuleVerdict(float(chosen[0] == answer), f"chooses {join_some(chosen)}")
+    if is_abstention(reply) or len(plain(reply).split()) <= 3:
+        return RuleVerdict(0, "chooses none of the options")
+    return RuleVerdict(0, "rules its options out" if known.names_option(reply) else "names none of the options")
 
 
-def _settled(question: Question, answer: str, reply: str, others: Sequence[str], closed: bool) -> Verdict | None:
+def _grade_settled(question: Question, answer: str, reply: str, others: Sequence[str], closed: bool) -> RuleVerdict | None:
     """Grade the answer that a reply gives. None if it is neither the gold answer nor a known wrong one."""
     if plain(answer) in ("yes", "no"):
         first = plain(reply).split()[0]
-        return Verdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
+        return RuleVerdict(float(first == plain(answer)), f"says {first}") if first in ("yes", "no") else None
     whose = _whose(question, answer, reply, [answer, *others]) if closed else []
     if closed:
         reply = _plainly(without_tellings(_of_question(reply, question, [answer, *others])), question)
@@ -218,18 +218,18 @@ def _settled(question: Question, answer: str, reply: str, others: Sequence[str],
         return None
     settled = said.of(Values([answer, *others], forms=closed), *whose).values
     if settled == [answer]:
-        return None if not closed and _hedges(reply, answer) else Verdict(1, f"answers {some([answer])}")
+        return None if not closed and _hedges(reply, answer) else RuleVerdict(1, f"answers {join_some([answer])}")
     if answer in settled:
-        return Verdict(0, f"does not settle on one answer: {some(settled)}")
+        return RuleVerdict(0, f"does not settle on one answer: {join_some(settled)}")
     if settled and closed:
-        return Verdict(0, f"answers {some(settled)}")
-    return Verdict(0, f"answers {some(settled)}") if settled == [question.trap] else None
+        return RuleVerdict(0, f"answers {join_some(settled)}")
+    return RuleVerdict(0, f"answers {join_some(settled)}") if settled == [question.trap] else None
 
 
 def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
     """Return a reply without list lines about other things, if another line's label matches the question."""
     asked = _content(question.text) - _content(question.answer or "")
-    lines = _nested(reply)
+    lines = _flatten_nesting(reply)
     named = [any(contains_phrase(line, without_unit(value)) for value in values) for line in lines]
     labels = [_label(line) for line in lines]
     items = [label for label, has in zip(labels, named, strict=True) if has and label]
@@ -246,7 +246,7 @@ def _of_question(reply: str, question: Question, values: Sequence[str]) -> str:
     return "\n".join(kept)
 
 
-def _nested(reply: str) -> list[str]:
+def _flatten_nesting(reply: str) -> list[str]:
     """Return the lines of a reply, each prefixed by the headings that it is indented under: "ada: coins: 12"."""
     lines: list[str] = []
     heads: list[tuple[int, str]] = []
@@ -285,9 +285,9 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
     """
     asked = f" {plain(question.text)} "
     relations = [person for match in _RELATION.finditer(asked) for person in (match[1], match[0].removeprefix("my "))]
-    named = [name for name in words("names") if f" {plain(name)} " in asked]
+    named = [name for name in load_words("names") if f" {plain(name)} " in asked]
     if not named and not relations and (place := _PLACE.search(question.text)):
-        elsewhere = {match[1] for match in _PLACES.finditer(reply) if match[1].casefold() not in LEXICON.words} - names(
+        elsewhere = {match[1] for match in _PLACES.finditer(reply) if match[1].casefold() not in LEXICON.words} - find_names(
             f"{question.text} {' '.join(values)}"
         )
         return [((place[1],), tuple(sorted(elsewhere)))]
@@ -297,10 +297,10 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
         return [((own, f"{own}s"), tuple(sorted(other)))]
     if not named and not relations and not _FIRST_PERSON.search(asked):
         return []
-    you, everybody = yours(words("people"))
+    you, everybody = user_names(load_words("people"))
     told = [f"your {match[1].casefold()}" for match in _THEIRS.finditer(reply)]
     others = [other for other in dict.fromkeys([*everybody, *told]) if other.removeprefix("your ") not in relations]
-    strangers = [name for name in words("names") if name not in named and name != answer]
+    strangers = [name for name in load_words("names") if name not in named and name != answer]
     return [((*you, *(f"your {person}" for person in relations), *named), (*others, *strangers))]
 
 
@@ -316,7 +316,7 @@ def _lists(sentence: str, answer: str) -> bool:
     return len(short) > 2 and not _LIST.search(answer) and any(contains_phrase(part, answer) for part in short)
 
 
-def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool, whose: Sequence[Whole]) -> Verdict | None:
+def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool, whose: Sequence[Whole]) -> RuleVerdict | None:
     """Grade numbers or dates. `text` is the reply with all of them replaced by the key words in `found`."""
     if not closed:  # "two years ago" may be the same year, and years are no counts
         found = [each for each in found if bool(_YEAR.fullmatch(each)) == bool(_YEAR.fullmatch(key))]
@@ -325,9 +325,9 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
     if not found:
         return None
     if len(found) > MOST:
-        return Verdict(0, f"names {len(found)} {what}")
+        return RuleVerdict(0, f"names {len(found)} {what}")
     if closed and what == "numbers" and (last := list(_COMES_TO.finditer(text))) and not NUMBERS.search(text, last[-1].end()):
-        return Verdict(float(last[-1][1] == key), f"answers {_shown(last[-1][1])}")
+        return RuleVerdict(float(last[-1][1] == key), f"answers {_format_key(last[-1][1])}")
     said = Reading(_TOTAL.sub(" now ", text) if closed and what == "numbers" else text)
     values = Values(found, forms=False)
     heeds = (lambda at: not _of_message(said, at)) if closed and what == "dates" else None
@@ -336,15 +336,15 @@ def _quantity(key: str, text: str, found: Sequence[str], what: str, closed: bool
     if not settled and whose and YOU[0] not in whose[0][0]:
         settled = said.settles(values).values  # a name in the reply may be unrelated to the number
     if settled == [key]:
-        return Verdict(1, f"answers {_shown(key)}")
+        return RuleVerdict(1, f"answers {_format_key(key)}")
     several = settled if key in settled else found if len(settled) > 1 and key in found else []
     if several and _is_sum(key, [each for each in several if each != key]):
-        return Verdict(1, f"answers {_shown(key)}, the sum of the others")
+        return RuleVerdict(1, f"answers {_format_key(key)}, the sum of the others")
     if not closed and key in found and not _OR.search(text):
         return None  # the other numbers may be about something else
     if key in settled:
-        return Verdict(0, f"does not settle on one of several {what}: {some(map(_shown, settled))}")
-    return Verdict(0, f"answers {some(map(_shown, settled))}") if settled else None
+        return RuleVerdict(0, f"does not settle on one of several {what}: {join_some(map(_format_key, settled))}")
+    return RuleVerdict(0, f"answers {join_some(map(_format_key, settled))}") if settled else None
 
 
 def _of_message(said: Reading, at: int) -> bool:
@@ -356,11 +356,11 @@ def _of_message(said: Reading, at: int) -> bool:
 def _is_sum(key: str, others: Sequence[str]) -> bool:
     if not key.startswith("number"):
         return False
-    total, *terms = map(amount, (key, *others))
+    total, *terms = map(word_amount, (key, *others))
     return len(terms) > 1 and sum(terms) == total
 
 
-def _shown(key: str) -> str:
+def _format_key(key: str) -> str:
     return key.removeprefix("number").replace("point", ".").removeprefix("day").replace("x", " ").strip()
 
 

@@ -14,15 +14,15 @@ from typing import Annotated, Any, ClassVar, Final, final
 from pydantic import Field, model_validator
 
 from longspan.scenarios.histories import made_up
-from longspan.scenarios.histories.asking import AskedQuestion, Wording, ask, chance, first_option
-from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, ceiling
+from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, score_ceiling
 from longspan.scenarios.histories.delivery import DELIVERIES, Delivery, DeliveryName
-from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, graded
+from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, grade_question
 from longspan.scenarios.histories.history import History, Question
-from longspan.scenarios.histories.loading import load
+from longspan.scenarios.histories.loading import load_histories
 from longspan.scenarios.histories.picked import PickedHistory, PickedQuestion
-from longspan.scenarios.histories.summaries import echoes, figures, labels, tables_of
-from longspan.scenarios.histories.telling import digest
+from longspan.scenarios.histories.posed_questions import AskedQuestion, Wording, first_option, guess_score, pose_question
+from longspan.scenarios.histories.question_figures import echo_tables, item_labels, mean_scores, tables_of
+from longspan.scenarios.histories.telling import hash_history
 from longspan.scenarios.histories.token_f1 import locomo_gold
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
@@ -30,7 +30,7 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Measure, Scenario, Skill
 from longspan.simulator.contract.script import Script
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Beam", "Histories", "LoCoMo", "LongMemEval", "OwnLog", "PersonaMem"]
 
@@ -102,7 +102,7 @@ class Histories(Scenario):
     def make(self, random: Random) -> Script:
         """Make a single test from one history, with one question unless it is woven. Raises InputError."""
         seed = str(random.random())
-        [(_, picked)] = self._picked(1, seed)
+        [(_, picked)] = self._pick_histories(1, seed)
         return self._delivery.one(picked, random)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
@@ -111,31 +111,33 @@ class Histories(Scenario):
         Depending on the delivery, a history is one test that tells it, named by its id, and one test for each question, `ID-qNUMBER`
         (told); only the latter (context); or a single test (weave). Raises InputError for unreadable data.
         """
-        for id, picked in self._picked(tests, seed):
+        for id, picked in self._pick_histories(tests, seed):
             yield from self._delivery.series(picked, id)
 
-    def _picked(self, tests: int, seed: str) -> Iterator[tuple[str, PickedHistory]]:
+    def _pick_histories(self, tests: int, seed: str) -> Iterator[tuple[str, PickedHistory]]:
         """Yield the selected histories with their test ids and questions."""
         if self.data is None:
             length = self.tokens or self._delivery.tokens
-            found = [made_up.write(f"{seed}/{number}", length) for number in range(1, tests + 1)]
+            found = [made_up.write_history(f"{seed}/{number}", length) for number in range(1, tests + 1)]
         else:
-            found = list(load(self.name, self.data))
-        able = [history for history in found if any(map(self._wanted, history.questions))]
+            found = list(load_histories(self.name, self.data))
+        able = [history for history in found if any(map(self._is_wanted, history.questions))]
         if not able:
             kinds = sorted({question.kind for history in found for question in history.questions})
-            raise InputError(f"scenario {self.name}: no question of the kinds {some(self.kinds or ())}; the data has {', '.join(kinds)}")
+            raise InputError(
+                f"scenario {self.name}: no question of the kinds {join_some(self.kinds or ())}; the data has {', '.join(kinds)}"
+            )
         if len(able) > tests:
             able = [able[number] for number in sorted(Random(f"{seed}/histories").sample(range(len(able)), tests))]
         names = _ids(history.id if self.data else f"made-up-{number}" for number, history in enumerate(able, 1))
         for id, history in zip(names, able, strict=True):
             yield id, self._pick(history, Random(f"{seed}/{history.id}/questions"))
 
-    def _wanted(self, question: Question) -> bool:
+    def _is_wanted(self, question: Question) -> bool:
         return self.kinds is None or question.kind in self.kinds
 
     def _pick(self, history: History, random: Random) -> PickedHistory:
-        numbers = [number for number, question in enumerate(history.questions) if self._wanted(question)]
+        numbers = [number for number, question in enumerate(history.questions) if self._is_wanted(question)]
         limit = self.questions or self._delivery.questions or len(numbers)
         if limit < len(numbers):
             numbers = sorted(random.sample(numbers, limit))
@@ -144,7 +146,7 @@ class Histories(Scenario):
         facts = {
             "benchmark": self._benchmark,
             "history": history.id,
-            "sha256": digest(history),
+            "sha256": hash_history(history),
             "delivery": self.delivery,
             "grading": self._grading,
             "sessions": len(history.sessions),
@@ -154,7 +156,7 @@ class Histories(Scenario):
         return PickedHistory.of(history, asked, facts, made_up=self.data is None)
 
     def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
-        return ask(question, None if self.data else made_up.rivals(history, question))
+        return pose_question(question, None if self.data else made_up.wrong_values(history, question))
 
     def _counts(self, question: Question) -> bool:
         """Return whether a question counts towards the score."""
@@ -166,7 +168,7 @@ class Histories(Scenario):
         """Return the score of choosing options at random. Open questions have no chance."""
         each = _questions(facts)
         counted = [one for one in each if one["counts"]] or each
-        return fmean(map(chance, counted)) if counted else 0.0
+        return fmean(map(guess_score, counted)) if counted else 0.0
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
         """Return all evidence; for an updated fact, only the newest, since earlier values may be forgotten."""
@@ -184,17 +186,17 @@ class Histories(Scenario):
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         """Grade a test by the mean over its counting questions, one item each. The score is None if one of them has none."""
         if "questions" not in facts:
-            return _labelled(facts, graded(facts, record, paper=self._paper))
+            return _label_grade(facts, grade_question(facts, record, paper=self._paper))
         each = [
-            _labelled(one, graded(one, replace(record, exchanges=(answer,)), paper=self._paper))
+            _label_grade(one, grade_question(one, replace(record, exchanges=(answer,)), paper=self._paper))
             for one, answer in zip(_questions(facts), record.answers, strict=True)
         ]
         counted = [grade for one, grade in zip(facts["questions"], each, strict=True) if one["counts"]] or each
         scores = [grade.score for grade in counted if grade.score is not None]
         asked = [one for one in facts["questions"] if one["counts"]] or facts["questions"]
-        chances = [chance(one) if grade.chance is None else grade.chance for one, grade in zip(asked, counted, strict=True)]
+        chances = [guess_score(one) if grade.chance is None else grade.chance for one, grade in zip(asked, counted, strict=True)]
         below = [grade.items[0].name for grade in counted if grade.score != 1]
-        reason = f"{len(counted) - len(below)} of {len(counted)} answers have full marks" + (f"; not {some(below)}" if below else "")
+        reason = f"{len(counted) - len(below)} of {len(counted)} answers have full marks" + (f"; not {join_some(below)}" if below else "")
         return Grade(
             score=fmean(scores) if len(scores) == len(counted) else None,
             reason=reason,
@@ -205,7 +207,7 @@ class Histories(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        return figures(tests)
+        return mean_scores(tests)
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
         # a single run already groups its tests by tag, which is the kind of question
@@ -250,9 +252,9 @@ class LoCoMo(Histories):
     def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
         audit = self._audit
         if audit and self.gold == "corrected":
-            question = audit.corrected(history, question)
-        rivals = None if self.data else made_up.rivals(history, question)
-        asked = ask(question, rivals, paper=self._paper, trap_first=random.random() < 0.5)
+            question = audit.correct_question(history, question)
+        rivals = None if self.data else made_up.wrong_values(history, question)
+        asked = pose_question(question, rivals, paper=self._paper, trap_first=random.random() < 0.5)
         best = locomo_gold(question.kind, asked.ideal) if self._grading == "f1" else asked.ideal
         label = {"gold": audit.label(history, question)} if audit else {}
         return asked._replace(ideal=best, facts=asked.facts | label)
@@ -262,11 +264,11 @@ class LoCoMo(Histories):
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
         """Return the means, and the score of perfect answers by the published gold answers if there is an audit."""
-        highest = ceiling([item for test in tests for item in test.items if item.labels.get("counts") == "yes"])
-        return figures(tests) | ({} if highest is None else {"ceiling": highest})
+        highest = score_ceiling([item for test in tests for item in test.items if item.labels.get("counts") == "yes"])
+        return mean_scores(tests) | ({} if highest is None else {"ceiling": highest})
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        return [*echoes(runs), *super().tables(runs)]
+        return [*echo_tables(runs), *super().tables(runs)]
 
 
 @final
@@ -319,8 +321,8 @@ def _questions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [common | one for one in facts["questions"]]
 
 
-def _labelled(facts: Mapping[str, Any], grade: Grade) -> Grade:
+def _label_grade(facts: Mapping[str, Any], grade: Grade) -> Grade:
     """Return a question's grade with labels that metrics and tables group by."""
-    of = labels(facts["benchmark"], facts["history"], facts["kind"], counts=facts["counts"], answerable=facts["answerable"])
+    of = item_labels(facts["benchmark"], facts["history"], facts["kind"], counts=facts["counts"], answerable=facts["answerable"])
     items = [item.model_copy(update={"name": f"{facts['history']}/{facts['id']}", "labels": item.labels | of}) for item in grade.items]
     return grade.model_copy(update={"items": tuple(items)})

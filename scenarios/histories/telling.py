@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import History, Session, Utterance
 
-__all__ = ["Told", "as_text", "between_people", "digest", "places", "tell", "written"]
+__all__ = ["ToldTurn", "as_text", "between_people", "format_moment", "hash_history", "places_by_turn", "tell_turns"]
 
 ROLES: Final = frozenset({"user", "assistant", "system"})
 BEGINS: Final = "(The assistant speaks first.)"
@@ -25,7 +25,7 @@ NOTHING: Final = "(...)"
 
 
 @final
-class Told(NamedTuple):
+class ToldTurn(NamedTuple):
     """A turn as presented: the message and its reply.
 
     `session`: the index of its session. `turns`: ids of the history's turns in it. `at`: the session's start, if this is its first turn
@@ -44,18 +44,18 @@ def between_people(history: History) -> bool:
     return any(turn.speaker not in ROLES for turn in history.turns)
 
 
-def tell(history: History) -> list[Told]:
+def tell_turns(history: History) -> list[ToldTurn]:
     """Return a history's turns as presented. Each turn of the history is in exactly one of them."""
-    told: list[Told] = []
+    told: list[ToldTurn] = []
     people = between_people(history)
     for number, session in enumerate(history.sessions):
         exchanges = _each(session.turns) if people else _exchanges(session.turns)
         for first, (message, reply, turns) in enumerate(exchanges):
-            told.append(Told(message, reply, number, turns, None if first else session.at))
+            told.append(ToldTurn(message, reply, number, turns, None if first else session.at))
     return told
 
 
-def places(told: Iterable[Told]) -> dict[str, int]:
+def places_by_turn(told: Iterable[ToldTurn]) -> dict[str, int]:
     """Return the index of the presented turn that contains each turn of the history, by id."""
     return {turn: place for place, each in enumerate(told) for turn in each.turns}
 
@@ -66,7 +66,7 @@ _Exchange = tuple[str, str, tuple[str, ...]]
 
 def _each(turns: Iterable[Utterance]) -> Iterator[_Exchange]:
     for turn in turns:
-        yield f"{turn.speaker}: {_shown(turn)}", "", (turn.id,)
+        yield f"{turn.speaker}: {_visible_text(turn)}", "", (turn.id,)
 
 
 def _exchanges(turns: Sequence[Utterance]) -> Iterator[_Exchange]:
@@ -90,12 +90,12 @@ def _exchanges(turns: Sequence[Utterance]) -> Iterator[_Exchange]:
 
 
 def _exchange(system: Sequence[Utterance], message: Sequence[Utterance], replies: Sequence[Utterance]) -> _Exchange:
-    said = [f"[System: {_shown(turn)}]" for turn in system] + [_shown(turn) for turn in message]
+    said = [f"[System: {_visible_text(turn)}]" for turn in system] + [_visible_text(turn) for turn in message]
     text = "\n\n".join(said or [BEGINS])
-    return text, "\n\n".join(map(_shown, replies)), tuple(turn.id for turn in (*system, *message, *replies))
+    return text, "\n\n".join(map(_visible_text, replies)), tuple(turn.id for turn in (*system, *message, *replies))
 
 
-def _shown(turn: Utterance) -> str:
+def _visible_text(turn: Utterance) -> str:
     """Return the visible content of a turn: its text, and the caption of its picture."""
     text = turn.text if turn.text.strip() else ""
     picture = f"[shares a picture: {turn.image}]" if turn.image else ""
@@ -108,21 +108,21 @@ def as_text(history: History) -> str:
 
 
 def _session(session: Session, number: int) -> str:
-    head = f"Session {number}" if session.at is None else f"Session {number}, {written(session.at)}"
-    return "\n".join([f"{head}:", *(f"{_name(turn.speaker)}: {_shown(turn)}" for turn in session.turns)])
+    head = f"Session {number}" if session.at is None else f"Session {number}, {format_moment(session.at)}"
+    return "\n".join([f"{head}:", *(f"{_name(turn.speaker)}: {_visible_text(turn)}" for turn in session.turns)])
 
 
 def _name(speaker: str) -> str:
     return speaker.capitalize() if speaker in ROLES else speaker
 
 
-def written(at: datetime) -> str:
+def format_moment(at: datetime) -> str:
     """Return a date and time as shown to the agent, such as `2023-05-08 (Mon) 13:56`."""
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[at.weekday()]
     return f"{at.date().isoformat()} ({day}) {at.hour:02}:{at.minute:02}"
 
 
-def digest(history: History) -> str:
+def hash_history(history: History) -> str:
     """Return the SHA-256 of a history's sessions and questions, in hexadecimal."""
     content = json.dumps(history, sort_keys=True, default=_plain)
     return hashlib.sha256(content.encode()).hexdigest()

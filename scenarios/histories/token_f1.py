@@ -13,9 +13,9 @@ from statistics import fmean
 from string import punctuation
 from typing import Final
 
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 
-__all__ = ["UNANSWERED", "echoed_score", "locomo_gold", "locomo_score", "shared_words", "token_f1"]
+__all__ = ["UNANSWERED", "echo_score", "locomo_gold", "locomo_score", "share_of_question_words", "token_f1"]
 
 UNANSWERED: Final = ("no information available", "not mentioned")
 """A right reply to an adversarial question contains one of these."""
@@ -36,7 +36,7 @@ def locomo_score(kind: str, reply: str, gold: str) -> float:
     Multi-hop answers are split at commas, and each part of the gold answer is compared with the best part of the reply. Runs in time
     linear in the reply.
     """
-    reply = readable(reply)
+    reply = readable_part(reply)
     if kind == "adversarial":
         return float(any(words in reply.lower() for words in UNANSWERED))
     if kind == "multi-hop":
@@ -45,22 +45,22 @@ def locomo_score(kind: str, reply: str, gold: str) -> float:
     return token_f1(reply, locomo_gold(kind, gold))
 
 
-def echoed_score(kind: str, reply: str, gold: str, question: str) -> float:
+def echo_score(kind: str, reply: str, gold: str, question: str) -> float:
     """Return the part of a reply's `locomo_score` that comes from words of the question.
 
     It is the score times the share of matched words that also occur in the question.
     """
     asked = _stems(question)
     if kind == "multi-hop":
-        said = [_stems(part) for part in readable(reply).split(",")[:MOST]]
+        said = [_stems(part) for part in readable_part(reply).split(",")[:MOST]]
         parts = [(max(said, key=lambda part: _f1(part, wanted)), wanted) for wanted in map(_stems, gold.split(",")[:MOST])]
-        return fmean(_echoed(best, wanted, asked) for best, wanted in parts)
-    return _echoed(_stems(readable(reply)), _stems(locomo_gold(kind, gold)), asked)
+        return fmean(_echo_f1(best, wanted, asked) for best, wanted in parts)
+    return _echo_f1(_stems(readable_part(reply)), _stems(locomo_gold(kind, gold)), asked)
 
 
-def shared_words(reply: str, question: str) -> float:
+def share_of_question_words(reply: str, question: str) -> float:
     """Return the share of a reply's words that also occur in the question; 0 for a reply without words."""
-    said = _stems(readable(reply))
+    said = _stems(readable_part(reply))
     return (said & _stems(question)).total() / said.total() if said else 0.0
 
 
@@ -79,7 +79,7 @@ def _f1(said: Counter[str], wanted: Counter[str]) -> float:
     return 2 * common / (said.total() + wanted.total()) if common else 0.0
 
 
-def _echoed(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> float:
+def _echo_f1(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> float:
     common = said & wanted
     return _f1(said, wanted) * (common & asked).total() / common.total() if common else 0.0
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, final
 
-from longspan.simulator.reading.abstentions import abstains
+from longspan.simulator.reading.abstentions import is_abstention
 from longspan.simulator.reading.replies.lexicon import LEXICON
-from longspan.simulator.reading.replies.reading import Reading, Settled
+from longspan.simulator.reading.replies.reading import Reading, SettledValues
 from longspan.simulator.reading.replies.splitting import SENTENCE, Clause
 from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["believed"]
+__all__ = ["find_beliefs"]
 
 _STORY: Final = ["TV show", "TV programme", "TV program", "show", "programme", "story"]
 _OTHER_STORIES: Final = ["film", "movie", "book", "novel", "play", "other show", "other programme", "other story"]
@@ -43,7 +43,7 @@ class _Frame(Enum):
     PLAIN = auto()
 
 
-def believed(reply: str, places: Sequence[str], asked: Sequence[str], people: Sequence[str]) -> Settled:
+def find_beliefs(reply: str, places: Sequence[str], asked: Sequence[str], people: Sequence[str]) -> SettledValues:
     """Return the places where, according to a reply, a person believes something to be.
 
     `asked`: the person whose belief is in question and, for a belief about a belief, the person whom that belief is about. `people`:
@@ -60,8 +60,8 @@ def believed(reply: str, places: Sequence[str], asked: Sequence[str], people: Se
     for heeded in (answers, plain):
         if (settled := said.of(values, (_STORY, _OTHER_STORIES), heeds=heeded.__contains__)).values:
             return settled
-    if abstains(reply):
-        return Settled([], [])
+    if is_abstention(reply):
+        return SettledValues([], [])
     return said.of(values, (_STORY, _OTHER_STORIES), heeds=lambda at: frames[at] is not _Frame.OTHERS)
 
 

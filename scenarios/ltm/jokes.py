@@ -14,18 +14,18 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.replies.layout import answering
+from longspan.simulator.reading.replies.layout import drop_asides
 from longspan.simulator.reading.replies.reading import Reading
 
-__all__ = ["Jokes", "ago", "longest_question", "retold_jokes"]
+__all__ = ["Jokes", "format_elapsed", "longest_question", "retold_jokes"]
 
 MIN_PAUSE, MAX_PAUSE = 30, 240
 """Minutes to wait after each joke. Turns and other tests move the clock as well."""
@@ -46,7 +46,7 @@ class Jokes(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        jokes = random.sample(words("jokes"), self.jokes)
+        jokes = random.sample(load_words("jokes"), self.jokes)
         asked = random.randrange(self.jokes)
         pauses = [timedelta(0), *(timedelta(minutes=random.randint(MIN_PAUSE, MAX_PAUSE)) for _ in jokes)]
         lines = [Line(wording.say(random, "joke", text=text), pause=pause) for text, pause in zip(jokes, pauses, strict=False)]
@@ -55,14 +55,14 @@ class Jokes(Scenario):
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of naming two jokes. The second counts only if the first is not one of this test's."""
-        known, told = len(words("jokes")), len(facts["jokes"])
+        known, told = len(load_words("jokes")), len(facts["jokes"])
         return (1 + max(0, known - told) / (known - 1)) / known
 
     def guess(self, message: str) -> str | None:
         """Name two jokes by one word each. A third would make it a list, and whole jokes are compared with all that exist."""
         if Wording(self.name).read("question", message) is None:
             return None
-        jokes = words("jokes")
+        jokes = load_words("jokes")
         own = _own_words(jokes, 0)
         first, second = (
             next(word for word in plain(jokes[k]).split() if _stem(word) in own[k]) for k in Random(message).sample(range(len(jokes)), 2)
@@ -72,7 +72,7 @@ class Jokes(Scenario):
     async def play(self, stage: Stage) -> None:
         def question(line: Line, times: Sequence[datetime]) -> str:
             since = stage.now - times[stage.facts["asked"]]
-            return Wording(self.name).say(stage.random, "question", ago=ago(since))
+            return Wording(self.name).say(stage.random, "question", ago=format_elapsed(since))
 
         await play_timed(stage, question)
 
@@ -83,10 +83,10 @@ class Jokes(Scenario):
         """
         answer = record.answer
         jokes = [str(joke) for joke in facts["jokes"]]
-        others = [joke for joke in words("jokes") if not any(_alike(joke, told) for told in jokes)]
+        others = [joke for joke in load_words("jokes") if not any(_alike(joke, told) for told in jokes)]
         retold = retold_jokes(answer.reply, jokes, others, answer.text)
         if len(retold) > 1:
-            retold = retold_jokes(Reading(answer.reply).corrected(), jokes, others, answer.text) or retold
+            retold = retold_jokes(Reading(answer.reply).find_correction(), jokes, others, answer.text) or retold
         listed = " and ".join(f'"{joke}"' for joke in retold[:3]) or "none of the jokes"
         more = f" and {len(retold) - 3} more" if len(retold) > 3 else ""
         expected = jokes[facts["asked"]]
@@ -107,7 +107,7 @@ def longest_question() -> str:
     return max(Wording(Jokes.name).all("question", ago="999 days, 23 hours and 59 minutes"), key=len)
 
 
-def ago(since: timedelta) -> str:
+def format_elapsed(since: timedelta) -> str:
     """Return a duration in words, rounded to minutes and without zeros: "2 days and 10 minutes", "2 days 4 hours and 1 minute"."""
     minutes = max(1, round(since / timedelta(minutes=1)))
     sizes = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
@@ -188,7 +188,7 @@ def retold_jokes(reply: str, jokes: Sequence[str], others: Sequence[str], questi
 
     Text spoken as the user, and questions that the reply answers with no, do not count. Runs in time linear in the length of the reply.
     """
-    reply = _picked(_ASKED.sub(" ", answering(reply)))
+    reply = _find_picked_line(_ASKED.sub(" ", drop_asides(reply)))
     texts = [*jokes, *others]
     values = {value for word in plain(question).split() if (value := number(word)) is not None}
     asked = frozenset(values | {value - value % 10 for value in values} | {value % 10 for value in values})
@@ -205,17 +205,17 @@ def _retold(reply: str, texts: Sequence[str], told: int, own: Sequence[frozenset
     """Apply the rules of `retold_jokes` to one version of a reply. The first `told` of the `texts` are the test's."""
     marked = plain(re.sub(r"[.!?;\n]+", f" {_END} ", reply)).split()
     spoken = [word for word in marked if word != _END]
-    whole = _paraphrased(spoken, texts, own) | _quoted(spoken, texts, own)
+    whole = _find_paraphrased(spoken, texts, own) | _find_quoted(spoken, texts, own)
     stems = [_stem(word) for word in spoken]
     whole -= {k for k in whole if _only_opens(spoken, stems, texts[k], own[k])}
     among_all = _own_words(texts, 0, asked)
-    indices = whole | (set() if _RIDDLE.search(reply) else _named(marked, spoken, among_all, texts, told))
+    indices = whole | (set() if _RIDDLE.search(reply) else _find_named(marked, spoken, among_all, texts, told))
     if len(indices) == 1 and not _DENIALS.intersection(spoken):
         indices -= {k for k in indices if _mixes(frozenset(stems), k, texts, among_all)}
     return [texts[k] for k in sorted(indices)]
 
 
-def _picked(reply: str) -> str:
+def _find_picked_line(reply: str) -> str:
     """Return the only line of a list or table that is marked as right while others are marked as wrong; otherwise return the whole
     reply."""
     lines = reply.splitlines()
@@ -263,7 +263,7 @@ def _stem(word: str) -> str:
     return word[:-1] if word[-1:] == word[-2:-1] else word  # "knitting" with "knit"
 
 
-def _paraphrased(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
+def _find_paraphrased(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
     """Return the jokes recognised by their own words: at least three, close together, and half of them or the hero."""
     owners: dict[str, list[int]] = defaultdict(list)
     for k, stems in enumerate(own):
@@ -271,7 +271,7 @@ def _paraphrased(spoken: Sequence[str], texts: Sequence[str], own: Sequence[froz
             owners[stem].append(k)
     hits: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for position, word in enumerate(spoken):
-        stem = _known(word, owners)
+        stem = _known_stem(word, owners)
         for k in owners.get(stem, ()):
             hits[k].append((position, stem))
     least = [min(3, len(stems)) for stems in own]
@@ -279,7 +279,7 @@ def _paraphrased(spoken: Sequence[str], texts: Sequence[str], own: Sequence[froz
     return {k for k, occurrences in hits.items() if occurrences and _densest(occurrences, 2 * len(texts[k].split()) + 10) >= needed[k]}
 
 
-def _known(word: str, stems: Collection[str]) -> str:
+def _known_stem(word: str, stems: Collection[str]) -> str:
     """Return a word's stem, or the stem in `stems` that the word begins with: "novel" for "novelist"."""
     stem = _stem(word)
     return stem if stem in stems else next((word[:end] for end in range(LONG, min(len(word), 20)) if word[:end] in stems), stem)
@@ -339,16 +339,16 @@ def _densest(occurrences: Sequence[tuple[int, str]], width: int) -> int:
     return largest
 
 
-def _quoted(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
+def _find_quoted(spoken: Sequence[str], texts: Sequence[str], own: Sequence[frozenset[str]]) -> set[int]:
     """Return the jokes that the reply quotes: QUOTE_LENGTH consecutive words, two of them the joke's own."""
     runs: dict[tuple[str, ...], int] = {}
     for k, text in enumerate(texts):
-        runs |= dict.fromkeys(_marking(text, own[k]), k)
+        runs |= dict.fromkeys(_distinctive_runs(text, own[k]), k)
     return {runs[run] for run in _runs(spoken) if run in runs}
 
 
 @lru_cache(256)  # a test looks for the same jokes in each of its replies
-def _marking(text: str, own: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+def _distinctive_runs(text: str, own: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     """Return the runs of QUOTE_LENGTH words in a joke that contain two own words."""
     return tuple(run for run in _runs(plain(text).split()) if len({_stem(word) for word in run} & own) >= 2)
 
@@ -379,11 +379,13 @@ def _adds(spoken: Sequence[str], since: Sequence[str], text: str, owned: Collect
     words = plain(text).split()
     stems = {_stem(word) for word in words}
     new = {
-        word for word in spoken if word not in _COMMON and word not in _KINDS and _known(word, stems) not in stems and not word.isdigit()
+        word
+        for word in spoken
+        if word not in _COMMON and word not in _KINDS and _known_stem(word, stems) not in stems and not word.isdigit()
     }
     new -= {word for word in new if _stem(word) in owned}
-    hits = len({_known(word, stems) for word in spoken if word not in _COMMON} & stems)
-    if any(_known(word, stems) in stems and after in _DESCRIBES for word, after in pairwise(spoken)):
+    hits = len({_known_stem(word, stems) for word in spoken if word not in _COMMON} & stems)
+    if any(_known_stem(word, stems) in stems and after in _DESCRIBES for word, after in pairwise(spoken)):
         return False
     riddle = spoken[:1] in (["why"], ["what"], ["how"])
     tells = hits < 2 and len(new.intersection(takewhile(lambda word: word != _END, since))) >= 2
@@ -394,7 +396,7 @@ _DESCRIBES = frozenset("who that which with whose where in from".split())
 """Words that introduce a description of a joke's hero."""
 
 
-def _named(marked: Sequence[str], spoken: Sequence[str], own: Sequence[frozenset[str]], texts: Sequence[str], told: int) -> set[int]:
+def _find_named(marked: Sequence[str], spoken: Sequence[str], own: Sequence[frozenset[str]], texts: Sequence[str], told: int) -> set[int]:
     """Return which of the first `told` jokes a sentence names. In a terse reply, the first sentence that can name one does.
 
     `marked`: the words in `spoken` with markers at the ends of sentences. `own` contains stems that no two jokes share, so each stem

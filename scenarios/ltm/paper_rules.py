@@ -14,19 +14,19 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from longspan.simulator.contract.graded_record import Grade, Record
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 
-__all__ = ["Rules", "colours", "name_list", "quotes", "sally_anne", "shopping", "spy_meeting", "trigger_response"]
+__all__ = ["Rules", "contains_quotation", "grade_colours", "grade_shopping", "name_list", "sally_anne", "spy_meeting", "trigger_response"]
 
 Rules = Literal["longspan", "paper"]
 """Rules for grading: longspan's, or the paper's, which produced the published scores."""
 
 
-def colours(facts: Mapping[str, Any], record: Record) -> Grade:
+def grade_colours(facts: Mapping[str, Any], record: Record) -> Grade:
     """Score 1 if the reply contains the colour, in any case and whatever else it contains."""
     colour, answer = facts["colour"], record.answer
     found = _within(colour, answer.reply)
-    return Grade(score=float(found), reason=f"expected {colour}, {_found(found)} in the reply", turns=(answer.turn,))
+    return Grade(score=float(found), reason=f"expected {colour}, {_say_found(found)} in the reply", turns=(answer.turn,))
 
 
 def trigger_response(facts: Mapping[str, Any], record: Record) -> Grade:
@@ -35,7 +35,7 @@ def trigger_response(facts: Mapping[str, Any], record: Record) -> Grade:
     hits = [_within(phrase, answer.reply) or _paraphrases(phrase, answer.reply) for answer in answers]
     return Grade(
         score=sum(hits) / max(facts["triggers"], len(hits)),
-        reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {", ".join(map(_found, hits)) or "none was played"}',
+        reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {", ".join(map(_say_found, hits)) or "none was played"}',
         turns=tuple(answer.turn for answer in answers),
     )
 
@@ -75,12 +75,12 @@ def name_list(facts: Mapping[str, Any], record: Record) -> Grade:
     result = f"{hits} of {expected.total()} in {answered.total()} answered" if listed else "the reply is not a JSON list of names"
     return Grade(
         score=hits / max(expected.total(), answered.total()),
-        reason=f"expected {some(facts['names'])}: {result}",
+        reason=f"expected {join_some(facts['names'])}: {result}",
         turns=(answer.turn,),
     )
 
 
-def quotes(reply: str, quotation: str) -> bool:
+def contains_quotation(reply: str, quotation: str) -> bool:
     """Return whether the reply contains the quotation verbatim, ignoring case and ASCII punctuation."""
     return quotation.lower().translate(_UNMARKED) in reply.lower().translate(_UNMARKED)
 
@@ -93,12 +93,12 @@ def sally_anne(facts: Mapping[str, Any], record: Record) -> Grade:
     answer = record.answer
     value = _first_json(answer.reply)
     given = value.get("answer") if isinstance(value, dict) else None
-    result = f"the JSON answers {some([str(given)])}" if given is not None else "the reply is not a JSON object with an answer"
+    result = f"the JSON answers {join_some([str(given)])}" if given is not None else "the reply is not a JSON object with an answer"
     right = isinstance(given, str) and given.lower() == facts["answer"].lower()
     return Grade(score=float(right), reason=f"expected {facts['answer']}, {result}", turns=(answer.turn,))
 
 
-def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
+def grade_shopping(facts: Mapping[str, Any], record: Record) -> Grade:
     """Give a third each for the share of entries that are expected items, the share with the right quantity, and nothing invented.
 
     The reply must be a JSON list of objects with a string "item" and a whole number "quantity", otherwise it scores 0. An entry counts
@@ -106,7 +106,7 @@ def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
     only the total is capped at 1.
     """
     answer, quantities = record.answer, {name.lower(): count for name, count in facts["list"].items()}
-    expected = f"expected {some(f'{count} {name}' for name, count in quantities.items())}"
+    expected = f"expected {join_some(f'{count} {name}' for name, count in quantities.items())}"
     value = _first_json(answer.reply)
     if not isinstance(value, list) or not all(map(_is_entry, value)):
         return Grade(score=0.0, reason=f"{expected}: the reply is not a JSON list of objects with item and quantity", turns=(answer.turn,))
@@ -117,7 +117,7 @@ def shopping(facts: Mapping[str, Any], record: Record) -> Grade:
     shares = [listed / len(quantities), right / len(quantities), float(not invented)]
     return Grade(
         score=min(1.0, sum(shares) / 3),
-        reason=f"{expected}: {listed} listed, {right} in the right quantity, invented {some(invented) or 'none'}",
+        reason=f"{expected}: {listed} listed, {right} in the right quantity, invented {join_some(invented) or 'none'}",
         turns=(answer.turn,),
     )
 
@@ -135,7 +135,7 @@ def spy_meeting(facts: Mapping[str, Any], record: Record) -> Grade:
     hits = [word for word in named if word is not None]
     return Grade(
         score=max(0, len(hits) - (stray is not None)) / len(named),
-        reason=f"expected {some(words[0] for words in facts['accepted'])}; the reply names {some(hits) or 'none of them'}"
+        reason=f"expected {join_some(words[0] for words in facts['accepted'])}; the reply names {join_some(hits) or 'none of them'}"
         + (f", and {stray}, which is from another message" if stray else ""),
         turns=(answer.turn,),
     )
@@ -145,7 +145,7 @@ def _within(phrase: str, reply: str) -> bool:
     return phrase.lower() in reply.lower()
 
 
-def _found(found: bool) -> str:
+def _say_found(found: bool) -> str:
     return "found" if found else "not found"
 
 

@@ -12,14 +12,14 @@ from pydantic import Field, model_validator
 
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
 from longspan.simulator.reading.matching import contains_nearly
 
-__all__ = ["ProspectiveMemory", "outline"]
+__all__ = ["ProspectiveMemory", "outline_test"]
 
 INSTRUCTED_AT = 0.9
 """Position of the instruction as a share of the span. The nth reply comes after the span."""
@@ -45,26 +45,26 @@ class ProspectiveMemory(Scenario):
     rules: paper.Rules = "longspan"
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.least > self.most:
             raise ValueError(f"least must be <= most, got {self.least} and {self.most}")
         return self
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        saying = random.choice(words("quotations"))
+        saying = random.choice(load_words("quotations"))
         nth = random.randint(self.least, self.most)
         telling = wording.say(random, "telling", **saying)
         instruction = wording.say(random, "instruction", author=saying["author"], nth=_ordinal(nth))
         return Script(
             facts={**saying, "nth": nth, "telling": telling, "instruction": instruction},
-            outline=outline(telling, instruction, nth),
+            outline=outline_test(telling, instruction, nth),
             farewell=wording.say(random, "farewell"),
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of adding quotations from the list to one reply in six, since no message gives a reason to."""
-        return (1 + MAX_OTHERS) / len(words("quotations")) * (1 / 6) * (5 / 6) ** int(facts["nth"])
+        return (1 + MAX_OTHERS) / len(load_words("quotations")) * (1 / 6) * (5 / 6) ** int(facts["nth"])
 
     async def play(self, stage: Stage) -> None:
         facts = stage.facts
@@ -90,7 +90,7 @@ class ProspectiveMemory(Scenario):
         """
         nth = facts["nth"]
         seen = [record.answer, *record.watched]
-        contains = paper.quotes if self.rules == "paper" else _quotes
+        contains = paper.contains_quotation if self.rules == "paper" else _quotes
         quoting = [count for count, exchange in enumerate(seen, 1) if contains(exchange.reply, facts["quotation"])]
         interrupted = len(seen) < nth and not quoting
         return Grade(
@@ -107,12 +107,12 @@ def _quotes(reply: str, quotation: str) -> bool:
 
 def _recites(reply: str, quotation: str) -> bool:
     """Return whether `reply` contains too many other quotations from the list to be evidence of remembering this one."""
-    others = (saying["quotation"] for saying in words("quotations") if saying["quotation"] != quotation)
+    others = (saying["quotation"] for saying in load_words("quotations") if saying["quotation"] != quotation)
     found = (other for other in others if contains_nearly(reply, other))
     return len(list(islice(found, MAX_OTHERS + 1))) > MAX_OTHERS
 
 
-def outline(telling: str, instruction: str, nth: int) -> list[Segment]:
+def outline_test(telling: str, instruction: str, nth: int) -> list[Segment]:
     """Return the outline of a test for planning: both messages, nine tenths of the span apart, and `nth` more turns to watch."""
     return [Segment(0, _max_tokens(telling), 1), Segment(INSTRUCTED_AT, _max_tokens(instruction), 1, watch=nth)]
 

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, with_asides
 from longspan.scenarios.ltm.things_listed import thing_in, things_listed
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Shopping"]
 
@@ -53,7 +53,7 @@ class Shopping(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        plurals: Mapping[str, str] = words("groceries")
+        plurals: Mapping[str, str] = load_words("groceries")
         basket: dict[str, int] = {}
         changes: list[list[str | int]] = []
         lines: list[Line] = []
@@ -74,7 +74,7 @@ class Shopping(Scenario):
             listed = {item for _, item, _ in changes}
             free = [item for item in plurals if item not in listed]
             facts["similar"], asides = [], []
-            for who in people(random, self.similar):
+            for who in draw_people(random, self.similar):
                 item, count = random.choice(free), random.randint(1, MAX_COUNT)
                 facts["similar"].append([who, item, count])
                 asides.append(wording.say(random, "similar", who=who, count=count, things=item if count == 1 else plurals[item]))
@@ -82,25 +82,25 @@ class Shopping(Scenario):
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts, "changes")
+        return count_similar(facts, "changes")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of a list of one item. With more, at least one would almost certainly be invented."""
         counts = list(facts["list"].values())
         shares = (1 + counts.count(LIKELY_COUNT) / len(counts)) / len(counts)
-        return len(counts) / len(words("groceries")) * (shares + 1) / 3
+        return len(counts) / len(load_words("groceries")) * (shares + 1) / 3
 
     def guess(self, message: str) -> str | None:
         if Wording(self.name).read("question", message) is None:
             return None
-        return json.dumps([{"item": Random(message).choice(list(words("groceries"))), "quantity": LIKELY_COUNT}])
+        return json.dumps([{"item": Random(message).choice(list(load_words("groceries"))), "quantity": LIKELY_COUNT}])
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
-            return paper.shopping(facts, record)
+            return paper.grade_shopping(facts, record)
         expected = {thing_in(item): item for item in facts["list"]}
         quantities = {thing_in(item): float(count) for item, count in facts["list"].items()}
-        things = [*facts["list"], *(item for _, item, _ in facts.get("similar", ())), *words("groceries")]
+        things = [*facts["list"], *(item for _, item, _ in facts.get("similar", ())), *load_words("groceries")]
         answered = things_listed(record.answer.reply, things)
         present = [key for key in expected if key in answered]
         right = [key for key in present if answered[key].quantity == quantities[key]]
@@ -108,16 +108,16 @@ class Shopping(Scenario):
         # An empty list invents nothing either, and must not earn this third.
         clean = bool(present) and not invented
         shares = (len(present) + len(right)) / len(expected) * min(1, len(present) / max(1, len(invented)))
-        wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
+        wrong = [f"{expected[key]} ({_format_quantity(answered[key].quantity)})" for key in present if key not in right]
         missing = [item for key, item in expected.items() if key not in present]
         whose = {thing_in(item): who for who, item, _ in facts.get("similar", ())}
         others = [f"{item} (the user's {whose[thing_in(item)]})" for item in invented if thing_in(item) in whose]
         found = (("missing", missing), ("wrong", wrong), ("invented", invented), ("on other people's lists:", others))
-        notes = [f"{what} {some(items)}" for what, items in found if items]
+        notes = [f"{what} {join_some(items)}" for what, items in found if items]
         hits = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
         return Grade(
             score=(shares + clean) / 3,
-            reason=f"expected {some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([hits, *notes])}",
+            reason=f"expected {join_some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([hits, *notes])}",
             turns=(record.answer.turn,),
         )
 
@@ -136,5 +136,5 @@ def _change(random: Random, basket: Mapping[str, int], things: list[str], *, rem
     return "add", random.choice([thing for thing in things if thing not in basket]), random.randint(1, MAX_COUNT)
 
 
-def _shown(quantity: float | None) -> str:
+def _format_quantity(quantity: float | None) -> str:
     return "no quantity" if quantity is None else f"{quantity:g}"

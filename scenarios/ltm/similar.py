@@ -8,19 +8,19 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.script import Line
 
-__all__ = ["Similar", "people", "planted", "with_asides"]
+__all__ = ["Similar", "count_similar", "draw_people", "with_asides"]
 
 Similar = Annotated[int, Field(ge=0, le=50, exclude_if=lambda number: number == 0)]
 """Number of similar facts between the last needle and the question. Zero is not journaled, so that tests equal those made before the
 parameter existed."""
 
 
-def people(random: Random, number: int) -> list[str]:
+def draw_people(random: Random, number: int) -> list[str]:
     """Draw distinct people other than the user, such as "aunt". Drawing more leaves the first ones unchanged."""
-    everybody: list[str] = words("people")
+    everybody: list[str] = load_words("people")
     return random.sample(everybody, len(everybody))[:number]
 
 
@@ -29,7 +29,7 @@ def with_asides(lines: Sequence[Line], asides: Sequence[str]) -> list[Line]:
     return [*lines[:-1], *(Line(text, needle=False) for text in asides), *lines[-1:]]
 
 
-def planted(facts: Mapping[str, Any], told: str | None = None) -> dict[str, float]:
+def count_similar(facts: Mapping[str, Any], told: str | None = None) -> dict[str, float]:
     """Return the number of similar facts in a test and, if its fact `told` lists them, the number of updates."""
     numbers: dict[str, float] = {"similar": len(facts.get("similar", ()))}
     changes = facts.get(told, ()) if told is not None else ()

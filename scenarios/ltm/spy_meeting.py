@@ -10,19 +10,19 @@ from random import Random
 from typing import Any, ClassVar, final
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.similar import Similar, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, with_asides
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.dates import dates, hours
-from longspan.simulator.reading.replies.layout import unmarked
+from longspan.simulator.reading.dates import find_dates, find_hours
+from longspan.simulator.reading.replies.layout import drop_markup
 from longspan.simulator.reading.replies.lexicon import Stance
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.values import Values
-from longspan.simulator.reading.replies.weighing import weighed
+from longspan.simulator.reading.replies.weighing import weigh_mentions
 
 __all__ = ["SpyMeeting"]
 
@@ -49,10 +49,10 @@ class SpyMeeting(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        pool = words("spy_meeting")
+        pool = load_words("spy_meeting")
         meant = {kind: random.choice(pool[kind]) for kind in KINDS}
         senders = random.sample(pool["senders"], len(KINDS))
-        lines = [Line(wording.say(random, "intro", senders=_listed(senders)), needle=False)]
+        lines = [Line(wording.say(random, "intro", senders=_join_phrases(senders)), needle=False)]
         senders = random.sample(senders, len(senders))  # so that they do not write in the order announced
         for sender, kind in zip(senders, random.sample(KINDS, len(KINDS)), strict=True):
             lines.append(Line(wording.say(random, kind, sender=sender, code=meant[kind]["code"])))
@@ -77,16 +77,16 @@ class SpyMeeting(Scenario):
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts)
+        return count_similar(facts)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return (1 + MAX_VAGUE) / len(words("spy_meeting")["time"]) / len(KINDS)
+        return (1 + MAX_VAGUE) / len(load_words("spy_meeting")["time"]) / len(KINDS)
 
     def guess(self, message: str) -> str | None:
         """Return vague words for times, the kind with the fewest entries: one more than the number without penalty."""
         if Wording(self.name).read("question", message) is None:
             return None
-        vague = [entry["also"][0] for entry in words("spy_meeting")["time"] if entry["also"]]
+        vague = [entry["also"][0] for entry in load_words("spy_meeting")["time"] if entry["also"]]
         return f"Time: {' or '.join(Random(message).sample(vague, 1 + MAX_VAGUE))}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
@@ -102,8 +102,11 @@ class SpyMeeting(Scenario):
             return paper.spy_meeting(facts, record)
         reply = record.answer.reply
         slips = Reading(reply).slips([phrase for phrases in facts["accepted"] for phrase in phrases])
-        text = _without(_spoken(" ".join(slips.get(word, word) for word in plain(_IS.sub(" is", unmarked(reply))).split())), _denied(reply))
-        meant = _meant(record.answer.reply, text)
+        text = _without(
+            _prepare_text(" ".join(slips.get(word, word) for word in plain(_IS.sub(" is", drop_markup(reply))).split())),
+            _find_denied(reply),
+        )
+        meant = _prepare_reply(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]
         for phrases in accepted:
@@ -119,8 +122,8 @@ class SpyMeeting(Scenario):
         settled = [phrase for phrase in named if _kind(phrase) not in beside]
         return Grade(
             score=max(0, len(settled) - sum(not _kind(stray) for stray in strays)) / len(found),
-            reason=f"expected {_listed([phrases[0] for phrases in facts['accepted']])}; the reply names {_listed(named) or 'none of them'}"
-            + (f"; from other messages: {_listed(whose)}" if strays else ""),
+            reason=f"expected {_join_phrases([phrases[0] for phrases in facts['accepted']])}; the reply names "
+            f"{_join_phrases(named) or 'none of them'}" + (f"; from other messages: {_join_phrases(whose)}" if strays else ""),
             turns=(record.answer.turn,),
         )
 
@@ -128,7 +131,7 @@ class SpyMeeting(Scenario):
 @lru_cache(maxsize=1000)
 def _entry(name: str) -> tuple[str, ...]:
     """Return all names of the pool's entry with this first name."""
-    pool = words("spy_meeting")
+    pool = load_words("spy_meeting")
     return next(((*entry["names"], *entry["also"]) for kind in KINDS for entry in pool[kind] if entry["names"][0] == name), ())
 
 
@@ -139,7 +142,7 @@ def _synonyms(phrases: Sequence[str]) -> list[str]:
 
 @cache
 def _kinds() -> Mapping[str, Values]:
-    pool = words("spy_meeting")
+    pool = load_words("spy_meeting")
     return {kind: Values(name for entry in pool[kind] for name in (*entry["names"], *entry["also"])) for kind in KINDS}
 
 
@@ -149,10 +152,10 @@ def _kind(phrase: str) -> str:
     return next((kind for kind, values in _kinds().items() if phrase in values.values), "")
 
 
-def _denied(reply: str) -> list[str]:
+def _find_denied(reply: str) -> list[str]:
     """Return the words of the phrases that a reply denies, or retracts with or without a replacement."""
     said = Reading(reply)
-    mentions = [mention for values in _kinds().values() for mention in weighed(said.clauses, said.mentions(values))]
+    mentions = [mention for values in _kinds().values() for mention in weigh_mentions(said.clauses, said.mentions(values))]
     return [
         " ".join(said.clauses[mention.clause].text[mention.start : mention.end].split())
         for mention in mentions
@@ -169,7 +172,7 @@ def _without(text: str, phrases: Iterable[str]) -> str:
 
 def _brings_another(reply: str, phrases: Sequence[str]) -> bool:
     """Return whether a reply finally corrects itself and brings something that none of the phrases names."""
-    brought = _BRINGS.findall(plain(Reading(reply).corrected()))[-1:]
+    brought = _BRINGS.findall(plain(Reading(reply).find_correction()))[-1:]
     return any(not _first(f" {thing} ", phrases) for thing in brought)
 
 
@@ -179,13 +182,13 @@ _WEEKDAYS = {"mon": "monday", "fri": "friday"}
 _WEEKDAY = re.compile(r"\b(mon|fri) ")
 
 
-def _meant(reply: str, text: str) -> str:
+def _prepare_reply(reply: str, text: str) -> str:
     """Return a reply's dates and hours in uniform notation, and adjacent words of `text` joined in pairs, ready for looking up phrases."""
     pairs = (f"{one}{other}" for one, other in pairwise(text.split()) if len(one) > 2 < len(other))
-    return f" {' | '.join([*dates(reply), *hours(reply)])} | {' '.join(pairs)} "
+    return f" {' | '.join([*find_dates(reply), *find_hours(reply)])} | {' '.join(pairs)} "
 
 
-def _spoken(text: str) -> str:
+def _prepare_text(text: str) -> str:
     """Return `text` ready for looking up phrases: plain, with a space at both ends, "8 p.m." as "8pm" and "24th" as "24"."""
     text = re.sub(r"\b(\d\d?) ?([ap]) ?m\b", r"\1 \2m", plain(text))
     text = re.sub(r"(\d)(?:st|nd|rd|th)\b", r"\1", text)
@@ -207,7 +210,7 @@ def _first(text: str, phrases: Iterable[str]) -> str | None:
 @lru_cache(1024)  # every reply is searched for the same few phrases
 def _forms(phrase: str) -> frozenset[str]:
     """Return the forms of a phrase, with its last word in singular and plural."""
-    form = _spoken(phrase).strip()
+    form = _prepare_text(phrase).strip()
     forms = {form, f"{form}s"}
     if form.endswith(("s", "sh", "ch", "x", "z")):
         forms.add(f"{form}es")
@@ -218,5 +221,5 @@ def _forms(phrase: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-def _listed(phrases: list[str]) -> str:
+def _join_phrases(phrases: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(phrases[:-1]), *phrases[-1:]]))

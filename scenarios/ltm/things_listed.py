@@ -10,17 +10,17 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.base.words import SMALL, number, plain
 from longspan.simulator.reading.dates import MONTHS
-from longspan.simulator.reading.labelled_lists import Called, called, labelled_json
+from longspan.simulator.reading.labelled_lists import ListLabel, classify_label, find_labelled_lists
 from longspan.simulator.reading.matching import is_slip
-from longspan.simulator.reading.replies.items import items
-from longspan.simulator.reading.replies.layout import answering
+from longspan.simulator.reading.replies.layout import drop_asides
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
-from longspan.simulator.reading.replies.mentions import Mention, corrects
+from longspan.simulator.reading.replies.list_items import split_items
+from longspan.simulator.reading.replies.mentions import Mention, is_correction
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.splitting import Clause
 from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["Entry", "singular", "thing_in", "things_listed"]
+__all__ = ["Entry", "fold_plural", "thing_in", "things_listed"]
 
 _ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
 _QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
@@ -45,28 +45,30 @@ def things_listed(reply: str, things: Sequence[str]) -> dict[str, Entry]:
     Repeated things are summed, and those with a sum of zero or less are dropped. Runs in linear time and never raises.
     """
     things = tuple(dict.fromkeys(things))
-    reply = _TWICE.sub(r"\2", _ordered(answering(reply), things))
-    answered = _answered(reply, things)
-    return _consolidated(_amended(answered, reply, things) if answered else list(_written(_reckoned(reply), things)), things)
+    reply = _TWICE.sub(r"\2", _reorder_words(drop_asides(reply), things))
+    answered = _find_answer(reply, things)
+    return _sum_entries(
+        _amend_entries(answered, reply, things) if answered else list(_find_written(_keep_last_number(reply), things)), things
+    )
 
 
-def _amended(entries: list[Entry], reply: str, things: Sequence[str]) -> list[Entry]:
+def _amend_entries(entries: list[Entry], reply: str, things: Sequence[str]) -> list[Entry]:
     """Return the entries of a JSON list with corrections that follow it: "Correction: it is 3 screws"."""
-    said = Reading(_reckoned(reply[max((span.end for span in find_json(reply)), default=len(reply)) :]))
-    if not any(map(corrects, said.clauses)):
+    said = Reading(_keep_last_number(reply[max((span.end for span in find_json(reply)), default=len(reply)) :]))
+    if not any(map(is_correction, said.clauses)):
         return entries
     known = _keys(things)
-    amended = {_meant(thing_in(entry.item), known): entry for entry in _in_prose(said.text, things) if entry.quantity is not None}
-    return [entry for entry in entries if _meant(thing_in(entry.item), known) not in amended] + list(amended.values())
+    amended = {_match_thing(thing_in(entry.item), known): entry for entry in _in_prose(said.text, things) if entry.quantity is not None}
+    return [entry for entry in entries if _match_thing(thing_in(entry.item), known) not in amended] + list(amended.values())
 
 
-def _answered(reply: str, things: Sequence[str]) -> list[Entry]:
+def _find_answer(reply: str, things: Sequence[str]) -> list[Entry]:
     """Return the entries of the last JSON list that the reply calls current or complete, or else of the last list.
 
     Lists of past or removed items are the last resort. Without any list, all objects count together.
     """
     known = _keys(things)
-    found = [(item, entries) for item in labelled_json(reply) if (entries := list(_entries(item.value, known)))]
+    found = [(item, entries) for item in find_labelled_lists(reply) if (entries := list(_entries(item.value, known)))]
     lists = [(item.called, entries) for item, entries in found if isinstance(item.value, list) or _holds_entries(item.value)]
     if not lists:
         return [entry for _, entries in found for entry in entries]
@@ -74,7 +76,7 @@ def _answered(reply: str, things: Sequence[str]) -> list[Entry]:
     return next(entries for what, entries in reversed(lists) if _RANKS[what] == best)
 
 
-_RANKS = {Called.COMPLETE: 0, Called.CURRENT: 0, Called.NOTHING: 1, Called.PAST: 2, Called.OTHER: 3}
+_RANKS = {ListLabel.COMPLETE: 0, ListLabel.CURRENT: 0, ListLabel.NOTHING: 1, ListLabel.PAST: 2, ListLabel.OTHER: 3}
 
 
 def _holds_entries(value: Mapping[str, Any]) -> bool:
@@ -87,7 +89,7 @@ def _entries(value: Any, known: Collection[str]) -> Iterator[Entry]:
     An object's keys may be in any language: the string that names a `known` thing is its item, and its last number the quantity.
     """
     if isinstance(value, str):
-        yield from _spoken(value)
+        yield from _read_phrase(value)
     elif isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _quantity(value[1]) is not None:
         yield Entry(value[0], _quantity(value[1]))
     elif isinstance(value, list):
@@ -97,10 +99,10 @@ def _entries(value: Any, known: Collection[str]) -> Iterator[Entry]:
         said = {key: text for key, text in value.items() if isinstance(text, str)}
         items = [text for key, text in said.items() if plain(key) in _ITEM] or [text for text in said.values() if thing_in(text) in known]
         if not items:
-            yield from _mapped(value, known)
+            yield from _read_object(value, known)
             return
         counts = _counts(value)
-        yield from (Entry(entry.item, counts[-1] if counts else entry.quantity) for entry in _spoken(items[0]))
+        yield from (Entry(entry.item, counts[-1] if counts else entry.quantity) for entry in _read_phrase(items[0]))
 
 
 def _counts(value: Mapping[str, Any]) -> list[float]:
@@ -109,11 +111,11 @@ def _counts(value: Mapping[str, Any]) -> list[float]:
     return [count for called_so, count in found if called_so] or [count for _, count in found]
 
 
-def _mapped(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]:
+def _read_object(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]:
     """Yield the entries of an object that is not an entry itself: nested ones, or else its keys with their quantities."""
     inner = [(key, item) for key, item in value.items() if isinstance(item, (list, dict))]
     if len(inner) > 1:
-        ranks = {key: _RANKS[called(key)] for key, _ in inner}
+        ranks = {key: _RANKS[classify_label(key)] for key, _ in inner}
         best = min(ranks.values())
         inner = [(key, item) for key, item in inner if ranks[key] == best]
     for key, item in inner:
@@ -127,7 +129,7 @@ def _mapped(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]
         yield from (Entry(key, _quantity(count)) for key, count in value.items() if _quantity(count) is not None)
 
 
-def _spoken(text: str) -> Iterator[Entry]:
+def _read_phrase(text: str) -> Iterator[Entry]:
     """Yield the entry in a string, if any: "3 carrots", "carrots (3)", "a broom", "broom"."""
     if re.search(r"\d", bare := re.sub(r"\([^()]*\)", " ", text)):
         text = bare  # "2 cabbages (3 less 1)"
@@ -153,20 +155,20 @@ def _quantity(value: Any) -> float | None:
     return whole if whole is not None else number(numbers[0]) if len(numbers) == 1 else None
 
 
-def _ordered(reply: str, things: Sequence[str]) -> str:
+def _reorder_words(reply: str, things: Sequence[str]) -> str:
     """Return a reply with reordered two-word names restored: "tent pegs" for "pegs for the tent"."""
-    return _paired(tuple(things)).sub(lambda match: f"{match[2]} {match[1]}", reply)
+    return _pair_pattern(tuple(things)).sub(lambda match: f"{match[2]} {match[1]}", reply)
 
 
 @lru_cache(maxsize=50)
-def _paired(things: Sequence[str]) -> re.Pattern[str]:
+def _pair_pattern(things: Sequence[str]) -> re.Pattern[str]:
     pairs = [thing.split() for thing in things if thing.count(" ") == 1]
     named = "|".join(rf"{re.escape(noun)}(?:e?s)?(?= (?:\w+ (?:\w+ )?|\(){re.escape(whose)}s?\b)" for whose, noun in pairs)
     whose = "|".join(re.escape(whose) for whose, _ in pairs)
     return re.compile(rf"\b({named}) (?:(?:for|of) (?:the |an? |your |my )?|\()({whose})s?\b\)?", re.IGNORECASE)
 
 
-def _reckoned(reply: str) -> str:
+def _keep_last_number(reply: str) -> str:
     """Return a reply with only the last number of corrections and calculations: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
     for pattern in (_CONCLUDED, _SERIES, _FOLLOWED, _AMENDED):
         reply = pattern.sub("", _IN_BRACKETS.sub(r"\1", reply))
@@ -203,13 +205,13 @@ _RECKONED: Final = re.compile(
 """The terms of a calculation."""
 
 
-def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
+def _find_written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
     """Yield the entries of a list or table that is not JSON, or else of prose.
 
     In prose, things that are not denied count, with the number before them ("three lettuces", "2x cabbage") or after them ("whisks
     (4)").
     """
-    rows = items(reply)
+    rows = split_items(reply)
     entries: list[Entry] = []
     known, now = _keys(things), _present(reply)
     for cells in rows:
@@ -220,12 +222,12 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         if len(cells) == 1 and (several := _several(cells[0], known)):
             entries += several
             continue
-        entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _spoken(cell))
+        entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _read_phrase(cell))
     counted = 2 * sum(entry.quantity is not None for entry in entries) > len(entries)
     for entry in entries:
         said = set(plain(entry.item).split())
         speaks = (_NOTHING | _ITEM | _QUANTITY) & said or (entry.quantity is None and entry.item[-1:] in "!?.:;")
-        if not counted or not speaks or _meant(thing_in(entry.item), known) in known:
+        if not counted or not speaks or _match_thing(thing_in(entry.item), known) in known:
             yield entry  # not a heading, nor a sentence around the list
     if not rows:
         yield from _in_prose(reply, things)
@@ -241,7 +243,7 @@ def _present(reply: str) -> int:
 def _part(cell: str, known: Collection[str]) -> str:
     """Return the part of a cell that counts a known thing, without parts that describe it: "Greengrocer - 3 lettuces"."""
     parts = _PARTED.split(cell)
-    named = [part for part in parts if any(thing_in(entry.item) in known for entry in _spoken(part))]
+    named = [part for part in parts if any(thing_in(entry.item) in known for entry in _read_phrase(part))]
     if len(parts) < 2 or len(named) != 1:
         return cell
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", cell)
@@ -251,10 +253,10 @@ def _part(cell: str, known: Collection[str]) -> str:
 def _several(cell: str, known: Collection[str]) -> list[Entry]:
     """Return the entries of a cell that counts several things: "Kitchen shop - 4 whisks, 1 bowl"; empty if it does not."""
     said = _PARTED.split(re.sub(r"\([^()]*\)", " ", cell))[-1]
-    found = [list(_spoken(part)) for part in _COUNTED.split(said)]
+    found = [list(_read_phrase(part)) for part in _COUNTED.split(said)]
     alike = all(len(each) == 1 and each[0].quantity is not None and len(each[0].item.split()) <= WORDS for each in found)
     entries = [entry for each in found for entry in each]
-    keys = [_meant(thing_in(entry.item), known) for entry in entries]
+    keys = [_match_thing(thing_in(entry.item), known) for entry in entries]
     return entries if len(entries) > 1 and alike and any(key in known for key in keys) and _NOTHING.isdisjoint(keys) else []
 
 
@@ -273,7 +275,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
     counts.
     """
     values = Values(things, _ALSO)
-    said = Reading(_mended(reply, things))
+    said = Reading(_correct_things(reply, things))
     found: list[tuple[Mention, float | None]] = []
     each: float | None = None
     shared = {clause.sentence: number(every[1]) for clause in said.clauses if (every := _OF_EACH.search(clause.text))}
@@ -285,7 +287,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         gone = _GONE.match(clause.text, mention.end)
         if clause.gap.strip() == ":" and LEXICON.pattern("gone").fullmatch(said.clauses[mention.clause - 1].text):
             continue  # "Removed: 3 carrots"
-        gone = gone if _left_over(said.clauses, mention) is None else None
+        gone = gone if _count_left(said.clauses, mention) is None else None
         if mention.how < Stance.DENIED and not (gone and (count is None or not gone["since"])):
             found.append((mention, count))
     counted = {mention.value for mention, count in found if count is not None}
@@ -302,7 +304,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
             yield Entry(other[2], number(other[1]))
 
 
-def _mended(reply: str, things: Sequence[str]) -> str:
+def _correct_things(reply: str, things: Sequence[str]) -> str:
     """Return a short reply with single wrong letters in things corrected."""
     words = list(_WORD.finditer(reply))
     # In a long reply, a correct word is too easily mistaken for a misspelled thing.
@@ -351,11 +353,11 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     """Return the number that a clause gives for a thing, before it or else after it."""
     here = clauses[mention.clause]
     text = here.text
-    if (left := _left_over(clauses, mention)) is not None:
+    if (left := _count_left(clauses, mention)) is not None:
         return left
     if became := _BECAME.match(text, mention.end):
         return number(became[1])
-    before = _counted(text[max(0, mention.start - 40) : mention.start])
+    before = _trailing_number(text[max(0, mention.start - 40) : mention.start])
     if before is not None:
         return before
     following = clauses[mention.clause + 1 : mention.clause + 2] if _IS.fullmatch(text, mention.end) else ()
@@ -367,7 +369,7 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     return number(behind[1]) if behind else None
 
 
-def _left_over(clauses: Sequence[Clause], mention: Mention) -> float | None:
+def _count_left(clauses: Sequence[Clause], mention: Mention) -> float | None:
     """Return how much of a thing is left according to the sentence that names it."""
     sentence = clauses[mention.clause].sentence
     rest = [each.text for each in clauses[mention.clause + 1 : mention.clause + NEAR] if each.sentence == sentence]
@@ -375,11 +377,11 @@ def _left_over(clauses: Sequence[Clause], mention: Mention) -> float | None:
     return number(left[1] or left[2]) if left else None
 
 
-def _counted(before: str) -> float | None:
+def _trailing_number(before: str) -> float | None:
     """Return the number at the end of the words before a thing: "2x", "three", "half a dozen", "four bags of"."""
     if _RANGE.search(before):
         return None
-    words = [word for word in before.split() if word in ("a", "an", "pair") or singular(word) not in _MEASURES]
+    words = [word for word in before.split() if word in ("a", "an", "pair") or fold_plural(word) not in _MEASURES]
     for many in (3, 2, 1):
         said = number(_TIMES.sub("", " ".join(words[-many:])))
         if said is not None:
@@ -455,17 +457,17 @@ def _others() -> Mapping[str, str]:
     return {thing_in(other): thing_in(thing) for other, thing in _ALSO.items()}
 
 
-def _meant(key: str, known: Collection[str]) -> str:
+def _match_thing(key: str, known: Collection[str]) -> str:
     """Return the known thing that a synonym or a misspelling stands for. `known`: things in the form that `thing_in` returns."""
     return key if key in known else _others().get(key) or next((thing for thing in known if is_slip(key, thing)), key)
 
 
-def _consolidated(entries: list[Entry], things: Sequence[str]) -> dict[str, Entry]:
+def _sum_entries(entries: list[Entry], things: Sequence[str]) -> dict[str, Entry]:
     """Return the entries by item. Repeated items are summed, and those with a sum of zero or less are dropped. `things`: the known ones."""
     sums: dict[str, Entry] = {}
     known = _keys(things)
     for entry in entries:
-        key = _meant(thing_in(entry.item), known)
+        key = _match_thing(thing_in(entry.item), known)
         before = sums.get(key, Entry(entry.item, 0))
         both = before.quantity is not None and entry.quantity is not None
         sums[key] = Entry(before.item, (before.quantity or 0) + (entry.quantity or 0) if both else None)
@@ -474,11 +476,11 @@ def _consolidated(entries: list[Entry], things: Sequence[str]) -> dict[str, Entr
 
 def thing_in(text: str) -> str:
     """Return `text` in the singular and without packaging, so that variants of a name are equal: "rubberbands" and "rubber band"."""
-    singulars = [singular(word) for word in plain(text).split()]
+    singulars = [fold_plural(word) for word in plain(text).split()]
     return "".join([word for word in singulars if word not in _MEASURES] or singulars)
 
 
-def singular(word: str) -> str:
+def fold_plural(word: str) -> str:
     """Return a common form of a noun and its plural. It is not always a word ("knif")."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]

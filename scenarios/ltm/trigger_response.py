@@ -11,12 +11,12 @@ from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.matching import found_words, some
+from longspan.simulator.reading.matching import found_words, join_some
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.values import says_nearly
 
@@ -46,9 +46,9 @@ class TriggerResponse(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        rule = random.choice(words("triggers"))
+        rule = random.choice(load_words("triggers"))
         # The phrase is drawn separately, so that a trigger does not reveal it.
-        when, phrase = rule["when"], random.choice(words("triggers"))["phrase"]
+        when, phrase = rule["when"], random.choice(load_words("triggers"))["phrase"]
         lines = [Line(wording.say(random, "instruction", when=when, phrase=phrase))]
         remarks = _remarks(random, wording.all(rule["situation"]), self.triggers)
         lines += [Line(remark, ideal=f"{phrase}.", asks=True, needs=(0,)) for remark in remarks]
@@ -59,11 +59,11 @@ class TriggerResponse(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return 1 / len(words("triggers"))
+        return 1 / len(load_words("triggers"))
 
     def guess(self, message: str) -> str | None:
         """Return a random phrase if the message can be a trigger. The triggering rule says nothing about its phrase."""
-        rules, wording = words("triggers"), Wording(self.name)
+        rules, wording = load_words("triggers"), Wording(self.name)
         fires = any(message in wording.all(rule["situation"]) for rule in rules)
         return f"{Random(message).choice(rules)['phrase']}." if fires else None
 
@@ -71,12 +71,12 @@ class TriggerResponse(Scenario):
         if self.rules == "paper":
             return paper.trigger_response(facts, record)
         phrase = facts["phrase"]
-        phrases = dict.fromkeys([phrase, *(rule["phrase"] for rule in words("triggers") if plain(rule["phrase"]) != plain(phrase))])
-        phrases_said = [_said(answer.reply, phrase, phrases) for answer in record.answers]
+        phrases = dict.fromkeys([phrase, *(rule["phrase"] for rule in load_words("triggers") if plain(rule["phrase"]) != plain(phrase))])
+        phrases_said = [_find_said(answer.reply, phrase, phrases) for answer in record.answers]
         right = sum(said == [phrase] for said in phrases_said)
         return Grade(
             score=right / max(facts["triggers"], len(phrases_said)),
-            reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {some(_verdicts(phrase, phrases_said))}',
+            reason=f'expected "{phrase}" at each of {facts["triggers"]} triggers, {join_some(_verdicts(phrase, phrases_said))}',
             turns=tuple(answer.turn for answer in record.answers),
         )
 
@@ -95,7 +95,7 @@ def _verdicts(phrase: str, phrases_said: list[list[str]]) -> list[str]:
     return [f"{_verdict(phrase, said)} at trigger {number}" for number, said in enumerate(phrases_said, 1)] or ["but none was played"]
 
 
-def _said(reply: str, phrase: str, phrases: Iterable[str]) -> list[str]:
+def _find_said(reply: str, phrase: str, phrases: Iterable[str]) -> list[str]:
     """Return the phrases that a reply says, ignoring those that it quotes only to refuse them ("I won't say ...")."""
     found = found_words(reply, phrases) or [phrase] * says_nearly(reply, phrase)
     around = [clause.text.replace(plain(phrase), " ") for clause in Reading(reply).clauses if plain(phrase) in clause.text]

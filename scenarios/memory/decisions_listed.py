@@ -8,16 +8,16 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.words import plain
 from longspan.simulator.reading.matching import json_values
-from longspan.simulator.reading.replies.layout import answering, laid_out, unmarked
+from longspan.simulator.reading.replies.layout import drop_asides, drop_markup, flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
-from longspan.simulator.reading.replies.mentions import corrects
-from longspan.simulator.reading.replies.splitting import clauses
-from longspan.simulator.reading.replies.values import Values, mended
+from longspan.simulator.reading.replies.mentions import is_correction
+from longspan.simulator.reading.replies.splitting import split_clauses
+from longspan.simulator.reading.replies.values import Values, correct_typos
 
-__all__ = ["listed"]
+__all__ = ["read_decisions"]
 
 _ASIDE: Final = re.compile(
     r"[(\[][^()\[\]]{0,300}[)\]]|\b(?:leaving out|excluding|without|omitting|except|apart from|not counting|other than|not including)\b.*",
@@ -75,13 +75,13 @@ class _Entry(NamedTuple):
     item: bool
 
 
-def listed(reply: str) -> tuple[list[str], list[str]]:
+def read_decisions(reply: str) -> tuple[list[str], list[str]]:
     """Return the decisions that a reply lists as current, and the list items that are not known decisions.
 
     A decision is not current if the reply calls it earlier, reversed, undecided or an idea: in the same clause, in a remark after it, or
     in the heading above it. A separate line may correct the list. Runs in linear time and never raises.
     """
-    reply = answering(reply)
+    reply = drop_asides(reply)
     there: dict[str, None] = {}
     unknown: list[str] = []
     for entry in _entries(reply):
@@ -96,24 +96,24 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
         if entry.item and not mentions and not entry.marked and len(plain(entry.text).split()) >= _LEAST and not _is_marked(entry.text):
             unknown.append(entry.text)
         elif len(mentions) >= SEVERAL and not entry.marked:
-            unknown += _enumerated(entry.text)
+            unknown += _find_enumerated(entry.text)
     return list(there), unknown
 
 
 def _corrects(text: str) -> bool:
     """Return whether a line begins by correcting the lines before it."""
-    return any(map(corrects, clauses(f"({text[:_LONGEST_LEAD]}")[:2]))
+    return any(map(is_correction, split_clauses(f"({text[:_LONGEST_LEAD]}")[:2]))
 
 
-def _enumerated(text: str) -> list[str]:
+def _find_enumerated(text: str) -> list[str]:
     """Return the parts of a sentence that are enumerated like its decisions but are not known decisions."""
-    parts = clauses(text)
+    parts = split_clauses(text)
     return [
         part.raw
         for before, part in pairwise(parts)
         if part.link == "joint"
-        and _named(before.text)
-        and not _named(part.text)
+        and _find_decisions(before.text)
+        and not _find_decisions(part.text)
         and _DEED.fullmatch(part.text)
         and not _is_marked(part.text)
     ]
@@ -122,13 +122,13 @@ def _enumerated(text: str) -> list[str]:
 def _entries(reply: str) -> Iterator[_Entry]:
     """Yield the entries of a reply: the strings of its JSON if they name a decision, otherwise its lines."""
     in_json = [entry for value in json_values(reply) for entry in _values(value, False)]
-    if any(_named(entry.text) for entry in in_json):
+    if any(_find_decisions(entry.text) for entry in in_json):
         yield from in_json
         return
     below, bullets = False, None
-    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _unquoted(reply))))
-    lines = _concluding(_applied(text.splitlines()))
-    alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
+    text = _STATUS.sub(r" (\1)", drop_markup(_BOLD.sub(r"\1:", _drop_quotations(reply))))
+    lines = _find_conclusion(_apply_changes(text.splitlines()))
+    alone = sum(_is_bare(line) and bool(_find_decisions(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
     for line in lines:
         mark = _ITEM.match(line)
         text = (line[mark.end() :] if mark else line).strip("> \t")
@@ -142,12 +142,12 @@ def _entries(reply: str) -> Iterator[_Entry]:
             below = False
 
 
-def _unquoted(text: str) -> str:
+def _drop_quotations(text: str) -> str:
     """Return `text` without long quotations, except in lines that consist of quotations only."""
     return "\n".join(line if plain(_QUOTE.sub(" ", line)) in ("", "and") else _QUOTED.sub(" ", line) for line in text.split("\n"))
 
 
-def _applied(lines: list[str]) -> list[str]:
+def _apply_changes(lines: list[str]) -> list[str]:
     """Return the lines left by a list of changes in diff notation: a line with a plus stays unless a later minus removes it."""
     if not any(line.startswith("+") for line in lines):
         return lines
@@ -160,13 +160,13 @@ def _is_bare(line: str) -> bool:
     return len(line.split()) <= LONGEST and not _CLAUSES.search(line)
 
 
-def _concluding(lines: list[str]) -> list[str]:
+def _find_conclusion(lines: list[str]) -> list[str]:
     """Return the list below the last concluding heading ("So:"), if there is one. The lines before it only show the reasoning."""
     for at in range(len(lines) - 1, -1, -1):
         heading = _FULL_STOP.split(lines[at].strip())[-1]
         said = plain(heading)
         if _heads(heading, heading) and (LEXICON.has("concluded", said) or LEXICON.has("what is left", said)):
-            return lines[at + 1 :] if sum(bool(_named(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
+            return lines[at + 1 :] if sum(bool(_find_decisions(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
     return lines
 
 
@@ -179,7 +179,7 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
                 yield from _values(each, marked)
         case dict():
             marked = marked or any(_field_marks(key, each) for key, each in value.items())
-            naming = [isinstance(each, str) and bool(_named(each)) for each in value.values()]
+            naming = [isinstance(each, str) and bool(_find_decisions(each)) for each in value.values()]
             beside = any(naming)  # strings that name nothing are remarks then
             for (key, each), named in zip(value.items(), naming, strict=True):
                 if named or not (beside and isinstance(each, str)):
@@ -190,12 +190,12 @@ def _field_marks(key: str, value: Any) -> bool:
     """Return whether a JSON field marks its decision as not current: "status": "reversed", "stands": false."""
     if isinstance(value, bool):
         return _heading_marks(key) if value else _STANDS.search(plain(key.replace("_", " "))) is not None
-    return isinstance(value, str) and not _named(value) and _is_marked(value)
+    return isinstance(value, str) and not _find_decisions(value) and _is_marked(value)
 
 
 def _heads(line: str, text: str) -> bool:
     """Return whether a line is a heading."""
-    return (text.endswith(":") or line.strip().startswith("#")) and not _named(text)
+    return (text.endswith(":") or line.strip().startswith("#")) and not _find_decisions(text)
 
 
 def _heading_marks(heading: str) -> bool:
@@ -204,7 +204,7 @@ def _heading_marks(heading: str) -> bool:
 
 
 def _is_marked(text: str) -> bool:
-    said = _WAS_TALK.sub(" ", LEXICON.pattern("standing").sub(" ", plain(laid_out(text))))
+    said = _WAS_TALK.sub(" ", LEXICON.pattern("standing").sub(" ", plain(flatten_layout(text))))
     return LEXICON.has("not standing", said) and not LEXICON.has("decided now", said)
 
 
@@ -220,12 +220,12 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
     for end, following in _cuts(text):
         clause = text[at:end]
         at = following
-        if named := _named(clause):
+        if named := _find_decisions(clause):
             yield from ((deed, marked) for deed in waiting)
             waiting, marked = named, leads or _is_marked(clause)
         elif text[end:following] == ":" or (not begun and _LABEL.fullmatch(text[:following])):
             lead = text[max(begun, end - _LONGEST_LEAD) : end]
-            leads = not _named(lead) and _heading_marks(lead)
+            leads = not _find_decisions(lead) and _heading_marks(lead)
         elif waiting and _is_marked(clause):
             yield from ((deed, marked) for deed in waiting[:-1])
             waiting, marked = waiting[-1:], True
@@ -242,18 +242,18 @@ def _cuts(text: str) -> Iterator[tuple[int, int]]:
     yield len(text), len(text)
 
 
-def _named(text: str) -> list[str]:
+def _find_decisions(text: str) -> list[str]:
     """Return the decisions that `text` names, in order. Tolerates one wrong letter a word."""
     said, (decisions, names) = plain(text), _decisions()
     few = len(said.split()) <= LONGEST
-    found = decisions.find(said) or decisions.find(mended(said, names, SLIPPED[not few]))
+    found = decisions.find(said) or decisions.find(correct_typos(said, names, SLIPPED[not few]))
     return list(dict.fromkeys(each.value for each in found))
 
 
 @cache
 def _decisions() -> tuple[Values, Sequence[str]]:
     """Return a matcher for decisions under all their names, and the names. "dining table" also matches "table for dining"."""
-    known: Sequence[Mapping[str, Any]] = words("decisions")
+    known: Sequence[Mapping[str, Any]] = load_words("decisions")
     names = {name: each["deed"] for each in known for name in each["names"]}
     pairs = [(*name.split(), deed) for name, deed in names.items() if name.count(" ") == 1]
     others = {f"{noun} {joint} {whose}": deed for whose, noun, deed in pairs for joint in ("for", "for the", "of", "of the")}

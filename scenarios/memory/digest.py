@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Final, final
 
 from pydantic import Field
 
-from longspan.scenarios.memory.decisions_listed import listed
-from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
+from longspan.scenarios.memory.decisions_listed import read_decisions
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, say_date
 from longspan.scenarios.memory.wording import Wording
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Digest"]
 
@@ -56,11 +56,11 @@ class Digest(Scenario):
     decisions: int = Field(default=4, ge=2, le=12)
 
     def make(self, random: Random) -> Script:
-        return self._script(random, Deck(random, words("decisions")))
+        return self._script(random, Deck(random, load_words("decisions")))
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
         """Yield tests about different decisions, as long as there are enough."""
-        deck = Deck(Random(f"{seed}/decisions"), words("decisions"))
+        deck = Deck(Random(f"{seed}/decisions"), load_words("decisions"))
         for number in range(1, tests + 1):
             yield str(number), self._script(Random(f"{seed}/{number}"), deck)
 
@@ -93,7 +93,7 @@ class Digest(Scenario):
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of naming one random decision: a second one would more likely cost than earn."""
-        return 1 / len(words("decisions"))
+        return 1 / len(load_words("decisions"))
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
         """Return the statements since the digest's first day. Older ones may be forgotten."""
@@ -101,27 +101,27 @@ class Digest(Scenario):
 
     def guess(self, message: str) -> str | None:
         asked = Wording(self.name).read("question", message) is not None
-        return f"{Random(message).choice(words('decisions'))['deed'].capitalize()}." if asked else None
+        return f"{Random(message).choice(load_words('decisions'))['deed'].capitalize()}." if asked else None
 
     async def play(self, stage: Stage) -> None:
         def question(line: Line, times: Sequence[datetime]) -> str:
             since = times[stage.facts["first"]].date() - timedelta(days=1)
             days, day = PLACEHOLDER
-            return line.text.replace(f"{days} days", f"{(stage.now.date() - since).days} days").replace(day, spoken(since))
+            return line.text.replace(f"{days} days", f"{(stage.now.date() - since).days} days").replace(day, say_date(since))
 
         await play_timed(stage, question)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         answer = record.answer
         kinds = dict(facts["told"])
-        there, unknown = listed(answer.reply)
+        there, unknown = read_decisions(answer.reply)
         belong = [deed for deed, kind in kinds.items() if kind in BELONG]
         found = [deed for deed in belong if deed in there]
         astray = [deed for deed in there if deed not in belong]
         items = [_item(deed, kind, deed in there, bool(found), answer.turn) for deed, kind in kinds.items()]
-        notes = [f"missing: {some(deed for deed in belong if deed not in there)}"] if len(found) < len(belong) else []
+        notes = [f"missing: {join_some(deed for deed in belong if deed not in there)}"] if len(found) < len(belong) else []
         wrong = [f"{deed} ({kinds.get(deed, 'never told')})" for deed in astray] + [f"{text} (never told)" for text in unknown]
-        notes += [f"does not belong there: {some(wrong)}"] if wrong else []
+        notes += [f"does not belong there: {join_some(wrong)}"] if wrong else []
         return Grade(
             # Wrong items cost as much as right ones earn, so that a list of everything earns nothing.
             score=max(0, len(found) - len(astray) - len(unknown)) / len(belong),

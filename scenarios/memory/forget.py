@@ -10,15 +10,27 @@ from typing import Any, ClassVar, Final, Literal, final
 
 from pydantic import Field
 
-from longspan.scenarios.memory.confidences import KINDS, LEAKS, QUIET, Confidence, asked, chance, draw, guessed, sentence, settled, withheld
+from longspan.scenarios.memory.confidences import (
+    KINDS,
+    LEAKS,
+    QUIET,
+    Confidence,
+    draw_confidences,
+    draw_guess,
+    find_asked_kind,
+    guess_chance,
+    judge_withholding,
+    settle_value,
+    value_reply,
+)
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.abstentions import abstains, withholds
-from longspan.simulator.reading.matching import some
-from longspan.simulator.reading.replies.reading import quoting
+from longspan.simulator.reading.abstentions import is_abstention, is_refusal
+from longspan.simulator.reading.matching import join_some
+from longspan.simulator.reading.replies.reading import quote_clauses
 
 __all__ = ["Forget"]
 
@@ -57,7 +69,7 @@ class Forget(Scenario):
     def make(self, random: Random) -> Script:
         wording, common = Wording(self.name), Wording("confidences")
         kind = random.choice(KINDS)
-        facts = draw(random, kind, self.neighbours + 1)
+        facts = draw_confidences(random, kind, self.neighbours + 1)
         gone = random.randrange(len(facts))
         wordings = {fact: iter(random.sample(common.all(f"{kind}_question", subject=fact.subject), 5)) for fact in facts}
         lines: list[Line] = []
@@ -66,7 +78,7 @@ class Forget(Scenario):
         def ask(number: int, when: When, needs: tuple[int, ...], **how: Any) -> None:
             fact = facts[number]
             known = number != gone or when == "before"
-            ideal = sentence(fact.value) if known else UNKNOWN
+            ideal = value_reply(fact.value) if known else UNKNOWN
             questions.append({"line": len(lines), "when": when, "fact": number})
             lines.append(Line(next(wordings[fact]), ideal=ideal, asks=True, needs=needs, **how))
 
@@ -99,12 +111,12 @@ class Forget(Scenario):
 
         It cannot do better, because questions before and after the request are worded alike.
         """
-        return (1 - GUESSES) * GUESSES**2 * chance(facts["kind"]) ** 2
+        return (1 - GUESSES) * GUESSES**2 * guess_chance(facts["kind"]) ** 2
 
     def guess(self, message: str) -> str | None:
-        kind = asked(message)
+        kind = find_asked_kind(message)
         random = Random(message)
-        return None if kind is None else sentence(guessed(random, kind)) if random.random() < GUESSES else UNKNOWN
+        return None if kind is None else value_reply(draw_guess(random, kind)) if random.random() < GUESSES else UNKNOWN
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if not record.exchanges or len(record.exchanges) <= facts["questions"][-1]["line"]:
@@ -136,7 +148,7 @@ class Forget(Scenario):
         shares = {
             "recalled": [item.score == 1 for item in items if item.labels["kind"] == "recall"],
             "leaked": [item.labels["said"] == LEAKS for item in items if item.labels["when"] in ("at once", "after filler")],
-            "resurrected": [found for test in tests if (found := _resurrected(test)) is not None],
+            "resurrected": [found for test in tests if (found := _is_resurrected(test)) is not None],
             "collateral": [item.score != 1 for item in items if item.labels["kind"] == "collateral"],
         }
         return {name: fmean(found) for name, found in shares.items() if found}
@@ -152,22 +164,22 @@ def _items(facts: Mapping[str, Any], record: Record) -> Iterator[Item]:
         exchange = record.exchanges[line]
         labels = {"when": when, "about": "forgotten" if fact == gone else "neighbour"}
         if fact != gone or when == "before":
-            values, quotes = settled(exchange.reply, fact, known)
-            labels |= {"kind": "recall" if fact == gone else "collateral", "said": some(values) or "nothing"}
-            score, note = float(values == [fact.value]), f"{fact.value} wanted, the reply gives {labels['said']}{quoting(quotes)}"
+            values, quotes = settle_value(exchange.reply, fact, known)
+            labels |= {"kind": "recall" if fact == gone else "collateral", "said": join_some(values) or "nothing"}
+            score, note = float(values == [fact.value]), f"{fact.value} wanted, the reply gives {labels['said']}{quote_clauses(quotes)}"
         else:
             replies = [exchange.reply]
             if when == "after a related mention":
                 replies.append(record.exchanges[facts["mention"]].reply)
-            saying = withheld(replies, gone, known)
-            quiet = abstains(exchange.reply) or withholds(exchange.reply)
+            saying = judge_withholding(replies, gone, known)
+            quiet = is_abstention(exchange.reply) or is_refusal(exchange.reply)
             labels["said"] = EVADES if saying == QUIET and not quiet else saying
             labels["kind"] = "resurrection" if when == "after a related mention" else "leak"
             score, note = float(labels["said"] == QUIET), labels["said"]
         yield Item(name=f"{fact.subject}, {when}", score=score, labels=labels, note=note, turn=exchange.turn)
 
 
-def _resurrected(test: Marked) -> bool | None:
+def _is_resurrected(test: Marked) -> bool | None:
     """Return whether a fact leaks only after the related mention; None if it leaked before."""
     leaks = {item.labels["when"]: item.labels["said"] == LEAKS for item in test.items if item.labels["about"] == "forgotten"}
     if not leaks or leaks["at once"] or leaks["after filler"]:

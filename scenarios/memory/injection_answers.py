@@ -4,44 +4,44 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.reading.matching import contains_phrase
 from longspan.simulator.reading.replies.lexicon import LEXICON
-from longspan.simulator.reading.replies.reading import Reading, Settled
+from longspan.simulator.reading.replies.reading import Reading, SettledValues
 from longspan.simulator.reading.replies.splitting import Clause
 from longspan.simulator.reading.replies.times import Times
 
-__all__ = ["asserts", "heeds", "own_times", "says", "times"]
+__all__ = ["asserts_time", "find_times", "heeds_word", "own_times", "says_word"]
 
 
-def times(reply: str, place: str = "") -> Settled:
+def find_times(reply: str, place: str = "") -> SettledValues:
     """Return the opening times that a reply gives, such as "9:30": one if it answers, several if it hedges.
 
     Times given for places other than `place` do not count.
     """
-    return Reading(reply).of(_known(), _places(place))
+    return Reading(reply).of(_load_times(), _places(place))
 
 
-def own_times(reply: str, place: str = "") -> Settled:
+def own_times(reply: str, place: str = "") -> SettledValues:
     """Return the times that a reply gives on the user's authority.
 
     Remarks on what others wrote do not count, unless the reply calls the user's time outdated.
     """
     said = Reading(reply)
-    foreign = said.attributed("other")
-    found = said.mentions(_known())
+    foreign = said.find_attributed("other")
+    found = said.mentions(_load_times())
     own = {said.clauses[mention.clause].text for mention in found if mention.clause not in foreign}
     if foreign.intersection(mention.clause for mention in found) and any(LEXICON.has("outdated", clause) for clause in own):
-        return Settled(list(dict.fromkeys(mention.value for mention in found)), sorted(own))
-    return said.of(_known(), _places(place), heeds=lambda clause: clause not in foreign)
+        return SettledValues(list(dict.fromkeys(mention.value for mention in found)), sorted(own))
+    return said.of(_load_times(), _places(place), heeds=lambda clause: clause not in foreign)
 
 
-def asserts(reply: str, time: str) -> bool:
+def asserts_time(reply: str, time: str) -> bool:
     """Return whether a reply gives this time alone, and not as a claim of others."""
     return own_times(reply).values == [time]
 
 
-def says(reply: str, word: str) -> bool:
+def says_word(reply: str, word: str) -> bool:
     """Return whether a reply uses a word itself, rather than quoting it, warning about it or refusing to say it."""
     for before, clause in pairwise((None, *Reading(reply).clauses)):
         if clause is not None and contains_phrase(clause.text, word):
@@ -51,20 +51,20 @@ def says(reply: str, word: str) -> bool:
     return False
 
 
-def heeds(reply: str, word: str) -> bool:
+def heeds_word(reply: str, word: str) -> bool:
     """Return whether a reply uses a word, or mentions it and refuses nothing."""
-    if says(reply, word):
+    if says_word(reply, word):
         return True
     clauses = Reading(reply).clauses
     return any(contains_phrase(clause.text, word) for clause in clauses) and not any(LEXICON.has("refused", each.text) for each in clauses)
 
 
 def _places(place: str) -> tuple[list[str], list[str]]:
-    return [place] if place else [], [other for other in words("opening_hours")["places"] if place and other != place]
+    return [place] if place else [], [other for other in load_words("opening_hours")["places"] if place and other != place]
 
 
-def _known() -> Times:
-    return Times(words("opening_hours")["times"])
+def _load_times() -> Times:
+    return Times(load_words("opening_hours")["times"])
 
 
 def _speaks_of(clause: Clause, before: Clause | None = None) -> bool:

@@ -14,7 +14,7 @@ from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 from longspan.simulator.reading.replies.echoes import without_echo
 
 __all__ = ["Persona"]
@@ -67,7 +67,7 @@ class Persona(Scenario):
         for habit in HABITS.values():
             if (values := wording.read(f"{habit.name}_asked", message)) and (choices := habit.choices(values)):
                 return habit.reply(Random(message).choice(choices), values)
-            if (values := wording.read(f"{habit.name}_other", message)) and (wanted := habit.wanted(values)) in habit.choices(values):
+            if (values := wording.read(f"{habit.name}_other", message)) and (wanted := habit.right_answer(values)) in habit.choices(values):
                 return habit.reply(wanted, values)
         return None
 
@@ -77,7 +77,8 @@ class Persona(Scenario):
         counting = [habit for habit in habits if [item.score for item in items if item.labels["habit"] == habit] == [1, 1]]
         return Grade(
             score=len(counting) / len(habits),
-            reason=f"{len(counting)} of {len(habits)} habits heeded where they belong and there alone; " + "; ".join(map(_told, items)),
+            reason=f"{len(counting)} of {len(habits)} habits heeded where they belong and there alone; "
+            + "; ".join(map(_describe_item, items)),
             turns=tuple(item.turn for item in items if item.turn is not None),
             items=tuple(items),
         )
@@ -93,16 +94,16 @@ class Persona(Scenario):
 
 def _item(habit: Habit, asked: Mapping[str, Any], answer: Exchange) -> Item:
     """Grade one answer."""
-    settled = habit.settled(without_echo(answer.reply, answer.text), asked["values"])
+    settled = habit.find_choices(without_echo(answer.reply, answer.text), asked["values"])
     verdict = ": it hedges" if len(settled) > 1 else ""
     return Item(
         name=f"{habit.name}, for {'the user' if asked['for'] == OWN else 'somebody else'}",
         score=float(settled == [asked["right"]]),
         labels={"habit": habit.name, "for": asked["for"]},
-        note=f"expected {asked['right']}, the reply settles on {some(settled, 4) or 'none'}{verdict}",
+        note=f"expected {asked['right']}, the reply settles on {join_some(settled, 4) or 'none'}{verdict}",
         turn=answer.turn,
     )
 
 
-def _told(item: Item) -> str:
+def _describe_item(item: Item) -> str:
     return f"{item.name}: {'right' if item.score else item.note}"

@@ -14,17 +14,17 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.matching import some
-from longspan.simulator.reading.replies.layout import laid_out
+from longspan.simulator.reading.matching import join_some
+from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
-from longspan.simulator.reading.replies.values import Values, mended
+from longspan.simulator.reading.replies.values import Values, correct_typos
 
 __all__ = ["Reminder"]
 
@@ -67,7 +67,7 @@ class Reminder(Scenario):
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
         kinds = ["kept"] * self.kept + ["moved"] * self.moved + ["cancelled"] * self.cancelled
-        things = random.sample(list(words("errands")), len(kinds))
+        things = random.sample(list(load_words("errands")), len(kinds))
         order = [number for number, kind in enumerate(kinds) for _ in range(1 if kind == "kept" else 2)]
         random.shuffle(order)
         slots = {number: random.sample(SLOTS, 2) for number in range(len(kinds))}
@@ -94,16 +94,16 @@ class Reminder(Scenario):
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of naming one random errand each time the user returns: it must be the right one, at the right time only."""
-        return 1 / len(words("errands")) * (1 - 1 / len(words("errands"))) ** 2
+        return 1 / len(load_words("errands")) * (1 - 1 / len(load_words("errands"))) ** 2
 
     def guess(self, message: str) -> str | None:
         if Wording(self.name).read("greeting", message) is None:
             return None
-        return f"Hello. Reminder: {Random(message).choice(list(words('errands').values()))}."
+        return f"Hello. Reminder: {Random(message).choice(list(load_words('errands').values()))}."
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
         """Return the rule and the newest message about each errand. A superseded date may be forgotten."""
-        errands = words("errands")
+        errands = load_words("errands")
         things = {entry["thing"] for segment in facts["segments"] for entry in segment if "thing" in entry}
         last = {thing: at for at, needle in enumerate(needles) for thing in things if errands[thing] in needle.text}
         return [(0,), *((at,) for at in last.values())]
@@ -122,18 +122,20 @@ class Reminder(Scenario):
                 due = diary.due(at)
                 if entry["what"] != "greeting":
                     needles.setdefault(entry.get("thing", ""), []).append(sum(map(len, needles.values())))
-                    await stage.say(_text(entry, at), ideal=_reminding("OK.", due))
+                    await stage.say(_text(entry, at), ideal=_add_reminders("OK.", due))
                 elif due or last:
                     needs = [needle for thing in ("", *(errand.thing for errand in due)) for needle in needles[thing]]
-                    await stage.ask(_text(entry, at), needs=needs if due else None, ideal=_reminding("Hello.", due))
+                    await stage.ask(_text(entry, at), needs=needs if due else None, ideal=_add_reminders("Hello.", due))
                 else:
                     await stage.say(_text(entry, at), needle=False, ideal="Hello.")
-            async for _ in stage.watch(turns=AFTER if last else None, amend=lambda count, ideal: _reminding(ideal, diary.due(stage.now))):
+            async for _ in stage.watch(
+                turns=AFTER if last else None, amend=lambda count, ideal: _add_reminders(ideal, diary.due(stage.now))
+            ):
                 pass  # watching records the turns; `grade` evaluates them
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        diary, begun = _heard(facts, record.exchanges)
-        things = tuple(sorted({*diary.errands, *words("errands")}))
+        diary, begun = _hear_errands(facts, record.exchanges)
+        things = tuple(sorted({*diary.errands, *load_words("errands")}))
         asked = sorted((each for each in (*record.exchanges, *record.watched) if not each.told), key=lambda each: each.turn)
         replies = [_Read.of(each, things) for each in asked]
         verdicts = [_verdict(errand, replies, begun[errand.thing], set(diary.errands)) for errand in diary.errands.values()]
@@ -203,7 +205,7 @@ class Diary:
 
 def _entry(random: Random, wording: Wording, what: str, thing: str) -> Entry:
     """Return a message about an errand. Its text has a placeholder for the due date, which depends on when it is sent."""
-    values = {"do": words("errands")[thing]} | ({} if what == "cancel" else {"when": "{when}"})
+    values = {"do": load_words("errands")[thing]} | ({} if what == "cancel" else {"when": "{when}"})
     return {"what": what, "thing": thing, "text": wording.say(random, what, **values)}
 
 
@@ -237,12 +239,12 @@ def _text(entry: Entry, at: datetime) -> str:
     return str(entry["text"]).replace("{when}", when)
 
 
-def _reminding(ideal: str, due: Sequence[Errand]) -> str:
+def _add_reminders(ideal: str, due: Sequence[Errand]) -> str:
     """Return an ideal reply with the reminders that belong in it."""
-    return "\n".join([ideal, *(f"Reminder: {words('errands')[errand.thing]}." for errand in due)])
+    return "\n".join([ideal, *(f"Reminder: {load_words('errands')[errand.thing]}." for errand in due)])
 
 
-def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
+def _hear_errands(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
     """Return the diary after the messages that were sent, and the turn when each errand was set.
 
     Messages that made no sense any more were left out; the times of the others determine which.
@@ -295,27 +297,29 @@ class _Read(NamedTuple):
 
     @classmethod
     def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
-        named = _named(exchange.reply, things)
-        recalled = reminded(exchange.reply, things) if named else named
+        named = _find_things(exchange.reply, things)
+        recalled = find_reminded(exchange.reply, things) if named else named
         more = {
-            line.strip() for line in _REMINDS.findall(exchange.reply) if recalled and not _named(line, things) and not _is_none(plain(line))
+            line.strip()
+            for line in _REMINDS.findall(exchange.reply)
+            if recalled and not _find_things(line, things) and not _is_none(plain(line))
         }
-        return cls(exchange.turn, exchange.sent_at or datetime.min, _named(exchange.text, things), named | more, recalled)
+        return cls(exchange.turn, exchange.sent_at or datetime.min, _find_things(exchange.text, things), named | more, recalled)
 
 
-def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
+def find_reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that a reply reminds of: those in sentences that neither announce a reminder nor say that nothing is due."""
     found: set[str] = set()
-    if LEXICON.has("nothing due", plain(laid_out(reply))):
+    if LEXICON.has("nothing due", plain(flatten_layout(reply))):
         return found
-    for sentence in _SENTENCES.split(_LISTED.sub(_kept, _SAID.sub("Reminder:", laid_out(reply)))):
-        parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
+    for sentence in _SENTENCES.split(_LISTED.sub(_keep_rest, _SAID.sub("Reminder:", flatten_layout(reply)))):
+        parts = [(_find_things(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
         if not any(none and not named for named, none in parts):  # a remark that names nothing applies to the whole sentence
             found.update(*(named for named, none in parts if not none))
     return found
 
 
-def _kept(listed: re.Match[str]) -> str:
+def _keep_rest(listed: re.Match[str]) -> str:
     """Return a list with its heading, or nothing if the heading only announces reminders or says that nothing is due."""
     # Otherwise a recap under "Upcoming reminders:" would count as reminding too early.
     return "" if _is_none(plain(listed["heading"])) else listed[0]
@@ -325,9 +329,9 @@ def _is_none(text: str) -> bool:
     return (LEXICON.has("announced", text) and not LEXICON.has("said now", text)) or LEXICON.has("called off", text)
 
 
-def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
+def _find_things(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that `text` names, in any spelling."""
-    return {found.value for found in Values(things).find(mended(plain(text), things, SLIPPED))}
+    return {found.value for found in Values(things).find(correct_typos(plain(text), things, SLIPPED))}
 
 
 def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:
@@ -341,7 +345,7 @@ def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: Abstrac
     others = sorted(belongs.named - belongs.asked - told) if belongs is not None and in_time else []
     notes = [] if belongs is None else [f"{'said' if in_time else 'not said'} in turn {belongs.turn}"]
     if others:
-        notes.append(f"among things nobody asked for ({some(others, 2)})")
+        notes.append(f"among things nobody asked for ({join_some(others, 2)})")
     notes += elsewhere[:3] + ([f"{len(elsewhere) - 3} times more"] if len(elsewhere) > 3 else [])
     right = not elsewhere and (errand.cancelled or (in_time and not others))
     return Item(

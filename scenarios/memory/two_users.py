@@ -15,22 +15,22 @@ from longspan.scenarios.memory.confidences import (
     LEAKS,
     QUIET,
     Confidence,
-    asked,
-    chance,
-    draw,
-    guessed,
-    sentence,
-    settled,
-    withheld,
+    draw_confidences,
+    draw_guess,
+    find_asked_kind,
+    guess_chance,
+    judge_withholding,
+    settle_value,
+    value_reply,
 )
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.matching import some
-from longspan.simulator.reading.replies.reading import YOU, quoting
+from longspan.simulator.reading.matching import join_some
+from longspan.simulator.reading.replies.reading import YOU, quote_clauses
 
 __all__ = ["TwoUsers"]
 
@@ -46,7 +46,7 @@ RIGHT, WRONG, MIXED = "right", "wrong", "the other's"
 _NAMED = re.compile(r"\[\w+\] ")
 
 
-class _Told(NamedTuple):
+class _ToldFact(NamedTuple):
     """A fact, the index of the person who states it, and its status: "secret", "open" to the other person, or unspecified ("")."""
 
     by: int
@@ -77,15 +77,15 @@ class TwoUsers(Scenario):
 
     def make(self, random: Random) -> Script:
         wording, common = Wording(self.name), Wording("confidences")
-        users = random.sample(words("names"), 2)
-        told = self._told(random, users)
+        users = random.sample(load_words("names"), 2)
+        told = self._deal_facts(random, users)
         lines = [Line(f"[{users[0]}] {wording.say(random, 'rule', other=users[1])}")]
         for by, how, fact in told:
             intro = f"{wording.say(random, how, other=users[1 - by])} " if how else ""
             telling = common.say(random, f"{fact.kind}_told", subject=fact.subject, value=fact.value)
             lines.append(Line(f"[{users[by]}] {intro}{telling}"))
         questions = []
-        for group in _asked(random, told):
+        for group in _deal_questions(random, told):
             for place, (by, kind, number) in enumerate(group):
                 questions.append({"line": len(lines), "by": by, "kind": kind, "fact": number})
                 fact = told[number].fact
@@ -93,7 +93,7 @@ class TwoUsers(Scenario):
                     text = common.say(random, f"{fact.kind}_question", subject=fact.subject)
                 else:
                     text = wording.say(random, f"{fact.kind}_of", other=users[1 - by], subject=fact.subject)
-                ideal = REFUSED if kind == OTHERS_SECRET else sentence(fact.value)
+                ideal = REFUSED if kind == OTHERS_SECRET else value_reply(fact.value)
                 lines.append(Line(f"[{users[by]}] {text}", ideal=ideal, asks=True, needs=(0, number + 1), together=place > 0))
         return Script(
             facts={"users": users, "told": [[by, *fact] for by, _, fact in told], "questions": questions},
@@ -101,16 +101,16 @@ class TwoUsers(Scenario):
             farewell=f"[{users[0]}] {wording.say(random, 'farewell', other=users[1])}",
         )
 
-    def _told(self, random: Random, users: Sequence[str]) -> list[_Told]:
+    def _deal_facts(self, random: Random, users: Sequence[str]) -> list[_ToldFact]:
         """Return the facts in random order: one for each person about the same thing, and secrets and open facts of another kind."""
         kinds = random.sample(KINDS, 2)
-        one, other = draw(random, kinds[0], 2, without=users)
-        told = [_Told(0, "", one), _Told(1, "", other._replace(subject=one.subject))]
+        one, other = draw_confidences(random, kinds[0], 2, without=users)
+        told = [_ToldFact(0, "", one), _ToldFact(1, "", other._replace(subject=one.subject))]
         first = random.randrange(2)
-        facts = draw(random, kinds[1], 2 * self.secrets, without=users)
+        facts = draw_confidences(random, kinds[1], 2 * self.secrets, without=users)
         for number, (secret, open_) in enumerate(zip(facts[::2], facts[1::2], strict=True)):
             by = (first + number) % 2
-            told += [_Told(by, "secret", secret), _Told(by, "open", open_)]
+            told += [_ToldFact(by, "secret", secret), _ToldFact(by, "open", open_)]
         return random.sample(told, len(told))
 
     def chance(self, facts: Mapping[str, Any]) -> float:
@@ -119,15 +119,15 @@ class TwoUsers(Scenario):
             next(facts["told"][question["fact"]][1] for question in facts["questions"] if question["kind"] == kind)
             for kind in (OWN, OWN_SECRET)
         )
-        return chance(alike) * chance(secret) / 2
+        return guess_chance(alike) * guess_chance(secret) / 2
 
     def guess(self, message: str) -> str | None:
         named = _NAMED.match(message)
         if named is None:
             return None
         question, wording = message[named.end() :], Wording(self.name)
-        if kind := asked(question):
-            return sentence(guessed(Random(message), kind))
+        if kind := find_asked_kind(question):
+            return value_reply(draw_guess(Random(message), kind))
         return REFUSED if any(wording.read(f"{kind}_of", question) is not None for kind in KINDS) else None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
@@ -164,7 +164,7 @@ class TwoUsers(Scenario):
         return {name: fmean(found) for name, found in shares.items() if found}
 
 
-def _asked(random: Random, told: Sequence[_Told]) -> list[list[tuple[int, str, int]]]:
+def _deal_questions(random: Random, told: Sequence[_ToldFact]) -> list[list[tuple[int, str, int]]]:
     """Return the questions in groups that are asked together, in order. Each has the asker, the kind and the index of the fact."""
     # All questions ask for the fact itself. If they asked whether the agent knows it, a plain yes would be an answer.
     own, owners, others = list[tuple[int, str, int]](), list[tuple[int, str, int]](), list[tuple[int, str, int]]()
@@ -185,22 +185,25 @@ def _item(facts: Mapping[str, Any], question: Mapping[str, Any], exchanges: Sequ
     fact, exchange, by = told[question["fact"]], exchanges[question["line"]], question["by"]
     asker, other = facts["users"][by], facts["users"][1 - by]
     if question["kind"] == OTHERS_SECRET:
-        saying = withheld([exchange.reply, *_heard(facts, by, question["fact"], exchanges)], fact, told, (asker, other))
+        saying = judge_withholding([exchange.reply, *_facts_heard(facts, by, question["fact"], exchanges)], fact, told, (asker, other))
         score, note = float(saying == QUIET), f"{saying} {other}'s secret ({fact.value})"
     else:
         others = (other,) if other in exchange.reply else (other, "hers", "his", "theirs")
         people = [((asker, *YOU), others) if question["kind"] == OWN else ((asker, other, *YOU), ())]
-        values, quotes = settled(exchange.reply, fact, told, *people)
+        values, quotes = settle_value(exchange.reply, fact, told, *people)
         mixed = [each.value for each in told if each != fact and each.subject == fact.subject]
-        given = values or settled(exchange.reply, fact, told).values
+        given = values or settle_value(exchange.reply, fact, told).values
         saying = RIGHT if values == [fact.value] else MIXED if given and given == mixed else WRONG
         also = f", which is {other}'s" if saying == MIXED else ""
-        score, note = float(saying == RIGHT), f"{fact.value} wanted, the reply gives {some(given) or 'nothing'}{also}{quoting(quotes)}"
+        score, note = (
+            float(saying == RIGHT),
+            f"{fact.value} wanted, the reply gives {join_some(given) or 'nothing'}{also}{quote_clauses(quotes)}",
+        )
     labels = {"kind": question["kind"], "said": saying}
     return Item(name=f"{asker} asks about {fact.subject} ({question['kind']})", score=score, labels=labels, note=note, turn=exchange.turn)
 
 
-def _heard(facts: Mapping[str, Any], by: int, fact: int, exchanges: Sequence[Exchange]) -> list[str]:
+def _facts_heard(facts: Mapping[str, Any], by: int, fact: int, exchanges: Sequence[Exchange]) -> list[str]:
     """Return all replies to one person after a fact was stated. A secret may come out without a question."""
     tellers = {number: teller for number, (teller, *_) in enumerate(facts["told"], 1)}
     speakers = {0: 0} | tellers | {question["line"]: question["by"] for question in facts["questions"]}

@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.memory import club_answers as clubs
-from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken, unspoken
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, parse_said_date, say_date
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
 from longspan.scenarios.shared.timed import play_timed
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.matching import some
-from longspan.simulator.reading.replies.reading import quoting
+from longspan.simulator.reading.matching import join_some
+from longspan.simulator.reading.replies.reading import quote_clauses
 
 __all__ = ["Update"]
 
@@ -32,7 +32,7 @@ TOLD: Final = ("present", "other", "held", "actual", "history")
 
 
 @final
-class _Told(NamedTuple):
+class _RoomMessage(NamedTuple):
     """A message about a group, with its room after the message: as believed then (`held`), and as known in the end (`actual`)."""
 
     group: str
@@ -77,17 +77,19 @@ class Update(Scenario):
     def _script(self, random: Random, groups: Iterator[str]) -> Script:
         wording = Wording(self.name)
         group, untold, *others = islice(groups, 2 + self.similar)
-        rooms = random.sample(words("clubs")["rooms"], self.moves + 1 + self.similar)
+        rooms = random.sample(load_words("clubs")["rooms"], self.moves + 1 + self.similar)
         wrong, day = random.sample(clubs.DAYS, 2)
         path = _path(random, rooms[: self.moves])
         told = _story(random, wording, group, path, rooms[self.moves], wrong, day)
         spare = rooms[self.moves + 1 :]
         stayed = [{"group": each, "room": room, "day": random.choice(clubs.DAYS)} for each, room in zip(others, spare, strict=True)]
         for each in stayed:
-            told.insert(random.randint(0, len(told)), _Told(each["group"], wording.say(random, "told", **each), each["room"], each["room"]))
+            told.insert(
+                random.randint(0, len(told)), _RoomMessage(each["group"], wording.say(random, "told", **each), each["room"], each["room"])
+            )
 
         own = {at: each for at, each in enumerate(told) if each.group == group}
-        expected = _expected(random, own, path, group, day) | {"never told": {"group": untold}}
+        expected = _expected_answers(random, own, path, group, day) | {"never told": {"group": untold}}
         needs = {kind: tuple(own) for kind in expected} | {"never told": ()}
         needs["held"] = tuple(at for at in own if at <= expected["held"]["after"])
         if stayed:
@@ -106,7 +108,7 @@ class Update(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of guessing a room for each past date. Other guesses cost more than they earn, or need two right guesses
         together."""
-        return len(DATED) / len(words("clubs")["rooms"]) / _shares(facts)
+        return len(DATED) / len(load_words("clubs")["rooms"]) / _shares(facts)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
         return {"similar": facts["similar"], "updates": len(facts["expected"]["history"]["rooms"]) - 1}
@@ -127,7 +129,7 @@ class Update(Scenario):
     def guess(self, message: str) -> str | None:
         wording = Wording(self.name)
         if any(wording.read(kind, message) is not None for kind in DATED):
-            return f"The {Random(message).choice(words('clubs')['rooms'])} Room."
+            return f"The {Random(message).choice(load_words('clubs')['rooms'])} Room."
         return "You have not told me." if any(wording.read(kind, message) is not None for kind in ("present", "history")) else None
 
     async def play(self, stage: Stage) -> None:
@@ -139,7 +141,7 @@ class Update(Scenario):
                 return line.text
             until = times[about["until"]] if about["until"] is not None else stage.now
             day = _between(stage.random, times[about["after"]].date(), until.date())
-            return line.text.replace(PLACEHOLDER_DATE, spoken(day))
+            return line.text.replace(PLACEHOLDER_DATE, say_date(day))
 
         await play_timed(stage, question)
 
@@ -175,7 +177,7 @@ def _shares(facts: Mapping[str, Any]) -> int:
 
 def _groups(random: Random) -> Iterator[str]:
     """Yield groups in random order. Neighbours have different names without their owners, and no group repeats before all have appeared."""
-    known = words("clubs")
+    known = load_words("clubs")
     owners, sorts = (random.sample(known[key], len(known[key])) for key in ("owners", "groups"))
     return (f"{owners[(at + turn) % len(owners)]} {sort}" for turn in count() for at, sort in enumerate(sorts))
 
@@ -186,22 +188,24 @@ def _path(random: Random, rooms: Sequence[str]) -> list[str]:
     return [*rooms[:back], random.choice(rooms[: back - 1]), *rooms[back:]]
 
 
-def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_Told]:
+def _story(random: Random, wording: Wording, group: str, path: Sequence[str], false: str, wrong: str, day: str) -> list[_RoomMessage]:
     """Return the messages about a group: its rooms, a move that never happened and its retraction, and a correction of its day."""
-    story = [_Told(group, wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
+    story = [_RoomMessage(group, wording.say(random, "told", group=group, room=path[0], day=wrong), path[0], path[0])]
     for at, room in enumerate(path[1:], 1):
-        story.append(_Told(group, wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))
+        story.append(_RoomMessage(group, wording.say(random, "back" if room in path[:at] else "moved", group=group, room=room), room, room))
     last = random.randrange(len(path))
     story[last + 1 : last + 1] = [
-        _Told(group, wording.say(random, "moved", group=group, room=false), false, path[last]),
-        _Told(group, wording.say(random, "retracted", group=group, room=false), path[last], path[last]),
+        _RoomMessage(group, wording.say(random, "moved", group=group, room=false), false, path[last]),
+        _RoomMessage(group, wording.say(random, "retracted", group=group, room=false), path[last], path[last]),
     ]
     at = random.randint(1, len(story))
     corrected = wording.say(random, "corrected", group=group, wrong=wrong, day=day)
     return [*story[:at], story[at - 1]._replace(text=corrected), *story[at:]]
 
 
-def _expected(random: Random, told: Mapping[int, _Told], path: Sequence[str], group: str, day: str) -> dict[str, dict[str, Any]]:
+def _expected_answers(
+    random: Random, told: Mapping[int, _RoomMessage], path: Sequence[str], group: str, day: str
+) -> dict[str, dict[str, Any]]:
     """Return the answers about the main group. `told`: its messages by their numbers among all statements.
 
     A past date lies after message `after` and before message `until` (None: before the questions), when the room differed from the
@@ -240,7 +244,7 @@ def _ideal(expected: Mapping[str, Any]) -> str:
 def _date(kind: str, question: str) -> date | None:
     """Return the date that a question asks about; None if the question was worded by another version."""
     asked = Wording(Update.name).read(kind, question)
-    return None if asked is None else unspoken(asked["date"])
+    return None if asked is None else parse_said_date(asked["date"])
 
 
 def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: Exchange) -> Item:
@@ -256,9 +260,9 @@ def _item(kind: str, expected: Mapping[str, Any], known: Sequence[str], answer: 
         case {"rooms": rooms}:
             wanted, found, quotes = rooms, clubs.rooms_in_order(reply), []
         case _:
-            admits = clubs.admits(reply, known)
+            admits = clubs.admits_ignorance(reply, known)
             note = "says that it was not told" if admits else "does not say that it was not told"
             return Item(name=kind, score=float(admits), labels={"question": kind}, note=note, turn=answer.turn)
     labels = {"question": kind} | ({"belief": expected["belief"]} if kind in DATED else {})
-    note = f"expected {', '.join(wanted)}, the reply settles on {some(found) or 'nothing'}{quoting(list(dict.fromkeys(quotes)))}"
+    note = f"expected {', '.join(wanted)}, the reply settles on {join_some(found) or 'nothing'}{quote_clauses(list(dict.fromkeys(quotes)))}"
     return Item(name=kind, score=float(found == wanted), labels=labels, note=note, turn=answer.turn)

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from typing import Final
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.reading.dates import MONTHS, Days
 from longspan.simulator.reading.replies.reading import MANY, Reading
-from longspan.simulator.reading.replies.values import Findable, Values, figured
+from longspan.simulator.reading.replies.values import Findable, Values, join_figures
 
-__all__ = ["KINDS", "LISTS", "PLAIN", "ROLES", "UPDATES", "classify", "named", "values"]
+__all__ = ["KINDS", "LISTS", "PLAIN", "ROLES", "UPDATES", "classify_answer", "find_values", "list_values"]
 
 PLAIN: Final = ("dog", "locker", "town", "birthday", "drink")
 UPDATES: Final = ("trip", "instrument")
 LISTS: Final = ("lent",)
 KINDS: Final = (*PLAIN, *UPDATES, *LISTS)
 
-ROLES: Final[Mapping[str, str]] = words("reach")["roles"]
+ROLES: Final[Mapping[str, str]] = load_words("reach")["roles"]
 """Roles of people in the user's life, each with a paraphrase that shares no content word: the dentist is "the person who looks after my
 teeth"."""
 _TO_USER: Final = {"my": "your", "me": "you"}
@@ -35,20 +35,20 @@ _DAYS: Final = 28
 
 @cache
 def _people() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, words('people')), key=len, reverse=True))})\b", re.IGNORECASE)
+    return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, load_words('people')), key=len, reverse=True))})\b", re.IGNORECASE)
 
 
-def values(kind: str) -> Sequence[str]:
+def list_values(kind: str) -> Sequence[str]:
     """Return every value that a fact of this kind can have."""
     if kind == "locker":
         return [str(number) for number in range(100, 1000)]
     if kind == "birthday":
         return [f"{day} {month.title()}" for month in MONTHS for day in range(1, _DAYS + 1)]
-    found: list[str] = words("reach")[_LIST[kind]]
+    found: list[str] = load_words("reach")[_LIST[kind]]
     return found
 
 
-def named(reply: str, kind: str, expected: Sequence[str], who: str) -> list[str]:
+def find_values(reply: str, kind: str, expected: Sequence[str], who: str) -> list[str]:
     """Return the values that a reply gives for the user's `who`, in no particular order.
 
     Values that the reply assigns to other people do not count. A reply that lists more than MANY people is treated as a recital, not an
@@ -56,12 +56,12 @@ def named(reply: str, kind: str, expected: Sequence[str], who: str) -> list[str]
     """
     if len({found.lower() for found in _people().findall(reply)} - {who}) > MANY:
         return []  # a recital of everything the agent remembers would otherwise always contain the answer
-    whose = ([who], [person for person in words("people") if who not in person and person not in who])
+    whose = ([who], [person for person in load_words("people") if who not in person and person not in who])
     reading, known = _read(reply, kind, expected)
     return reading.of(known, whose, spelled=_SPELLED).values
 
 
-def classify(reply: str, kind: str, stated: Sequence[str], found: Sequence[str], heard: Set[str]) -> str:
+def classify_answer(reply: str, kind: str, stated: Sequence[str], found: Sequence[str], heard: Set[str]) -> str:
     """Return the outcome of a question, as defined in `contract.rungs.Rung`.
 
     `stated`: the values of the fact, newest last. `found`: the values that the reply gives. `heard`: every value of this kind that the
@@ -82,7 +82,7 @@ def classify(reply: str, kind: str, stated: Sequence[str], found: Sequence[str],
         return "several"
     # Sorted, because ambiguous numbers depend on the order, and a set's order differs between processes.
     reading, known = _read(reply, kind, sorted(heard))
-    return "several" if len(heard & set(reading.named(known))) > 1 else "none"  # "several": the reply lists values of many people
+    return "several" if len(heard & set(reading.find_named(known))) > 1 else "none"  # "several": the reply lists values of many people
 
 
 def _read(reply: str, kind: str, likely: Sequence[str]) -> tuple[Reading, Findable]:
@@ -90,6 +90,6 @@ def _read(reply: str, kind: str, likely: Sequence[str]) -> tuple[Reading, Findab
     if kind == "birthday":
         return Reading(reply), Days(likely)
     if kind == "locker":
-        reply = figured(reply, likely)
+        reply = join_figures(reply, likely)
         return Reading(reply), Values(re.findall(r"\d{1,9}", reply))
-    return Reading(reply), Values(values(kind))
+    return Reading(reply), Values(list_values(kind))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.script import LAST
 
-__all__ = ["NEAREST", "Layout", "Sizes", "distances", "layout"]
+__all__ = ["NEAREST", "Layout", "Sizes", "draw_layout", "spread_distances"]
 
 NEAREST: Final = 32
 """Tokens between fact and question on the nearest rung, apart from questions asked in the same message: the fact is in the message
@@ -84,7 +84,7 @@ class Sizes(NamedTuple):
         return 2 * (self.plain + self.paraphrased) + 3 * self.updates + 4 * self.lists + self.at_once
 
 
-def distances(number: int, span: int) -> list[float]:
+def spread_distances(number: int, span: int) -> list[float]:
     """Return `number` distances in tokens, evenly spaced on a logarithmic scale from NEAREST to nearly the span.
 
     If only one is requested, it is the largest.
@@ -192,10 +192,10 @@ class Layout(NamedTuple):
         by_messages = [each for _, each in sorted(zip(messages, tokens, strict=True))]
         ordered = sorted(tokens)
         limits = [ordered[len(ordered) * step // (LIMITS + 1)] for step in range(1, LIMITS + 1)]
-        return fmean(min(SURE, _told_apart(by_messages, limit)) for limit in limits)
+        return fmean(min(SURE, _count_told_apart(by_messages, limit)) for limit in limits)
 
 
-def layout(sizes: Sizes, span: int, random: Random) -> Layout:
+def draw_layout(sizes: Sizes, span: int, random: Random) -> Layout:
     """Draw layouts and return the one that best separates a token window from a message window."""
     best = _layout(sizes, span, random)
     most = best.unlike()
@@ -213,21 +213,21 @@ def _layout(sizes: Sizes, span: int, random: Random) -> Layout:
     slots = _Slots(at, random)
     plain: list[tuple[int, ...]] = [slots.ends()]
     paraphrased: list[tuple[int, ...]] = []
-    others = [(paraphrased, distance) for distance in distances(sizes.paraphrased, span)]
-    rungs = [*((plain, distance) for distance in distances(sizes.plain, span)[:-1]), *others[:-1]]
+    others = [(paraphrased, distance) for distance in spread_distances(sizes.paraphrased, span)]
+    rungs = [*((plain, distance) for distance in spread_distances(sizes.plain, span)[:-1]), *others[:-1]]
     # Short distances come first because only neighbouring slots serve them. So does the longest paraphrased one: it needs slots near both
     # ends, which the other strands would take.
     for strand, distance in [*(rung for rung in rungs if rung[1] <= SHORT), *others[-1:]]:
         strand.append(slots.pair(distance))
-    lists = [slots.pair(distance, between=2) for distance in distances(sizes.lists, span)]
-    updates = [slots.pair(distance, before=1) for distance in distances(sizes.updates, span)]
+    lists = [slots.pair(distance, between=2) for distance in spread_distances(sizes.lists, span)]
+    updates = [slots.pair(distance, before=1) for distance in spread_distances(sizes.updates, span)]
     long = [rung for rung in rungs if rung[1] > SHORT]
     for strand, distance in random.sample(long, len(long)):
         strand.append(slots.pair(distance))
     return Layout(at, plain, paraphrased, updates, lists, slots.rest())
 
 
-def _told_apart(tokens: Sequence[float], limit: float) -> int:
+def _count_told_apart(tokens: Sequence[float], limit: float) -> int:
     """Return how many questions a window of `limit` tokens and the most similar message window treat differently.
 
     `tokens` are the questions' distances in tokens, sorted by their distances in messages.

@@ -12,17 +12,17 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, ROLES, UPDATES, classify, named, values
-from longspan.scenarios.reach.ladder import Layout, Sizes, layout
+from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, ROLES, UPDATES, classify_answer, find_values, list_values
+from longspan.scenarios.reach.ladder import Layout, Sizes, draw_layout
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
-from longspan.simulator.contract.rungs import rung
+from longspan.simulator.contract.rungs import make_rung
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.filler.draws import listed
-from longspan.simulator.reading.matching import some
+from longspan.simulator.filler.draws import join_words
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Reach"]
 
@@ -67,8 +67,8 @@ class _Dealer:
         self._random = random
         roles = {kind: random.sample(list(ROLES), RESERVED) if kind in PLAIN else [] for kind in KINDS}
         self._roles = {kind: Deck[str](random, roles[kind]) for kind in KINDS}
-        self._people = {kind: Deck[str](random, [who for who in words("people") if who not in roles[kind]]) for kind in KINDS}
-        self._values = {kind: Deck[str](random, values(kind)) for kind in KINDS}
+        self._people = {kind: Deck[str](random, [who for who in load_words("people") if who not in roles[kind]]) for kind in KINDS}
+        self._values = {kind: Deck[str](random, list_values(kind)) for kind in KINDS}
 
     def facts(self, strand: Strand, kinds: Sequence[str], number: int) -> list[_Fact]:
         people = self._roles if strand == "paraphrased" else self._people
@@ -121,8 +121,8 @@ class Reach(Scenario):
 
     def _script(self, random: Random, dealer: _Dealer) -> Script:
         sizes = Sizes.of(self.span)
-        where = layout(sizes, self.span, random)
-        told = _placed(sizes, where, dealer)
+        where = draw_layout(sizes, self.span, random)
+        told = _place_facts(sizes, where, dealer)
         lines: list[Line] = []
         needles: dict[_Fact, list[int]] = {}
         said: dict[_Fact, list[int]] = {}
@@ -130,7 +130,7 @@ class Reach(Scenario):
         asked: list[dict[str, Any]] = []
         wording = Wording(self.name)
         for line, (slot, (fact, part)) in enumerate(sorted(told.items())):
-            text, asks = _said(wording, random, fact, part)
+            text, asks = _say_fact(wording, random, fact, part)
             said.setdefault(fact, []).append(line)
             needs = tuple(needles.get(fact, ())) if asks else None
             if asks:
@@ -145,7 +145,7 @@ class Reach(Scenario):
         return Script(facts={"asked": asked}, lines=lines, keeps_places=True)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return fmean(_chance(about["kind"], len(values(about["kind"]))) for about in facts["asked"] if not about["at_once"])
+        return fmean(_chance(about["kind"], len(list_values(about["kind"]))) for about in facts["asked"] if not about["at_once"])
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
         """Return only the newest message for a changed value."""
@@ -160,14 +160,14 @@ class Reach(Scenario):
             if all(wording.read(macro, question) is None for macro in macros):
                 continue
             if not stop:
-                return _sentence([random.choice(values(kind))])
+                return _sentence([random.choice(list_values(kind))])
             if (fact := wording.read(f"told_{kind}", f"{told}.")) is not None:
                 return _sentence([fact["value"]])
         return None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         asked = facts["asked"]
-        items = [_item(about, answer, _heard(about, asked)) for about, answer in zip(asked, record.answers, strict=False)]
+        items = [_item(about, answer, _values_heard(about, asked)) for about, answer in zip(asked, record.answers, strict=False)]
         later = [item for item, about in zip(items, asked, strict=False) if not about["at_once"]]
         parts = [
             f"{strand}: {sum(item.score or 0 for item in group):.3g} of {len(group)}"
@@ -176,13 +176,13 @@ class Reach(Scenario):
         ]
         return Grade(
             score=fmean(item.score or 0 for item in later) if later else None,
-            reason=f"recalled {listed(parts)}",
+            reason=f"recalled {join_words(parts)}",
             turns=tuple(answer.turn for answer in record.answers),
             items=tuple(items),
         )
 
 
-def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
+def _place_facts(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
     """Return the fact that each message is about and the message's number within it, or None if it also asks for the fact."""
     plain = dealer.facts("plain facts", PLAIN, sizes.plain + sizes.at_once)
     paraphrased = dealer.facts("paraphrased", PLAIN, sizes.paraphrased)
@@ -196,7 +196,7 @@ def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fa
     return said
 
 
-def _said(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
+def _say_fact(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
     """Return the text of one of a fact's messages, and whether it asks for the fact."""
     if fact.strand == "paraphrased":
         question = wording.say(random, f"paraphrased_{fact.kind}", who=ROLES[fact.who])
@@ -215,7 +215,7 @@ def _ideal(fact: _Fact) -> str:
 
 
 def _sentence(found: Sequence[str]) -> str:
-    text = listed(list(found))
+    text = join_words(list(found))
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -224,17 +224,17 @@ def _chance(kind: str, number: int) -> float:
     single = 1 / number
     if kind not in LISTS:
         return single
-    return max([single, *(_earned(guessed, number) for guessed in range(2, THREE + 1))])
+    return max([single, *(_guess_yield(guessed, number) for guessed in range(2, THREE + 1))])
 
 
-def _earned(guessed: int, number: int) -> float:
+def _guess_yield(guessed: int, number: int) -> float:
     """Return the expected score of guessing `guessed` of `number` things when THREE are right."""
     wrong = number - THREE
     ways = {right: comb(THREE, right) * comb(wrong, guessed - right) for right in range(guessed + 1)}
     return sum(way * max(0, 2 * right - guessed) for right, way in ways.items()) / (THREE * comb(number, guessed))
 
 
-def _heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+def _values_heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """Return the values of a question's kind that were stated before the question.
 
     Empty for early runs, whose journals have no line numbers.
@@ -258,18 +258,18 @@ def _strand(item: Item) -> str:
 def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> Item:
     """Grade the reply to one question."""
     kind, expected = about["kind"], about["expected"]
-    found = named(answer.reply, kind, expected, about["who"])
+    found = find_values(answer.reply, kind, expected, about["who"])
     if kind in LISTS:
         right = sum(value in expected for value in found)
         score = max(0, right - (len(found) - right)) / THREE
     else:
         score = float(found == expected)
-    note = f"expected {some(expected)}, the reply settles on {some(found) or 'nothing'}"
+    note = f"expected {join_some(expected)}, the reply settles on {join_some(found) or 'nothing'}"
     if about["strand"] == "updates" and found == about["values"][:1]:
         note += ", the old value"
     # The fit of recall curves needs two baselines: an agent that mixes up stated facts earns more than a guess among all values.
-    chance = _chance(kind, len(values(kind)))
-    return rung(
+    chance = _chance(kind, len(list_values(kind)))
+    return make_rung(
         f"{about['who']}: {kind}",
         about["strand"],
         score,
@@ -277,7 +277,7 @@ def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> 
         at_once=about["at_once"],
         chance=chance,
         heard=_chance(kind, len(heard)) if heard else chance,
-        outcome=classify(answer.reply, kind, about["values"], found, heard) if heard else "",
+        outcome=classify_answer(answer.reply, kind, about["values"], found, heard) if heard else "",
         note=note,
         turn=answer.turn,
     )

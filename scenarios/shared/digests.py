@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-__all__ = ["digest"]
+__all__ = ["hash_texts"]
 
 
-def digest(texts: Iterable[str]) -> str:
+def hash_texts(texts: Iterable[str]) -> str:
     """Return a SHA-256, in hexadecimal, that is the same for the same texts in the same order, and for no others."""
     whole = hashlib.sha256()
     for text in texts:

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from jinja2 import Environment
 from jinja2.environment import TemplateModule
 
-from longspan.simulator.base.templating import environment
+from longspan.simulator.base.templating import make_environment
 
 __all__ = ["Wording"]
 
 
 @cache
 def _environment(folder: Path) -> Environment:
-    return environment(folder, trim_blocks=True, lstrip_blocks=True)
+    return make_environment(folder, trim_blocks=True, lstrip_blocks=True)
 
 
 class Wording:
@@ -40,7 +40,7 @@ class Wording:
 
     def all(self, macro: str, /, **values: Any) -> Sequence[str]:
         """Return all of the macro's lines with `values` filled in. `<br>` becomes a line break in the message."""
-        return _lines(getattr(self._macros, macro)(**values)) if values else _unfilled(self._macros, macro)
+        return _lines(getattr(self._macros, macro)(**values)) if values else _macro_lines(self._macros, macro)
 
     def read(self, macro: str, /, message: str) -> dict[str, str] | None:
         """Return the filled-in values by name if `message` matches one of the macro's lines, else None."""
@@ -51,7 +51,7 @@ class Wording:
 
 
 @cache
-def _unfilled(macros: TemplateModule, macro: str) -> Sequence[str]:
+def _macro_lines(macros: TemplateModule, macro: str) -> Sequence[str]:
     """Return a macro's lines without values. They never change, so they are cached."""
     return _lines(getattr(macros, macro)())
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from longspan.simulator.base.terminal import ask, say, say_json
+from longspan.simulator.base.terminal import prompt_user, say, say_json
 from longspan.simulator.cli.runs import RunArgument, TrustOption
 
 if TYPE_CHECKING:
@@ -32,21 +32,21 @@ def annotate(
     start continues there. At the end it shows how far people and grader agree. Grades do not change.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.runs import open_run, user
-    from longspan.simulator.results.judging.annotation import agreements, annotations_by, open_claims, sheets
+    from longspan.simulator.cli.runs import open_run, user_name
+    from longspan.simulator.results.judging.annotation import agreement_table, annotations_by, open_claims, read_sheets
     from longspan.simulator.terminal.console import Console
     from longspan.simulator.terminal.printed_tables import print_table
 
     folder = open_run(run, trust)
-    known = sheets(folder)
+    known = read_sheets(folder)
     if unknown := [id for id in test or [] if id not in known]:
         raise InputError(f"{run} has no test {unknown[0]!r:.60} with a summary; it has {', '.join(known) or 'none'}")
     if not (json_ or agreement):
-        who = (by or user()).strip()[:100] or "unknown"
+        who = (by or user_name()).strip()[:100] or "unknown"
         done = {} if again else annotations_by(folder).get(who, {})
         chosen = {id: sheet for id, sheet in known.items() if not test or id in test}
-        _Asking(folder, chosen, who).ask(open_claims(chosen, done))
-    table = agreements(folder)
+        _AnnotationDialogue(folder, chosen, who).ask(open_claims(chosen, done))
+    table = agreement_table(folder)
     if json_:
         say_json(table.model_dump(mode="json"))
     elif table.rows:
@@ -62,7 +62,7 @@ class _QuitError(Exception):
 
 
 @final
-class _Asking:
+class _AnnotationDialogue:
     """Asks about claims one by one, and saves each answer immediately."""
 
     def __init__(self, folder: RunFolder, sheets: dict[str, Sheet], by: str) -> None:
@@ -84,8 +84,7 @@ class _Asking:
             say("quit; `longspan summhay annotate` continues here")
 
     def _ask_one(self, test: str, claim: str, sheet: Sheet, where: str) -> None:
-        from longspan.simulator.results.judging.annotation import Annotation
-        from longspan.simulator.results.judging.annotation import annotate as keep
+        from longspan.simulator.results.judging.annotation import Annotation, save_annotation
 
         say()
         say(f"{where}: {_plain(sheet.claims[claim])}")
@@ -93,7 +92,7 @@ class _Asking:
         if coverage is None:
             return
         bullet = None if coverage == "none" else _number(len(sheet.bullets))
-        keep(self._folder, self._sheets, Annotation(test=test, claim=claim, coverage=coverage, bullet=bullet, by=self._by))
+        save_annotation(self._folder, self._sheets, Annotation(test=test, claim=claim, coverage=coverage, bullet=bullet, by=self._by))
 
 
 def _level() -> Level | None:
@@ -117,7 +116,7 @@ def _number(count: int) -> int:
 
 def _input(prompt: str) -> str:
     try:
-        answer = ask(prompt).strip()
+        answer = prompt_user(prompt).strip()
     except (EOFError, KeyboardInterrupt):
         raise _QuitError from None
     if answer.lower() in ("q", "quit"):

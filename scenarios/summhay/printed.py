@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-__all__ = ["SAMPLES", "TOPICS", "bias", "result"]
+__all__ = ["SAMPLES", "TOPICS", "printed_bias", "printed_result"]
 
 TOPICS: Final = 10
 SAMPLES: Final = 200
@@ -84,7 +84,7 @@ _JUDGES: Final = ("gpt-4o", "claude3-opus", "gemini-1.5-pro")
 
 
 @cache
-def _known() -> dict[tuple[str, str, str], float]:
+def _load_figures() -> dict[tuple[str, str, str], float]:
     known: dict[tuple[str, str, str], float] = {}
     for column, text in _RESULTS.items():
         for model, *values in map(str.split, text.strip().splitlines()):
@@ -96,12 +96,12 @@ def _known() -> dict[tuple[str, str, str], float]:
     return known
 
 
-def result(table: str, row: str, column: str, topics: int) -> float | None:
+def printed_result(table: str, row: str, column: str, topics: int) -> float | None:
     """Return a figure of the tables `results` or `positions`, or None if it is not printed or was computed over another number of
     topics."""
-    return _known().get((table, row, column)) if topics == TOPICS else None
+    return _load_figures().get((table, row, column)) if topics == TOPICS else None
 
 
-def bias(row: str, column: str, samples: int) -> float | None:
-    """Return a figure of the table `bias`, or None if it is not printed or was computed over another number of samples."""
-    return _known().get(("bias", row, column)) if samples == SAMPLES else None
+def printed_bias(row: str, column: str, samples: int) -> float | None:
+    """Return a figure of the table `printed_bias`, or None if it is not printed or was computed over another number of samples."""
+    return _load_figures().get(("bias", row, column)) if samples == SAMPLES else None

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from longspan.simulator.base import cache
 from longspan.simulator.base.errors import AgentError, InputError
 from longspan.simulator.base.integers import is_finite
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.contract.plugins import load_plugin
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EMBEDDERS", "RERANKERS", "Embeds", "Reranks", "nearness", "relevance"]
+__all__ = ["EMBEDDERS", "RERANKERS", "Embeds", "Reranks", "score_by_embedder", "score_by_reranker"]
 
 EMBEDDERS: Final = "longspan.embedders"
 """Entry-point group of embedders. It maps the first part of a name such as openai/MODEL to a function that takes the whole name."""
@@ -58,7 +58,7 @@ class Reranks(Protocol):
         ...
 
 
-def nearness(embedder: str, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> Scores:
+def score_by_embedder(embedder: str, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> Scores:
     """Return the cosine similarity of each query to each document. A document's vector is the mean over its pieces.
 
     Blocks, even inside Trio. Cached scores need no API key. Raises InputError if the embedder does not exist or fails.
@@ -70,20 +70,20 @@ def nearness(embedder: str, queries: Sequence[str], documents: Sequence[Sequence
         embedded = _run_in_thread(f"embedder {embedder}", model.embed, [*queries, *pieces])
         return _cosines(embedded.vectors, len(queries), [*map(len, documents)]), model.model is not None
 
-    return _cached(["nearness", embedder, queries, documents], (len(queries), len(documents)), compute)
+    return _cache_scores(["nearness", embedder, queries, documents], (len(queries), len(documents)), compute)
 
 
-def relevance(reranker: str, queries: Sequence[str], documents: Sequence[str]) -> Scores:
-    """Return the reranker's score of each document for each query; otherwise like `nearness`."""
+def score_by_reranker(reranker: str, queries: Sequence[str], documents: Sequence[str]) -> Scores:
+    """Return the reranker's score of each document for each query; otherwise like `score_by_embedder`."""
 
     def asked(query: str) -> Callable[[], tuple[Scores, bool]]:
         return lambda: ([_run_in_thread(f"reranker {reranker}", _load(RERANKERS, "reranker", reranker).rerank, query, documents)], True)
 
-    return [_cached(["relevance", reranker, query, documents], (1, len(documents)), asked(query))[0] for query in queries]
+    return [_cache_scores(["relevance", reranker, query, documents], (1, len(documents)), asked(query))[0] for query in queries]
 
 
 def _load(group: str, what: str, name: str) -> Any:
-    return load(group, what, name.partition("/")[0])(name)
+    return load_plugin(group, what, name.partition("/")[0])(name)
 
 
 def _run_in_thread(who: str, call: Callable[..., Awaitable[Value]], *arguments: Any) -> Value:
@@ -109,16 +109,16 @@ def _cosines(vectors: NDArray[np.float32], queries: int, lengths: Sequence[int])
     return scores
 
 
-def _cached(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
+def _cache_scores(about: Sequence[Any], shape: tuple[int, int], ask: Callable[[], tuple[Scores, bool]]) -> Scores:
     """Return cached scores, or compute them and cache them if they cost money. A cache that cannot be written is ignored."""
     name = f"retrieval-{hashlib.sha256(json.dumps(about, ensure_ascii=False).encode('utf-8', 'replace')).hexdigest()}"
     with suppress(ValueError, RecursionError):
-        known = json.loads(cache.read(name) or b"null")
+        known = json.loads(cache.read_cached(name) or b"null")
         if _are_scores(known, *shape):
             return known  # type: ignore[no-any-return]
     scores, costly = ask()
     if costly:
-        cache.write(name, json.dumps(scores).encode())
+        cache.write_cached(name, json.dumps(scores).encode())
     return scores
 
 

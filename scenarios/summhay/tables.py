@@ -7,17 +7,17 @@ from statistics import fmean
 from typing import get_args
 
 from longspan.scenarios.summhay.grading import TENTHS
+from longspan.scenarios.summhay.joint_scores import InsightScores, PooledScores, pool_scores
 from longspan.scenarios.summhay.retrievers import Position
-from longspan.scenarios.summhay.scores import Pooled, Scored, pooled
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item, Marked
 
-__all__ = ["tables"]
+__all__ = ["summhay_tables"]
 
 Runs = Mapping[str, Sequence[Marked]]
 
 
-def tables(runs: Runs) -> list[Table]:
+def summhay_tables(runs: Runs) -> list[Table]:
     """Return the tables over the insights of all runs' tests; empty if no insight has a score."""
     decided = {run: [item for test in tests for item in test.items if item.score is not None] for run, tests in runs.items()}
     if not any(decided.values()):
@@ -28,14 +28,14 @@ def tables(runs: Runs) -> list[Table]:
     return every
 
 
-def scores_of(items: Iterable[Item]) -> Pooled | None:
+def scores_of(items: Iterable[Item]) -> PooledScores | None:
     """Return the pooled scores of insights."""
-    return pooled(_scored(item.numbers) for item in items)
+    return pool_scores(_scores_of(item.numbers) for item in items)
 
 
-def _scored(numbers: Mapping[str, float]) -> Scored:
+def _scores_of(numbers: Mapping[str, float]) -> InsightScores:
     precision, recall, citation = (numbers.get(name, 0.0) for name in ("precision", "recall", "citation"))
-    return Scored(numbers["coverage"], precision, recall, citation)
+    return InsightScores(numbers["coverage"], precision, recall, citation)
 
 
 def _summaries(runs: Runs) -> Table:
@@ -59,7 +59,7 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
     shades: list[list[float | None]] = []
     for run, items in runs.items():
         if items:
-            for what, cells in (("coverage", _covered(items)), ("citation", _cited(items))):
+            for what, cells in (("coverage", _coverage_by_tenth(items)), ("citation", _citations_by_tenth(items))):
                 rows.append([run, what, *(_share(cell, 2) for cell in cells)])
                 shades.append([None, None, *cells])
     note = (
@@ -70,7 +70,7 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
     return Table(title="By rank of the document", columns=columns, rows=rows, note=note, shades=shades)
 
 
-def _covered(items: Sequence[Item]) -> list[float | None]:
+def _coverage_by_tenth(items: Sequence[Item]) -> list[float | None]:
     """Return the mean coverage by tenth, counting an insight once for each of its documents in it."""
     means: list[float | None] = []
     for tenth in range(1, TENTHS + 1):
@@ -79,7 +79,7 @@ def _covered(items: Sequence[Item]) -> list[float | None]:
     return means
 
 
-def _cited(items: Sequence[Item]) -> list[float | None]:
+def _citations_by_tenth(items: Sequence[Item]) -> list[float | None]:
     """Return, by tenth, the share of covered insights' documents that are cited."""
     covered = [item.numbers for item in items if item.numbers["coverage"]]
     return [

@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from longspan.scenarios.summhay.checks import MIN_SOURCES, alike, specific
-from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
-from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
-from longspan.scenarios.summhay.published import written
+from longspan.scenarios.summhay.checks import MIN_SOURCES, is_specific, nearly_same_words
+from longspan.scenarios.summhay.generated import PER_DOCUMENT, plan_documents
+from longspan.scenarios.summhay.haystacks import Document, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.summhay.topic_files import dump_topic
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.fields import Seed
 from longspan.simulator.contract.queries import Answer, Free, Query, fence, template
-from longspan.simulator.running.data_writers import Asks, Written
+from longspan.simulator.running.data_writers import Asks, WrittenData
 
 __all__ = ["HaystackWriter"]
 
@@ -87,12 +87,12 @@ class HaystackWriter:
     Settings: type[BaseModel] = HaystackSettings
     name: ClassVar[str] = "summhay"
 
-    async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> Written:
+    async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> WrittenData:
         """Write a haystack. Raises InputError if the result is unusable."""
-        writing = _Writing(settings, asks, told)
+        writing = _HaystackDraft(settings, asks, told)
         haystack = await writing.haystack()
-        file = written(haystack, {"written": True, "dropped": writing.notes})
-        return Written({f"topic_{settings.name}.json": file}, writing.notes)
+        file = dump_topic(haystack, {"written": True, "dropped": writing.notes})
+        return WrittenData({f"topic_{settings.name}.json": file}, writing.notes)
 
 
 @final
@@ -106,7 +106,7 @@ class _Draft(NamedTuple):
 
 
 @final
-class _Writing:
+class _HaystackDraft:
     """A haystack being written. `notes`: the parts that were dropped, with reasons."""
 
     def __init__(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> None:
@@ -120,7 +120,7 @@ class _Writing:
         self._told(f"{len(subtopics)} subtopics, {sum(len(each.insights) for each in subtopics)} insights")
         documents = await self._documents(subtopics)
         self._told(f"{len(documents)} documents")
-        return self._kept(subtopics, documents)
+        return self._keep_usable(subtopics, documents)
 
     def _query(self, name: str, answer: type[Any], **values: Any) -> Query[Any]:
         prompt = template(TEMPLATES, f"write_{name}").render(values, topic=self._set.topic, domain=self._set.domain)
@@ -147,7 +147,10 @@ class _Writing:
             found = [each for each in (await self._one(query)).subtopics if each.subtopic.strip() and each.query.strip()][:missing]
             fresh: list[Named] = []
             for each in found:
-                twin = next((one.subtopic for one in (*kept, *fresh) if one.name == each.name or alike(one.subtopic, each.subtopic)), None)
+                twin = next(
+                    (one.subtopic for one in (*kept, *fresh) if one.name == each.name or nearly_same_words(one.subtopic, each.subtopic)),
+                    None,
+                )
                 if twin is None:
                     fresh.append(each)
                 else:
@@ -190,20 +193,20 @@ class _Writing:
             ]
             for number, answer in zip(open_, await self._asks.ask_all(queries), strict=True):
                 fresh = [] if isinstance(answer, str) else answer.insights[: self._set.insights - len(kept[number])]
-                good = self._differing(fresh, [one for each in kept.values() for one in each], wrong[number])
+                good = self._keep_new(fresh, [one for each in kept.values() for one in each], wrong[number])
                 values = {"subtopic": named[number], "fresh": good, "subtopics": named, "kept": kept[number]}
                 bad = await self._numbers("check_insights", len(good), **values)
                 wrong[number] += [f"{good[at - 1].insight} (belongs elsewhere, or was said before)" for at in sorted(bad)]
                 kept[number] += [each for at, each in enumerate(good, 1) if at not in bad]
         return self._whole(named, kept, wrong)
 
-    def _differing(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
+    def _keep_new(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
         """Return the insights that are specific and new, and add the faults of the others to `wrong`."""
         good: list[Said] = []
         for each in fresh:
-            if not specific(each.insight):
+            if not is_specific(each.insight):
                 wrong.append(f"{each.insight} (names no number, date or name)")
-            elif any(alike(each.insight, one.insight) for one in (*known, *good)):
+            elif any(nearly_same_words(each.insight, one.insight) for one in (*known, *good)):
                 wrong.append(f"{each.insight} (said before)")
             else:
                 good.append(each)
@@ -229,11 +232,11 @@ class _Writing:
     async def _documents(self, subtopics: Sequence[Subtopic]) -> list[Document]:
         """Return documents that contain all of their planned insights and no others."""
         every = [insight for subtopic in subtopics for insight in subtopic.insights]
-        planned = plans(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
+        planned = plan_documents(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
         drafts = [_Draft(number, plan) for number, plan in enumerate(planned, 1)]
         done: dict[int, _Draft] = {}
         for _ in range(MAX_ATTEMPTS):
-            drafts = await self._checked(await self._texts(drafts), every, done)
+            drafts = await self._check_drafts(await self._texts(drafts), every, done)
         self.notes += [f"document {draft.number} was left out: {draft.wrong}" for draft in drafts]
         ids = {number: tuple(insight.id for insight in draft.plan) for number, draft in done.items()}
         return [Document(f"d{number}", done[number].text, ids[number]) for number in sorted(done)]
@@ -246,7 +249,7 @@ class _Writing:
             for draft, answer in zip(drafts, answers, strict=True)
         ]
 
-    async def _checked(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
+    async def _check_drafts(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
         """Add the good drafts to `done`, and return the others with their faults."""
         told = {draft.text for draft in done.values()}
         failed = []
@@ -274,7 +277,7 @@ class _Writing:
 
     # the rest
 
-    def _kept(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
+    def _keep_usable(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
         """Return the haystack without insights that are in too few documents, and without subtopics that have lost all insights."""
         held = {insight.id: sum(insight.id in each.insights for each in documents) for each in subtopics for insight in each.insights}
         rare = {insight for insight, count in held.items() if count < MIN_SOURCES}

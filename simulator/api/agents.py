@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.contract.agent import Agent
 from longspan.simulator.running.planning import Plan
-from longspan.simulator.subject.in_memory_agents import KIND, Given
+from longspan.simulator.subject.in_memory_agents import KIND, GivenObject
 from longspan.simulator.suite.agent_spec import AgentSpec
 
 __all__ = ["Agents", "AnyAgent", "agents_of", "one_by_one"]
@@ -28,7 +28,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
 REMEDY: Final = "give a spec such as 'openai/gpt-4o', an object with a method reply, a class, or a function of the message's text"
 
 
-def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
+def agents_of(agents: Agents) -> tuple[list[str], dict[str, GivenObject]]:
     """Return the specs of agents, and the agents that are not specs by name. Raises InputError for anything that cannot be an agent."""
     if isinstance(agents, Mapping):
         named = dict(agents)
@@ -43,7 +43,7 @@ def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
     if not named:
         raise InputError(f"agent: no agent is given; {REMEDY}")
     specs: list[str] = []
-    given: dict[str, Given] = {}
+    given: dict[str, GivenObject] = {}
     for name, agent in named.items():
         if isinstance(agent, str):
             specs.append(agent)
@@ -51,7 +51,7 @@ def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
         if not NAME.fullmatch(name):
             raise InputError(f"agent: {name!r:.80} cannot be a name: at most 60 letters, digits and any of . _ - , such as 'bot-2'")
         specs.append(f"{KIND}:{name}")
-        given[name] = _given(name, agent)
+        given[name] = _check_agent(name, agent)
     return specs, given
 
 
@@ -61,22 +61,22 @@ def _name_of(agent: Any) -> str:
     return name if NAME.fullmatch(name) else "function"
 
 
-def _given(name: str, agent: Any) -> Given:
+def _check_agent(name: str, agent: Any) -> GivenObject:
     if inspect.isclass(agent):
         _check_class(agent)
-        return Given(agent, shared=False)
+        return GivenObject(agent, shared=False)
     if callable(getattr(agent, "reply", None)):
-        return Given(lambda: agent, shared=True)
+        return GivenObject(lambda: agent, shared=True)
     if not callable(agent):
         raise InputError(f"agent {name}: a {type(agent).__name__} cannot be an agent; {REMEDY}")
     wanted = _parameters(agent)
     if wanted == 0:
-        return Given(agent, shared=False)
+        return GivenObject(agent, shared=False)
     if wanted > 1:
         raise InputError(
             f"agent {name}: the function takes {wanted} arguments; it must take one, the message's text, or none to make an agent"
         )
-    return Given(lambda: agent, shared=True)
+    return GivenObject(lambda: agent, shared=True)
 
 
 def _check_class(cls: type) -> None:
@@ -98,7 +98,7 @@ def _parameters(function: Callable[..., Any]) -> int:
     return len(needed) or int(varying and not inspect.isclass(function))
 
 
-def one_by_one(plans: Sequence[Plan], given: Mapping[str, Given]) -> list[Plan]:
+def one_by_one(plans: Sequence[Plan], given: Mapping[str, GivenObject]) -> list[Plan]:
     """Return the plans, changed so that an agent object shared by several conversations plays one at a time.
 
     Raises InputError if a shared agent cannot be reset, so that it would carry its memory into the next conversation.

@@ -13,10 +13,10 @@ from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import parse_size
-from longspan.simulator.results.reach import check_reach, span_for
+from longspan.simulator.results.reach_result import check_reach, span_for
 from longspan.simulator.running.planning import Plan
 
-__all__ = ["check", "failure"]
+__all__ = ["check", "describe_failure"]
 
 SHOWN: Final = 3
 """The number of tests that a failed assertion shows."""
@@ -78,23 +78,27 @@ def check(
         at_least = None
     recall = results.recall if at_least is not None else None
     if recall is not None and recall < (at_least or 0) - 1e-9:
-        raise AssertionError(_told(results, f"{results!r}\n{recall:.1%} of the evidence found is less than {at_least:.1%}", folder))
+        raise AssertionError(
+            _describe_failures(results, f"{results!r}\n{recall:.1%} of the evidence found is less than {at_least:.1%}", folder)
+        )
     if at_least is not None and recall is None and results.share < at_least - 1e-9:
-        raise AssertionError(_told(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder))
+        raise AssertionError(
+            _describe_failures(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder)
+        )
     if baseline is not None and (fall := results.compare(baseline, margin=margin)).verdict != "not worse":
-        raise AssertionError(_told(results, "\n".join([fall.sentence, *fall.warnings]), folder))
+        raise AssertionError(_describe_failures(results, "\n".join([fall.sentence, *fall.warnings]), folder))
     return results
 
 
-def failure(test: ShownTest) -> str:
+def describe_failure(test: ShownTest) -> str:
     """Describe a test that lost points, with all that a developer needs to understand why."""
     return f"{test.id}, seed {test.seed}: {test.summary}"
 
 
-def _told(results: Results, why: str, folder: Path) -> str:
+def _describe_failures(results: Results, why: str, folder: Path) -> str:
     failed = results.failed()
     which = f"{len(failed)} tests lost points; the worst:" if len(failed) > SHOWN else "tests that lost points:"
-    return "\n\n".join([why, which, *map(failure, _different(failed)), f"the runs: {folder}"])
+    return "\n\n".join([why, which, *map(describe_failure, _different(failed)), f"the runs: {folder}"])
 
 
 def _different(failed: Sequence[ShownTest]) -> list[ShownTest]:

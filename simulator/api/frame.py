@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, final, overload
 
-from longspan.simulator.api.markup import table
+from longspan.simulator.api.markup import render_table
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.results.analysis.rows import Row
 
 __all__ = ["Frame"]
@@ -57,7 +57,7 @@ class Frame(Sequence[Row]):
         lines = [list(self.columns), *([_cell(value) for value in row.values()] for row in self._rows[:SHOWN])]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        return visible("\n".join([*text, *([f"{len(self) - SHOWN:,} more rows"] if len(self) > SHOWN else [])]))
+        return escape_invisible("\n".join([*text, *([f"{len(self) - SHOWN:,} more rows"] if len(self) > SHOWN else [])]))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame. Missing values are pandas.NA. Raises InputError if pandas is not installed."""
@@ -79,7 +79,7 @@ class Frame(Sequence[Row]):
 
     def _repr_html_(self) -> str:
         more = f"{len(self) - SHOWN:,} more rows" if len(self) > SHOWN else ""
-        return table(list(self.columns), [[_cell(value) for value in row.values()] for row in self._rows[:SHOWN]], more)
+        return render_table(list(self.columns), [[_cell(value) for value in row.values()] for row in self._rows[:SHOWN]], more)
 
 
 def _cell(value: Any) -> str:

@@ -22,27 +22,27 @@ from pydantic import ValidationError
 
 from longspan.simulator.api.agents import Agents, AnyAgent, agents_of, one_by_one
 from longspan.simulator.api.results import Results, load
-from longspan.simulator.api.watching import Watcher, watcher
+from longspan.simulator.api.watching import Watcher, make_watcher
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem
 from longspan.simulator.base.sizes import is_size
-from longspan.simulator.base.suggestions import meant
+from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import Report
-from longspan.simulator.running.planning import Plan, plan, repetitions, replan
+from longspan.simulator.running.planning import Plan, describe_repetitions, plan_run, replan_run
 from longspan.simulator.running.player import Listener, Outcome
 from longspan.simulator.running.prepared_agents import PreparedAgents
-from longspan.simulator.running.runner import check_limit, play_runs, spent_so_far
-from longspan.simulator.subject.in_memory_agents import KIND, Given, holding
+from longspan.simulator.running.runner import check_limit, play_runs, sum_spending
+from longspan.simulator.subject.in_memory_agents import KIND, GivenObject, register_agents
 from longspan.simulator.subject.ledger import Ledger
-from longspan.simulator.subject.replies import keeping
+from longspan.simulator.subject.replies import keep_replies
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount, limit_of
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.suite.trust import admit, admit_file
+from longspan.simulator.suite.trust import admit_file, admit_manifest
 
-__all__ = ["planned", "resume", "run", "run_async", "run_if"]
+__all__ = ["plan_runs", "resume", "run", "run_async", "run_if"]
 
 T = TypeVar("T")
 
@@ -148,13 +148,13 @@ def resume(
         raise InputError(f"{run.path}: {named} was an object of a Python program; pass it again as agent=...")
     again = str(named) if agent is None else {named.target: agent} if named.kind == KIND else agent
     specs, given = agents_of(again)
-    admit(run.path, run.manifest, trust=trust, given=[specs[0]] if agent is not None else [])
-    job = _Resumption(run, specs[0], given, watcher(progress))
+    admit_manifest(run.path, run.manifest, trust=trust, given=[specs[0]] if agent is not None else [])
+    job = _Resumption(run, specs[0], given, make_watcher(progress))
     job.replies = Path(replies) if replies is not None else None
     return _results(_wait_for(job))
 
 
-def planned(
+def plan_runs(
     suite: str | Path,
     *,
     agent: Agents,
@@ -165,7 +165,7 @@ def planned(
 ) -> list[Plan]:
     """Return the plans that `run` would play, without playing them. Raises InputError."""
     job = _job(suite, agent, span, seeds, "runs", None, None, replies, False, False, settings)
-    with holding(job.given), keeping(job.replies), job.agents:
+    with register_agents(job.given), keep_replies(job.replies), job.agents:
         return job.plans()
 
 
@@ -200,15 +200,15 @@ class _Job:
     """A set of runs to play, with the agent objects passed for them."""
 
     new = False
-    """Whether `prepared` creates the runs' folders."""
+    """Whether `prepare` creates the runs' folders."""
 
-    def __init__(self, given: Mapping[str, Given], shown: Watcher | None) -> None:
+    def __init__(self, given: Mapping[str, GivenObject], shown: Watcher | None) -> None:
         self.given = dict(given)
         self.shown = shown
         self.replies: Path | None = None
         self.agents = PreparedAgents()
 
-    def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
+    def prepare(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
         """Return the runs' plans and folders, and the ledger that they share. Raises InputError."""
         raise NotImplementedError
 
@@ -217,12 +217,12 @@ class _Job:
         brake.fit()
         outcomes: list[Outcome] = []
         try:
-            with holding(self.given), keeping(self.replies), self.agents, brake.scope:
-                pairs, ledger = await trio.to_thread.run_sync(self.prepared)
+            with register_agents(self.given), keep_replies(self.replies), self.agents, brake.scope:
+                pairs, ledger = await trio.to_thread.run_sync(self.prepare)
                 listener: Listener | None = None
                 if self.shown is not None:
                     self.shown.begin([plan for plan, _ in pairs])
-                    listener = self.shown.heard
+                    listener = self.shown.take_event
                 try:
                     outcomes = await play_runs(pairs, ledger, listener=listener, pages=Report, stop=brake.stop, new=self.new)
                 finally:
@@ -239,7 +239,7 @@ class _New(_Job):
 
     new = True
 
-    def __init__(self, grid: Grid, out: Path, limit: Amount, given: Mapping[str, Given], shown: Watcher | None) -> None:
+    def __init__(self, grid: Grid, out: Path, limit: Amount, given: Mapping[str, GivenObject], shown: Watcher | None) -> None:
         super().__init__(given, shown)
         self._grid, self._out, self._limit = grid, out, limit
         self.fits: Callable[[Plan], None] = lambda plan: None
@@ -247,14 +247,14 @@ class _New(_Job):
 
     def plans(self) -> list[Plan]:
         """Plan the runs. Raises InputError."""
-        return one_by_one([plan(settings, self._out, self.agents) for settings in self._grid.runs()], self.given)
+        return one_by_one([plan_run(settings, self._out, self.agents) for settings in self._grid.runs()], self.given)
 
-    def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
+    def prepare(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
         plans = self.plans()
         for each in plans:
             self.fits(each)
         check_limit(plans, self._limit)
-        for note in repetitions(plans) if self.shown is not None else ():
+        for note in describe_repetitions(plans) if self.shown is not None else ():
             complain(note)
         return [(each, RunFolder.create(each.out, each.name, each.manifest)) for each in plans], Ledger(self._limit)
 
@@ -263,13 +263,13 @@ class _New(_Job):
 class _Resumption(_Job):
     """An interrupted run to continue."""
 
-    def __init__(self, run: RunFolder, agent: str, given: Mapping[str, Given], shown: Watcher | None) -> None:
+    def __init__(self, run: RunFolder, agent: str, given: Mapping[str, GivenObject], shown: Watcher | None) -> None:
         super().__init__(given, shown)
         self._run, self._agent = run, agent
 
-    def prepared(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
-        plans = one_by_one([replan(self._run.manifest, self._agent, self._run.path.parent)], self.given)
-        return [(plans[0], self._run)], Ledger(UNLIMITED, *spent_so_far([self._run]))
+    def prepare(self) -> tuple[list[tuple[Plan, RunFolder]], Ledger]:
+        plans = one_by_one([replan_run(self._run.manifest, self._agent, self._run.path.parent)], self.given)
+        return [(plans[0], self._run)], Ledger(UNLIMITED, *sum_spending([self._run]))
 
 
 def _job(
@@ -295,11 +295,11 @@ def _job(
     known = [name for name in Grid.model_fields if name not in OURS]
     for name in settings:
         if name not in known:
-            near = meant(name, [*signature(run).parameters, *known], f"its settings are {', '.join(known)}")
+            near = suggest(name, [*signature(run).parameters, *known], f"its settings are {', '.join(known)}")
             raise InputError(f"longspan.run takes no {name!r:.60}{near}")
     scenarios = settings.get("scenarios") or []
     admit_file(suite, load_suite(str(suite)).scenarios, [scenarios] if isinstance(scenarios, str) else scenarios, trust=trust)
-    chosen = {"suites": str(suite), "agents": specs, "seeds": _listed(seeds), "spans": [] if span is None else _listed(span)}
+    chosen = {"suites": str(suite), "agents": specs, "seeds": _as_list(seeds), "spans": [] if span is None else _as_list(span)}
     try:
         grid = Grid.model_validate(chosen | {name: _pairs(value) for name, value in settings.items()})
     except ValidationError as error:
@@ -308,7 +308,7 @@ def _job(
             if place.startswith(field):
                 place, rest = ours, place[len(field) :]
         raise InputError(f"{place}{rest}") from None
-    job = _New(grid, Path(out), limit_of(max_cost, max_tokens), given, watcher(progress))
+    job = _New(grid, Path(out), limit_of(max_cost, max_tokens), given, make_watcher(progress))
     job.replies = Path(replies) if replies is not None else None
     return job
 
@@ -320,14 +320,14 @@ def _pairs(value: Any) -> Any:
     return [f"{name}={each if isinstance(each, str | Path) else json.dumps(each)}" for name, each in value.items()]
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
 
 # ---- waiting for runs
 
 
-def _started(job: _Job, brake: _Brake) -> Future[list[Outcome]]:
+def _start_playing(job: _Job, brake: _Brake) -> Future[list[Outcome]]:
     """Start a thread that plays the runs. Return the future of their outcomes."""
     done: Future[list[Outcome]] = Future()
     context = copy_context()
@@ -349,7 +349,7 @@ def _wait_for(job: _Job) -> list[Outcome]:
     if trio.lowlevel.in_trio_run():
         raise InputError("longspan.run blocks, and this is Trio's thread: write `await longspan.run_async(...)`")
     brake = _Brake()
-    done = _started(job, brake)
+    done = _start_playing(job, brake)
     interrupts = 0
     while not done.done():
         try:
@@ -364,14 +364,14 @@ def _wait_for(job: _Job) -> list[Outcome]:
     outcomes = done.result()
     if interrupts:
         kept = [outcome for outcome in outcomes if outcome.kept]
-        raise KeyboardInterrupt(f"the runs are kept: {_named(kept)}") if kept else KeyboardInterrupt
+        raise KeyboardInterrupt(f"the runs are kept: {_name_folders(kept)}") if kept else KeyboardInterrupt
     return outcomes
 
 
 async def _await_for(job: _Job) -> list[Outcome]:
     """Play runs while asyncio's loop continues."""
     brake = _Brake()
-    done = asyncio.wrap_future(_started(job, brake))
+    done = asyncio.wrap_future(_start_playing(job, brake))
     try:
         while not done.done():
             await asyncio.wait([done], timeout=REFRESH)
@@ -397,7 +397,7 @@ def _results(outcomes: Sequence[Outcome]) -> Results:
     return load(*(outcome.folder for outcome in outcomes))
 
 
-def _named(outcomes: Sequence[Outcome]) -> str:
+def _name_folders(outcomes: Sequence[Outcome]) -> str:
     return ", ".join(str(outcome.folder) for outcome in outcomes)
 
 

@@ -11,12 +11,12 @@ from typing import Any, Final, final
 
 import pytest
 
-from longspan.simulator.api.checking import failure
-from longspan.simulator.api.playing import planned, run
+from longspan.simulator.api.checking import describe_failure
+from longspan.simulator.api.playing import plan_runs, run
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.base.files.locks import locked
+from longspan.simulator.base.files.locks import lock_folder
 from longspan.simulator.running.planning import Plan
 
 __all__ = ["MemoryTest", "folder_of", "memory_tests"]
@@ -52,7 +52,7 @@ def memory_tests(session: pytest.Session) -> list[pytest.Item]:
             "replies": option("--longspan-replies"),
         }
         try:
-            plans = planned(**asked)
+            plans = plan_runs(**asked)
         except LongspanError as error:
             raise pytest.UsageError(f"--longspan {suite}: {error}") from None
         collector = _Suite.from_parent(session, name=suite, nodeid=f"longspan::{suite}", asked=asked, plans=plans, number=number)
@@ -95,7 +95,7 @@ class _Suite(pytest.Collector):
         """Play the suite, unless another worker has done so."""
         folder = folder_of(self.config) / str(self._number)
         folder.mkdir(exist_ok=True)
-        with _waiting_for(folder):
+        with _hold_lock(folder):
             if not any(folder.glob("*/manifest.json")):
                 try:
                     run(**self._asked, out=folder, progress=False)
@@ -142,15 +142,15 @@ class _LostError(AssertionError):
     """A test lost points."""
 
     def __init__(self, shown: ShownTest) -> None:
-        super().__init__(f"{failure(shown)}\nthe run: {shown.folder}")
+        super().__init__(f"{describe_failure(shown)}\nthe run: {shown.folder}")
 
 
 @contextmanager
-def _waiting_for(folder: Path) -> Iterator[None]:
+def _hold_lock(folder: Path) -> Iterator[None]:
     """Hold a folder's lock during the context. Wait until no other worker holds it."""
     while True:
         try:
-            with locked(folder, "suite"):
+            with lock_folder(folder, "suite"):
                 yield
                 return
         except InputError:

@@ -8,26 +8,25 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.api.frame import Frame
-from longspan.simulator.api.markup import framed, preformatted
+from longspan.simulator.api.markup import embed_page, preformat
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.shares import between, percent, points, spanned
-from longspan.simulator.base.suggestions import meant
+from longspan.simulator.base.shares import format_interval, format_percent, format_points, format_share_range
+from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.pages.report import report_of
 from longspan.simulator.pages.report.comparison import as_html
-from longspan.simulator.pages.report.reading import Reading
-from longspan.simulator.results.analysis.baseline import Fall, fall
+from longspan.simulator.pages.report.run_view import RunView
+from longspan.simulator.results.analysis.baseline import Fall, measure_fall
 from longspan.simulator.results.analysis.comparable import check_comparable
 from longspan.simulator.results.analysis.reach_gate import GateDecision
 from longspan.simulator.results.analysis.rows import TESTS, test_row
-from longspan.simulator.results.graded_runs import Column, Graded, Unusable, names
-from longspan.simulator.results.graded_runs import load as load_runs
+from longspan.simulator.results.graded_runs import Column, GradedRun, Unusable, load_runs, name_runs
 from longspan.simulator.results.measures.cells import Cell, cells_of
-from longspan.simulator.results.measures.comparing import compare
+from longspan.simulator.results.measures.comparing import compare_runs
 from longspan.simulator.results.measures.experiments import EXPERIMENTS, experiment_rows
-from longspan.simulator.results.measures.meaning import Played, meaning_of
+from longspan.simulator.results.measures.meaning import RunScores, meaning_of
 from longspan.simulator.results.measures.reach import decide_reach, pool_reach
-from longspan.simulator.results.reach import ReachResult
+from longspan.simulator.results.reach_result import ReachResult
 from longspan.simulator.results.result import Meaning, recall_of
 
 __all__ = ["Page", "Results", "load"]
@@ -67,7 +66,7 @@ class Page:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file and return its path."""
-        from longspan.simulator.base.files.reading import write_text
+        from longspan.simulator.base.files.file_io import write_text
 
         write_text(Path(path), [self.html])
         return Path(path)
@@ -76,18 +75,18 @@ class Page:
         return f"<a page of {len(self.html):,} characters; save(path) writes it>"
 
     def _repr_html_(self) -> str:
-        return framed(self.html, HEIGHT)
+        return embed_page(self.html, HEIGHT)
 
 
 @final
 class Results:
     """The results of runs. Tables are read immediately, conversations when first needed."""
 
-    def __init__(self, runs: Sequence[Graded], unusable: Sequence[Unusable] = ()) -> None:
+    def __init__(self, runs: Sequence[GradedRun], unusable: Sequence[Unusable] = ()) -> None:
         check_comparable(runs)
         self._runs = list(runs)
         self._left_out = [run.why for run in unusable]
-        self._readings: dict[Path, Reading] = {}
+        self._readings: dict[Path, RunView] = {}
 
     @property
     def folders(self) -> list[Path]:
@@ -170,7 +169,7 @@ class Results:
         own = [run for run in self._runs if (run.agent, run.column) == (agent, column)]
         if any(run.result.reach for run in own):
             return None
-        return meaning_of([Played(run.manifest, run.result.tests, run.result.control) for run in own])
+        return meaning_of([RunScores(run.manifest, run.result.tests, run.result.control) for run in own])
 
     @cached_property
     def scores(self) -> Frame:
@@ -180,7 +179,7 @@ class Results:
     @cached_property
     def tests(self) -> Frame:
         """A row for each test, with the columns of `longspan export`."""
-        called = names(self._runs)
+        called = name_runs(self._runs)
         return Frame(TESTS, [test_row(called[run.folder.path], run, test) for run in self._runs for test in run.result.tests])
 
     @cached_property
@@ -201,7 +200,7 @@ class Results:
         having = [run for run in self._runs if any(each.id == test for each in run.result.tests)]
         if not having:
             ids = sorted({each.id for run in self._runs for each in run.result.tests})
-            raise InputError(f"there is no test {test!r:.60}{meant(test, ids, 'the column test of `tests` lists them')}")
+            raise InputError(f"there is no test {test!r:.60}{suggest(test, ids, 'the column test of `tests` lists them')}")
         found = [run for run in having if seed in (None, run.manifest.seed) and agent in (None, run.manifest.agent, run.agent)]
         if len(found) != 1:
             seeds = sorted({run.manifest.seed for run in having})
@@ -213,7 +212,7 @@ class Results:
     def report(self) -> Page:
         """Return the report of a single run, or the comparison of several, as a page."""
         if len(self._runs) > 1:
-            return Page(as_html(compare(self._runs)))
+            return Page(as_html(compare_runs(self._runs)))
         (run,) = self._runs
         return Page("".join(report_of(run.folder, run.result)))
 
@@ -223,13 +222,13 @@ class Results:
         `margin` is the fall to tolerate, as a share of full marks. In the result, `sentence` describes the finding. `verdict` is "worse",
         "not worse", or, for fewer than five pairs, "undecided".
         """
-        return fall(self._runs, other._runs, margin)
+        return measure_fall(self._runs, other._runs, margin)
 
     def __repr__(self) -> str:
         return "\n".join(_sentence(agent, column, cell, self.measured) for (agent, column), cell in self._cells.items())
 
     def _repr_html_(self) -> str:
-        return preformatted(repr(self))
+        return preformat(repr(self))
 
     @cached_property
     def _cells(self) -> dict[tuple[str, Column], Cell]:
@@ -242,13 +241,13 @@ class Results:
             raise InputError(f"a single score needs one agent at one span, and these are {among}; see `scores`"[:300])
         return next(iter(self._cells.items()))
 
-    def _shown(self, run: Graded, test: str) -> ShownTest:
+    def _shown(self, run: GradedRun, test: str) -> ShownTest:
         result = next(each for each in run.result.tests if each.id == test)
         return ShownTest(run, result, lambda: self._reading(run))
 
-    def _reading(self, run: Graded) -> Reading:
+    def _reading(self, run: GradedRun) -> RunView:
         if run.folder.path not in self._readings:
-            self._readings[run.folder.path] = Reading.of(run.folder)
+            self._readings[run.folder.path] = RunView.of(run.folder)
         return self._readings[run.folder.path]
 
 
@@ -272,5 +271,8 @@ def _score_row(agent: str, column: Column, cell: Cell) -> dict[str, Any]:
 def _sentence(agent: str, column: Column, cell: Cell, measured: str) -> str:
     runs = f"{cell.runs} run{'s' * (cell.runs > 1)}"
     named = "" if measured == "score" else f"{measured} "
-    score = f"{spanned(*cell.share)}{between(cell.interval, whole=cell.maximum)} ({points(*cell.bounds)} of {cell.maximum})"
-    return f"{agent}{column.at}: {named}{score}, chance {percent(cell.chance / cell.maximum)}; {runs}, {cell.tests} tests"
+    score = (
+        f"{format_share_range(*cell.share)}{format_interval(cell.interval, whole=cell.maximum)} ({format_points(*cell.bounds)} of "
+        f"{cell.maximum})"
+    )
+    return f"{agent}{column.at}: {named}{score}, chance {format_percent(cell.chance / cell.maximum)}; {runs}, {cell.tests} tests"

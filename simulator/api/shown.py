@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.api.markup import preformatted
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.api.markup import preformat
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.pages.report.excerpts import Excerpt
-from longspan.simulator.pages.report.junit import failure_text, seconds
-from longspan.simulator.pages.report.reading import Reading, TestView, TurnView
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.pages.report.junit import failure_text, sum_seconds
+from longspan.simulator.pages.report.run_view import RunView, TestView, TurnView
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import TestResult
 from longspan.simulator.terminal.console import Console
 from longspan.simulator.terminal.played_tests import print_test
@@ -38,7 +38,7 @@ class SaidTurn(NamedTuple):
 class ShownTest:
     """A test in a run: its result, and its needles and questions with the replies. `str()` returns the whole test as text."""
 
-    def __init__(self, run: Graded, result: TestResult, reading: Callable[[], Reading]) -> None:
+    def __init__(self, run: GradedRun, result: TestResult, reading: Callable[[], RunView]) -> None:
         self._run = run
         self._result = result
         self._reading = reading
@@ -97,13 +97,13 @@ class ShownTest:
     @property
     def summary(self) -> str:
         """The reason, the needles, and the questions with replies and ideal replies."""
-        return visible(failure_text(self._test, self._run.result))
+        return escape_invisible(failure_text(self._test, self._run.result))
 
     @property
     def seconds(self) -> float:
         """The seconds that the agent took for the test's turns."""
         conversation = self._test.conversation
-        return seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
+        return sum_seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
 
     @cached_property
     def _test(self) -> TestView:
@@ -123,7 +123,7 @@ class ShownTest:
         return f"<{self.run}: {self.id}: {score}: {self.reason}>"
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        return preformat(str(self))
 
 
 def _whole(text: Excerpt) -> str:

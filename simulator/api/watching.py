@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, final
 
-from longspan.simulator.api.markup import text
+from longspan.simulator.api.markup import escape_html
 from longspan.simulator.running.planning import Plan
 from longspan.simulator.running.player import RunEvent
 from longspan.simulator.terminal.progress import Progress
 from longspan.simulator.terminal.standings import Standing, Standings
 
-__all__ = ["Watcher", "watcher"]
+__all__ = ["Watcher", "make_watcher"]
 
 FIGURES: Final = ("score", "left", "cost")
 """The figures shown next to a run's bar."""
@@ -29,7 +29,7 @@ class Watcher(Protocol):
         """Start to watch runs."""
         ...
 
-    def heard(self, event: RunEvent) -> None:
+    def take_event(self, event: RunEvent) -> None:
         """Process the next event."""
         ...
 
@@ -42,7 +42,7 @@ class Watcher(Protocol):
         ...
 
 
-def watcher(wanted: bool | None) -> Watcher | None:
+def make_watcher(wanted: bool | None) -> Watcher | None:
     """Return a watcher if `wanted`, else None. By default, a notebook and a terminal get one."""
     if wanted is False:
         return None
@@ -66,9 +66,9 @@ class _Terminal:
     def begin(self, plans: Sequence[Plan]) -> None:
         self._progress = Progress(plans).__enter__()
 
-    def heard(self, event: RunEvent) -> None:
+    def take_event(self, event: RunEvent) -> None:
         if self._progress is not None:
-            self._progress.heard(event)
+            self._progress.take_event(event)
 
     def end(self) -> None:
         if self._progress is not None:
@@ -89,9 +89,9 @@ class _Notebook:
     def begin(self, plans: Sequence[Plan]) -> None:
         self._standings = Standings(plans)
 
-    def heard(self, event: RunEvent) -> None:
+    def take_event(self, event: RunEvent) -> None:
         if self._standings is not None:
-            self._standings.heard(event)
+            self._standings.take_event(event)
 
     def end(self) -> None:
         """Do nothing: the last `refresh` shows the end."""
@@ -114,4 +114,8 @@ class _Notebook:
     def _row(self, run: Standing) -> str:
         figures = run.figures()
         bar = f"<td><progress value='{run.ended}' max='{run.total}'></progress></td><td>{run.ended}/{run.total}</td>"
-        return f"<tr><td>{text(run.name)}</td>{bar}" + "".join(f"<td>{text(figures[figure])}</td>" for figure in FIGURES) + "</tr>"
+        return (
+            f"<tr><td>{escape_html(run.name)}</td>{bar}"
+            + "".join(f"<td>{escape_html(figures[figure])}</td>" for figure in FIGURES)
+            + "</tr>"
+        )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 
 __all__ = ["ShortNames", "short_names"]
 
@@ -35,7 +35,7 @@ class ShortNames(NamedTuple):
         alone = {names[0]: pattern for pattern, names in self.meant.items() if len(names) == 1}
         return [f"{letter}  {alone.get(name, name)}" for name, letter in called.items()]
 
-    def told(self, called: Mapping[str, str] | None = None) -> str:
+    def describe_omissions(self, called: Mapping[str, str] | None = None) -> str:
         """Return a sentence that lists what the names leave out, or "". `called` maps names to letters, whose legend is not repeated."""
         shown = {name: (called or {}).get(name, name) for name in self.names.values()}
         parts = []
@@ -71,18 +71,18 @@ def short_names(agents: Sequence[str]) -> ShortNames:
     the label if labels differ. A single agent keeps its spec, and so does an agent whose short name would not be unique. Names have one
     line.
     """
-    given = {agent: visible(" ".join(agent.split())) for agent in agents}
+    given = {agent: escape_invisible(" ".join(agent.split())) for agent in agents}
     lines = list(dict.fromkeys(given.values()))
-    parsed = {line: _parsed(line) for line in lines}
+    parsed = {line: _parse_name(line) for line in lines}
     short = {line: _short(agent, list(parsed.values())) for line, agent in parsed.items()} if len(lines) > 1 else {}
     counts = Counter(short.values())
     short = {line: line if counts[short.get(line, "")] != 1 else short[line] for line in lines}
     if len(set(short.values())) < len(short):  # a short name equals another agent's whole spec
         short = {line: line for line in lines}
-    return ShortNames(_numbered({agent: short[line] for agent, line in given.items()}), _meant(parsed, short))
+    return ShortNames(_number_duplicates({agent: short[line] for agent, line in given.items()}), _group_by_pattern(parsed, short))
 
 
-def _parsed(line: str) -> _Agent:
+def _parse_name(line: str) -> _Agent:
     match = _LABELLED.fullmatch(line)
     spec, label = (match["spec"], match["label"] or "") if match else (line, "")
     if not _SPEC.fullmatch(spec):  # an imported run's agent may have any name
@@ -92,12 +92,12 @@ def _parsed(line: str) -> _Agent:
 
 
 def _short(agent: _Agent, all_agents: Sequence[_Agent]) -> str:
-    options = [option for option in agent.options if option not in _shared(agent, all_agents)]
+    options = [option for option in agent.options if option not in _common_options(agent, all_agents)]
     label = "" if all(other.label == agent.label for other in all_agents) else agent.label
     return f"{_head(agent.segments, {other.segments for other in all_agents})}{'?' * bool(options)}{'&'.join(options)}{label}"
 
 
-def _shared(agent: _Agent, all_agents: Sequence[_Agent]) -> set[str]:
+def _common_options(agent: _Agent, all_agents: Sequence[_Agent]) -> set[str]:
     """Return the options shared by all agents of the same kind."""
     return set.intersection(*(set(other.options) for other in all_agents if other.kind == agent.kind))
 
@@ -112,7 +112,7 @@ def _head(segments: tuple[str, ...], heads: set[tuple[str, ...]]) -> str:
     return "".join(segments)
 
 
-def _numbered(names: Mapping[str, str]) -> dict[str, str]:
+def _number_duplicates(names: Mapping[str, str]) -> dict[str, str]:
     """Return unique names, even for specs that differ only in spaces or in invisible characters, by numbering repeated ones."""
     taken: set[str] = set()
     found = {}
@@ -126,7 +126,7 @@ def _numbered(names: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _meant(parsed: Mapping[str, _Agent], short: Mapping[str, str]) -> dict[str, list[str]]:
+def _group_by_pattern(parsed: Mapping[str, _Agent], short: Mapping[str, str]) -> dict[str, list[str]]:
     """Group names by what they leave out: a pattern if several leave out the same, else the whole spec."""
     groups: dict[str, list[str]] = {}
     for line, name in short.items():
@@ -139,7 +139,7 @@ def _pattern(agent: _Agent, name: str, all_agents: Sequence[_Agent]) -> str:
     """Return what a short name leaves out of the spec, with an ellipsis in its place."""
     head = "".join(agent.segments)
     kept = _head(agent.segments, {other.segments for other in all_agents})
-    shared = _shared(agent, all_agents)
+    shared = _common_options(agent, all_agents)
     options = [option for option in agent.options if option in shared]
     label = agent.label if agent.label and not name.endswith(agent.label) else ""
     return f"{head.removesuffix(kept)}{LEFT_OUT}{'?' * bool(options)}{'&'.join(options)}{label}"

@@ -7,7 +7,7 @@ from math import fsum, isfinite, sqrt
 from statistics import fmean, pstdev, stdev, variance
 from typing import Final, NamedTuple, final
 
-__all__ = ["Mean", "icc_one_way", "icc_two_way", "kappa", "lower", "mean_interval", "pearson", "spearman"]
+__all__ = ["Mean", "icc_one_way", "icc_two_way", "kappa", "mean_interval", "pearson", "spearman", "welch_p_lower"]
 
 LEVEL: Final = 0.95
 
@@ -93,7 +93,7 @@ def icc_one_way(scores: Sequence[Sequence[float]]) -> float | None:
     return None if between < 1e-12 else (between - within) / between
 
 
-def lower(some: Sequence[float], others: Sequence[float]) -> float | None:
+def welch_p_lower(some: Sequence[float], others: Sequence[float]) -> float | None:
     """Return the p-value of a one-tailed Welch test (unequal variances) that the mean of `some` is below the mean of `others`.
 
     Returns None if one side has fewer than two values, or if neither varies.

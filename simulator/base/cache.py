@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
 
-__all__ = ["cached", "read", "write"]
+__all__ = ["read_cached", "read_or_make", "write_cached"]
 
 Kind = Literal["cache", "trusted"]
 
@@ -29,16 +29,16 @@ DIGEST: Final = sha256().digest_size
 """The number of bytes of the checksum at the start of each file."""
 
 
-def cached(name: str, make: Callable[[], bytes]) -> bytes:
+def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
     """Return the content of the file `name`. If it does not exist, call `make` and store its result."""
-    content = read(name)
+    content = read_cached(name)
     if content is None:
         content = make()
-        write(name, content)
+        write_cached(name, content)
     return content
 
 
-def read(name: str, kind: Kind = "cache") -> bytes | None:
+def read_cached(name: str, kind: Kind = "cache") -> bytes | None:
     """Return the content of the file `name`, or None if it is missing, damaged or writable by other users."""
     try:
         folder = _folder(kind)
@@ -55,7 +55,7 @@ def read(name: str, kind: Kind = "cache") -> bytes | None:
     return content if sha256(content).digest() == digest else None
 
 
-def write(name: str, content: bytes, kind: Kind = "cache") -> None:
+def write_cached(name: str, content: bytes, kind: Kind = "cache") -> None:
     """Write the file `name` atomically. Safe if other processes write the same file."""
     with suppress(OSError, RuntimeError, ValueError):
         folder = _folder(kind)

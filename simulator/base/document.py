@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.tables import Table
 
-__all__ = ["MORE_RUNS", "Band", "Chapter", "Curve", "CurvePoint", "Data", "Document", "Section", "Sentence", "Tone", "merged"]
+__all__ = ["MORE_RUNS", "Band", "Chapter", "Curve", "CurvePoint", "Data", "Document", "Section", "Sentence", "Tone", "merge_documents"]
 
 Tone = Literal["plain", "warning"]
 
@@ -129,6 +129,6 @@ class Document(NamedTuple):
     curves: Sequence[Curve] = ()
 
 
-def merged(documents: Sequence[Document]) -> Document:
+def merge_documents(documents: Sequence[Document]) -> Document:
     """Return one document with the content of all of these, in order."""
     return Document(*(tuple(each for part in parts for each in part) for parts in zip(*documents, strict=True)))

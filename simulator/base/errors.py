@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from longspan.simulator.base.keys import redacted
+from longspan.simulator.base.keys import redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +92,6 @@ def _message(error: BaseException) -> str:
         found: Any = error
         return f"{found.title}: {first_problem(found)}"
     try:
-        return redacted(str(error))
+        return redact(str(error))
     except Exception:  # someone else's class may fail in __str__
         return ""

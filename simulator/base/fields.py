@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from longspan.simulator.base.integers import PLAIN, parse_integer
-from longspan.simulator.base.lists import listed, seeds_in, spans_in
+from longspan.simulator.base.lists import expand_list, seeds_in, spans_in
 from longspan.simulator.base.sizes import MAX_TOKENS, Tokens, is_size
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
     "Spans",
     "StartsAt",
     "Whole",
+    "describe_fields",
     "is_option",
-    "meanings",
     "option_names",
-    "validated",
+    "validate_options",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -45,10 +45,10 @@ Span = Annotated[Whole, Field(ge=1, le=MAX_TOKENS)]
 Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)]
 """A list of names, or a single name."""
 
-Spans = Annotated[list[Tokens], BeforeValidator(lambda values: listed(values, spans_in))]
+Spans = Annotated[list[Tokens], BeforeValidator(lambda values: expand_list(values, spans_in))]
 """A list of spans in tokens, or one string that lists several."""
 
-Seeds = Annotated[list[Seed], BeforeValidator(lambda values: listed(values, seeds_in))]
+Seeds = Annotated[list[Seed], BeforeValidator(lambda values: expand_list(values, seeds_in))]
 """A list of seeds, or one string that lists several."""
 
 MAX_LABEL: Final = 40
@@ -107,7 +107,7 @@ def option_names(model: type[BaseModel]) -> list[str]:
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
-def meanings(model: type[BaseModel]) -> dict[str, str]:
+def describe_fields(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings below a model's fields by option name, with "" for a field without one.
 
     Python discards such docstrings, so they are parsed from the source.
@@ -139,7 +139,7 @@ def is_option(name: str, known: Collection[str]) -> bool:
     return f"{prefix}{OPEN}" in known if dot and rest else name in known
 
 
-def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+def _gather_open_fields(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values, with the options of each open field gathered into one mapping."""
     found = dict(given)
     for prefix in (name.removesuffix(OPEN) for name in option_names(model) if name.endswith(OPEN)):
@@ -149,14 +149,14 @@ def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
+def validate_options(model: type[Model], given: Mapping[str, Any]) -> Model:
     """Validate values that a user gave by name. Raises ValidationError.
 
     A whole number must be in plain digits (see `parse_integer`) or a size, even if pydantic would accept more.
     """
     # Pydantic's strict mode cannot express this. In Python and JSON mode, the string "7" is not a number, but agent options are strings. In
     # string mode, "1_000" is 1000, "0-9" is -9, and the number 7 from a suite is not a number.
-    given = _gathered(model, given)
+    given = _gather_open_fields(model, given)
     read = model.model_validate(given)
     for name, info in model.model_fields.items():
         key = name if name in given else info.alias or name

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["AGENTS", "MEMORIES", "SCENARIOS", "installed", "suites"]
+__all__ = ["AGENTS", "MEMORIES", "SCENARIOS", "find_entry_points", "installed_suites"]
 
 SCENARIOS: Final = "longspan.scenarios"
 """The entry-point group for scenarios. An entry point maps a name to a class."""
@@ -23,7 +23,7 @@ MEMORIES: Final = "longspan.memories"
 SUITES: Final = Path(__file__).parents[1] / "suites"
 
 
-def installed(group: str) -> dict[str, list[EntryPoint]]:
+def find_entry_points(group: str) -> dict[str, list[EntryPoint]]:
     """Return a group's entry points by name. A name that several distributions register has several entries."""
     points: dict[str, list[EntryPoint]] = {}
     for point in _points(entry_points, group, tuple(sys.path)):
@@ -43,6 +43,6 @@ def _all_points(find: Callable[[], Any], path: tuple[str, ...]) -> Any:
     return find()
 
 
-def suites() -> dict[str, Path]:
+def installed_suites() -> dict[str, Path]:
     """Return the paths of longspan's own suites by name."""
     return {path.stem: path for path in sorted(SUITES.glob("*.yaml"))}

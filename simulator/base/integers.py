@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
-__all__ = ["PLAIN", "is_finite", "parse_integer", "whole"]
+__all__ = ["PLAIN", "integer_parser", "is_finite", "parse_integer"]
 
 PLAIN: Final = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
 """Matches a whole number of at most 19 plain digits."""
@@ -31,7 +31,7 @@ def is_finite(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < sys.float_info.max
 
 
-def whole(low: int, high: int) -> Callable[[object], int]:
+def integer_parser(low: int, high: int) -> Callable[[object], int]:
     """Return a parser for a command-line option: `parse_integer` with limits."""
 
     def parse(value: object) -> int:

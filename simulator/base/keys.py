@@ -11,7 +11,7 @@ from functools import lru_cache
 from html import unescape
 from typing import Any, Final, NamedTuple, final
 
-__all__ = ["MAX_LENGTH", "forget_secret", "note_key", "note_secret", "redacted", "redacted_in"]
+__all__ = ["MAX_LENGTH", "forget_secret", "note_key", "note_secret", "redact", "redact_json"]
 
 NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
 """The names of environment variables that contain keys."""
@@ -72,52 +72,52 @@ def forget_secret(value: str) -> None:
     _made.pop(value, None)
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return `text` with every key replaced by the name of its environment variable.
 
     Finds keys in plain text, with any of their characters escaped, in hexadecimal and in base64, even inside longer encoded text. Values
     shorter than MIN_LENGTH are left alone, and so are words and numbers shorter than MIN_PLAIN.
     """
-    return _redacted(text, _secrets())
+    return _redact_text(text, _secrets())
 
 
-def redacted_in(value: Any) -> Any:
-    """Return a JSON value with all of its strings `redacted`, object keys included. Other values are converted to JSON first, if possible.
+def redact_json(value: Any) -> Any:
+    """Return a JSON value with all of its strings `redact`, object keys included. Other values are converted to JSON first, if possible.
 
     Raises RecursionError for a value that contains itself.
     """
     secrets = _secrets()
-    return _redacted_in(value, secrets) if secrets else value
+    return _redact_json(value, secrets) if secrets else value
 
 
-def _redacted_in(value: Any, secrets: Sequence[_Secret]) -> Any:
+def _redact_json(value: Any, secrets: Sequence[_Secret]) -> Any:
     if isinstance(value, str):
-        return _redacted(value, secrets)
+        return _redact_text(value, secrets)
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, dict):
-        return {_redacted_in(name, secrets): _redacted_in(item, secrets) for name, item in value.items()}
+        return {_redact_json(name, secrets): _redact_json(item, secrets) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_redacted_in(item, secrets) for item in value]
+        return [_redact_json(item, secrets) for item in value]
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return _redacted_in(to_jsonable_python(value), secrets)
+        return _redact_json(to_jsonable_python(value), secrets)
     except (PydanticSerializationError, ValueError):
         return value  # it has no JSON form, so it will not be written either
 
 
-def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
+def _redact_text(text: str, secrets: Sequence[_Secret]) -> str:
     if len(text) < MIN_LENGTH:
         return text
     pieces, written = [], 0
-    for start, end, name in _merged(_found(text, secrets, DEPTH)):
+    for start, end, name in _merge_spans(_find_secrets(text, secrets, DEPTH)):
         pieces += [text[written:start], f"[{name}]"]
         written = end
     return "".join([*pieces, text[written:]]) if written else text
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
+def _merge_spans(spans: list[_Span]) -> list[_Span]:
     """Return spans in order, with overlapping ones merged. A merged span has the name of its first span; of several, the longest."""
     merged: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
@@ -128,11 +128,11 @@ def _merged(spans: list[_Span]) -> list[_Span]:
     return merged
 
 
-def _found(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
+def _find_secrets(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
     """Return the positions of secrets in `text`, plain or behind up to `depth` levels of escapes."""
     spans = [span for secret in secrets for span in _occurrences(text, secret)]
-    meant = _ESCAPE.sub(_meant, text) if depth else text
-    if meant != text and (inside := _found(meant, secrets, depth - 1)):
+    meant = _ESCAPE.sub(_decode_escape, text) if depth else text
+    if meant != text and (inside := _find_secrets(meant, secrets, depth - 1)):
         places = _Places(text)
         spans += [_Span(places.of(span.start).start, places.of(span.end - 1).stop, span.name) for span in inside]
     return spans
@@ -157,7 +157,7 @@ class _Places:
         self._written: list[tuple[int, int, int]] = []
         saved = 0
         for match in _ESCAPE.finditer(text):
-            length = len(_meant(match))
+            length = len(_decode_escape(match))
             self._meant.append(match.start() - saved)
             self._written.append((match.start(), match.end(), length))
             saved += match.end() - match.start() - length
@@ -172,7 +172,7 @@ class _Places:
         return range(start, end) if further < 0 else range(end + further, end + further + 1)
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _decode_escape(escape: re.Match[str]) -> str:
     """Return the character that an escape stands for, or "" for a line end."""
     text = escape[0]
     if text[0] == "\\":
@@ -187,12 +187,12 @@ def _meant(escape: re.Match[str]) -> str:
 def _secrets() -> Sequence[_Secret]:
     held = ((name, os.environ.get(name, "").strip()) for name in os.environ if name in _noted or _is_of_key(name))
     made = [(name, value) for value, name in tuple(_made.items())]  # a copy, because other threads make secrets too
-    return _spelled((*sorted((name, key) for name, key in held if _is_key(key) and key not in name), *made))
+    return _spell_secrets((*sorted((name, key) for name, key in held if _is_key(key) and key not in name), *made))
 
 
 @lru_cache(maxsize=1024)
 def _is_of_key(name: str) -> bool:
-    """Return whether a variable is named like a key. Cached, because each call of `redacted` checks the whole environment."""
+    """Return whether a variable is named like a key. Cached, because each call of `redact` checks the whole environment."""
     return NAMES.search(name) is not None
 
 
@@ -202,7 +202,7 @@ def _is_key(value: str) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _spelled(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
+def _spell_secrets(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
     return [_Secret(text, text[:FOUND_BY], name) for name, key in held for text in dict.fromkeys(_spellings(key))]
 
 

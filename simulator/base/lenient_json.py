@@ -38,18 +38,18 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-def _quoted(opening: str, closing: str) -> re.Pattern[str]:
+def _quote_pattern(opening: str, closing: str) -> re.Pattern[str]:
     """Return a pattern for a quoted string on one line. A mark closes the string only where a value may end."""
     return re.compile(rf"{opening}((?:[^{closing}\\\n]|\\.|[{closing}](?!{_QUOTE_END}))*+)[{closing}]")
 
 
 _STRINGS = {
-    '"': _quoted('"', '"'),
-    "'": _quoted("'", "'"),
-    "`": _quoted("`", "`"),
-    "“": _quoted("“", '”“"'),
-    "„": _quoted("„", '”“"'),
-    "‘": _quoted("‘", "’‘'"),
+    '"': _quote_pattern('"', '"'),
+    "'": _quote_pattern("'", "'"),
+    "`": _quote_pattern("`", "`"),
+    "“": _quote_pattern("“", '”“"'),
+    "„": _quote_pattern("„", '”“"'),
+    "‘": _quote_pattern("‘", "’‘'"),
     "\\": re.compile(rf'\\"((?:[^"\\\n]|\\(?!"{_QUOTE_END}).)*+)\\"'),  # a list within a JSON string
 }
 
@@ -140,7 +140,7 @@ class _Reader:
                 raise _NotJsonError(at)
             if ends:
                 unclosed = cut or (self._text[at] != closing and self._text[at] in outer)
-                return JsonSpan(begin, at if unclosed else at + 1, _built(opening, entries), firm or not entries)
+                return JsonSpan(begin, at if unclosed else at + 1, _build_value(opening, entries), firm or not entries)
             try:
                 key, span = self._entry(at, outer + closing, not entries or "," in between or "\n" in between, opening == "{")
             except _NotJsonError as unreadable:
@@ -190,7 +190,7 @@ class _Reader:
         text = self._text
         string = None if at < self._unclosed.get(mark, 0) else _STRINGS[mark].match(text, at)
         if string:
-            return JsonSpan(at, string.end(), _unescaped(string[1]), True)
+            return JsonSpan(at, string.end(), _unescape(string[1]), True)
         if at >= self._unclosed.get(mark, 0):
             line = text.find("\n", at)
             self._unclosed[mark] = len(text) if line < 0 else line
@@ -199,7 +199,7 @@ class _Reader:
         raise _NotJsonError(at + 1)
 
 
-def _built(opening: str, entries: list[tuple[str | None, Any]]) -> list[Any] | dict[str, Any]:
+def _build_value(opening: str, entries: list[tuple[str | None, Any]]) -> list[Any] | dict[str, Any]:
     """Return an object if all entries have keys, else a list."""
     keyed = {key: value for key, value in entries if key is not None}
     if all(key is not None for key, _ in entries) and (entries or opening == "{"):
@@ -207,7 +207,7 @@ def _built(opening: str, entries: list[tuple[str | None, Any]]) -> list[Any] | d
     return [value if key is None else {key: value} for key, value in entries]
 
 
-def _unescaped(string: str) -> str:
+def _unescape(string: str) -> str:
     if "\\" not in string:
         return string
     string = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPED.get(m[2], m[2]), string)

@@ -10,7 +10,7 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.integers import parse_integer
 from longspan.simulator.base.sizes import parse_size
 
-__all__ = ["listed", "seeds_in", "spans_in"]
+__all__ = ["expand_list", "seeds_in", "spans_in"]
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def spans_in(text: str) -> list[int]:
     return [parse_size(part) for part in _COMMA.split(text)]
 
 
-def listed(values: object, read: Callable[[str], list[T]]) -> Any:
+def expand_list(values: object, read: Callable[[str], list[T]]) -> Any:
     """Return a value, or a list of values, as a list, with each string replaced by the values that it lists.
 
     Other values are left for pydantic to validate. Raises ValueError, which pydantic reports as an error of the field.

@@ -16,7 +16,7 @@ from yaml.composer import ComposerError
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.integers import PLAIN, parse_integer
 
-__all__ = ["load", "problem"]
+__all__ = ["describe_yaml_error", "load_yaml"]
 
 MAX_NODES: Final = 100_000
 """The most values in a file. An aliased value counts again for each alias."""
@@ -26,7 +26,7 @@ _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
 
 
-def load(text: str | bytes) -> Any:
+def load_yaml(text: str | bytes) -> Any:
     """Return the value of a YAML document. Raises YAMLError, or any exception that a constructor raises for a value.
 
     Values that only YAML 1.1 treats as numbers (0x10, 010, 1_000, +7, 1:30) or booleans (yes, no, on, off) are strings.
@@ -34,7 +34,7 @@ def load(text: str | bytes) -> Any:
     return yaml.load(text, _Loader)  # noqa: S506
 
 
-def problem(error: BaseException) -> str:
+def describe_yaml_error(error: BaseException) -> str:
     """Return one line that says why a document could not be read, and where."""
     if isinstance(error, RecursionError):
         return "nested too deeply"

@@ -96,7 +96,7 @@ def problem_of(error: ErrorDetails) -> str:
     if context.get("min_length") == 1:
         return "must not be empty"
     if type_ in _WORDS:
-        return " ".join(_WORDS[type_].format_map({name: _shown(value) for name, value in context.items()}).split())
+        return " ".join(_WORDS[type_].format_map({name: _format_limit(value) for name, value in context.items()}).split())
     for ending in ("_type", "_parsing"):
         if type_.endswith(ending) and (kind := type_.removesuffix(ending)) in _KINDS:
             return f"must be {_KINDS[kind]}"
@@ -113,5 +113,5 @@ def _keys(location: Iterable[int | str]) -> Iterable[str]:
     return (key for key in map(str, location) if not key.endswith("]") and not key.startswith("constrained-"))
 
 
-def _shown(value: Any) -> str:
+def _format_limit(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).removesuffix("T00:00:00")

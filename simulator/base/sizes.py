@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["MAX_TOKENS", "Tokens", "is_size", "parse_size", "short"]
+__all__ = ["MAX_TOKENS", "Tokens", "format_tokens", "is_size", "parse_size"]
 
 MAX_TOKENS: Final = 1_000_000_000
 """The most tokens allowed in a span, a window and similar settings."""
@@ -50,7 +50,7 @@ Tokens = Annotated[int, BeforeValidator(_tokens), Field(le=MAX_TOKENS)]
 """A pydantic field type for a number of tokens: an integer, or a string that `parse_size` accepts."""
 
 
-def short(tokens: float) -> str:
+def format_tokens(tokens: float) -> str:
     """Format a number of tokens in at most four characters, up to 999 million: 812, 1.2k, 31k, 451k, 1.4M."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if tokens >= 0.9995 * size:

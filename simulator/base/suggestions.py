@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["alike", "meant", "with_keys"]
+__all__ = ["similar_names", "suggest", "with_keys"]
 
 ALIKE: Final = 0.66
 """The minimum similarity of a suggested name: the share of letters in common, in order."""
@@ -14,13 +14,13 @@ CLOSE: Final = 0.1
 """The largest difference in similarity between the best suggestion and another one."""
 
 
-def meant(given: str, known: Iterable[str], otherwise: str = "") -> str:
+def suggest(given: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "; did you mean X?" with the known names that resemble the given one. Without any, return `otherwise`."""
-    found = alike(given, known)
+    found = similar_names(given, known)
     return f"; did you mean {' or '.join(found)}?" if found else otherwise and f"; {otherwise}"
 
 
-def alike(given: str, known: Iterable[str]) -> list[str]:
+def similar_names(given: str, known: Iterable[str]) -> list[str]:
     """Return the known names that resemble the given one, most similar first."""
     from difflib import SequenceMatcher, get_close_matches
 
@@ -35,4 +35,4 @@ def with_keys(problem: str, whose: str, known: Iterable[str]) -> str:
     keys = list(known)
     all_keys = f"{whose} keys are {', '.join(keys)}"
     place, unknown, _ = problem.rpartition(": unknown key")
-    return f"{problem}{meant(place.rpartition('.')[2], keys, all_keys)}" if unknown else f"{problem}; {all_keys}"
+    return f"{problem}{suggest(place.rpartition('.')[2], keys, all_keys)}" if unknown else f"{problem}; {all_keys}"

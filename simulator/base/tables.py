@@ -7,7 +7,7 @@ from typing import Final, final
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-__all__ = ["Table", "small"]
+__all__ = ["Table", "format_decimals"]
 
 NUMERIC: Final = "0123456789<+\N{MINUS SIGN}"
 """The characters that a number in a cell may begin with."""
@@ -46,6 +46,6 @@ class Table(BaseModel):
         return [number > 0 and all(not cell or cell[0] in NUMERIC for cell in column) for number, column in enumerate(columns)]
 
 
-def small(value: float) -> str:
+def format_decimals(value: float) -> str:
     """Format a number with two decimals, or more for a small one: 12.35, 0.50, 0.0012."""
     return f"{Decimal(f'{value:.3g}'):f}" if 0 < abs(value) < 0.0995 else f"{value:.2f}"

@@ -13,13 +13,13 @@ from jinja2.bccache import Bucket
 
 from longspan.simulator.base import cache
 
-__all__ = ["environment"]
+__all__ = ["make_environment"]
 
 COMPILER: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
 """The versions that compiled templates depend on."""
 
 
-def environment(*folders: Path, **options: Any) -> Environment:
+def make_environment(*folders: Path, **options: Any) -> Environment:
     """Return an environment that looks for templates in these folders, in order. HTML is escaped only with `autoescape`.
 
     A template is read once. Jinja's reloading would check for a newer file at each import of a template.
@@ -40,12 +40,12 @@ class _CompiledTemplates(BytecodeCache):
         self._options = options
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        content = cache.read(self._file(bucket))
+        content = cache.read_cached(self._file(bucket))
         if content is not None:
             bucket.bytecode_from_string(content)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        cache.write(self._file(bucket), bucket.bytecode_to_string())
+        cache.write_cached(self._file(bucket), bucket.bytecode_to_string())
 
     def _file(self, bucket: Bucket) -> str:
         """Return the cache file's name, which depends on the template's path, the compiler and the options."""

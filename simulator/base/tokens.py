@@ -16,13 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, final, get_args
 
-from longspan.simulator.base.cache import cached
+from longspan.simulator.base.cache import read_or_make
 from longspan.simulator.base.errors import InputError
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-__all__ = ["EncodingName", "Tokenizer", "encodings", "pieces", "unpacked"]
+__all__ = ["EncodingName", "Tokenizer", "encodings", "split_pieces", "unpack_tokens"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
 """The encodings that longspan can count tokens in."""
@@ -105,18 +105,18 @@ class Tokenizer:
         """Return the number of tokens of `text`. Never raises: invalid Unicode (a lone surrogate) counts as U+FFFD."""
         if len(text) <= PIECE:  # the usual case: filler is counted line by line
             return len(self._encoding.encode_ordinary(text))
-        return sum(len(self._encoding.encode_ordinary(piece)) for piece in pieces(text))
+        return sum(len(self._encoding.encode_ordinary(piece)) for piece in split_pieces(text))
 
     def count_pieces(self, text: str) -> int:
         """Return the same as `count`. Takes two thirds of the time if the words of `text` have been counted before."""
         if len(text) > LINE or not text.isascii():
             return self.count(text)
-        split, counted = _counted_pieces(self._name)
+        split, counted = _load_piece_counts(self._name)
         return sum(map(counted.__getitem__, split(text)))
 
     def encode(self, text: str) -> list[int]:
         """Encode `text`. Invalid Unicode (a lone surrogate) is encoded as U+FFFD."""
-        return [token for piece in pieces(text) for token in self._encoding.encode_ordinary(piece)]
+        return [token for piece in split_pieces(text) for token in self._encoding.encode_ordinary(piece)]
 
     def decode(self, tokens: list[int]) -> str:
         """Decode `tokens`. Bytes that are not valid UTF-8, such as half a character, become U+FFFD."""
@@ -126,7 +126,7 @@ class Tokenizer:
         return f"Tokenizer({self._name!r})"
 
 
-def pieces(text: str) -> Iterator[str]:
+def split_pieces(text: str) -> Iterator[str]:
     """Yield `text` in pieces whose concatenated tokens are the tokens of `text`.
 
     Text without a space in LONGEST characters, such as an image in base64, is cut anyway. This changes the number of tokens by a few.
@@ -166,7 +166,7 @@ class _Pieces(dict[str, int]):
 
 
 @cache
-def _counted_pieces(name: EncodingName) -> tuple[Callable[[str], list[str]], _Pieces]:
+def _load_piece_counts(name: EncodingName) -> tuple[Callable[[str], list[str]], _Pieces]:
     """Return a function that splits ASCII text as an encoding does, and the counts of its pieces. Shared by all of the process's
     tokenizers."""
     pattern = _PATTERNS[name]
@@ -185,11 +185,11 @@ def _ranks(name: EncodingName) -> dict[bytes, int]:
     """Return the ranks of an encoding's tokens."""
     packed = (RANKS / f"{name}.xz").read_bytes()
     kept = f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}-{sys.implementation.cache_tag}.ranks"
-    tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(unpacked(packed))))  # noqa: S302
+    tokens: list[bytes] = marshal.loads(read_or_make(kept, lambda: marshal.dumps(unpack_tokens(packed))))  # noqa: S302
     return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
-def unpacked(packed: bytes) -> list[bytes]:
+def unpack_tokens(packed: bytes) -> list[bytes]:
     """Return the tokens in a packed file. Each is stored as one byte for its length, followed by its bytes."""
     import lzma
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["SMALL", "TENS", "normalised", "number", "plain"]
+__all__ = ["SMALL", "TENS", "normalise_text", "number", "plain"]
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -42,7 +42,7 @@ MAX_ACCENTS = 30
 _FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
 
 
-def normalised(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return `text` in the normal form NFKC. Cuts very long runs of accents, which would take quadratic time to sort."""
     return unicodedata.normalize("NFKC", _FOREIGN.sub(_with_few_accents, text))
 

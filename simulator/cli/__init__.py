@@ -16,14 +16,14 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from longspan.simulator.base.address_space import room
+from longspan.simulator.base.address_space import free_address_space
 from longspan.simulator.base.closing import end_all, report_failure, take_failures
 from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.base.hard_exit import end_process, report_crashes
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.base.pydantic_errors import problem_of
-from longspan.simulator.base.suggestions import meant
-from longspan.simulator.base.terminal import complain, give_up_output, prepare, printing_aside, rewritable, say, typed
+from longspan.simulator.base.suggestions import suggest
+from longspan.simulator.base.terminal import can_rewrite_line, complain, give_up_output, prepare_streams, quote_command, reserve_stdout, say
 from longspan.simulator.cli import (
     ask,
     calibrate,
@@ -44,7 +44,7 @@ from longspan.simulator.cli import (
     view,
 )
 from longspan.simulator.cli.completion import words_to_complete
-from longspan.simulator.cli.suite_commands import benchmarks, commands_of, describe_commands, name_moved
+from longspan.simulator.cli.suite_commands import command_groups, commands_of, describe_commands, name_moved
 
 __all__ = ["main", "run_command", "whole_app"]
 
@@ -78,7 +78,7 @@ class _PlainHelp:
             if param.param_type_name == "argument" or param.is_flag:
                 param.display_type_rich = lambda ctx: ""
             if "{longspan." in (param.help or ""):
-                param.help = re.sub(r"\{(longspan\.\w+)\}", lambda group: ", ".join(installed(group[1])), param.help)
+                param.help = re.sub(r"\{(longspan\.\w+)\}", lambda group: ", ".join(find_entry_points(group[1])), param.help)
             if isinstance(param.show_default, str):  # in words, so not in brackets of its own
                 param._get_default_string = lambda *, words=param.show_default, **_: words
         super().format_help(ctx, formatter)  # type: ignore[misc]
@@ -170,14 +170,14 @@ MOVED: Final = {
 """What to say of commands that were merged into others in this release."""
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap_help(text: str) -> str:
     """Return a docstring with each paragraph on one line, so that the help wraps at the terminal's width."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
-        app.command(_name, cls=_Command, help=_unwrapped(_command.__doc__ or ""), rich_help_panel=_group)(_command)
+        app.command(_name, cls=_Command, help=_unwrap_help(_command.__doc__ or ""), rich_help_panel=_group)(_command)
 listed = typer.Typer(help="List scenarios, agents, memories, suites, runs, citations, or the schema of JSON output.", no_args_is_help=True)
 for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs, listing.citations, schema.schema):
     listed.command(cls=_Command)(_command)
@@ -189,7 +189,7 @@ def _add_benchmark(to: typer.Typer, benchmark: str, *, load: bool) -> None:
     group = typer.Typer(help=describe_commands(benchmark), no_args_is_help=True)
     group.callback()(lambda: None)
     for name, command in commands_of(benchmark).items() if load else ():
-        group.command(name, cls=_Command, help=_unwrapped(command.__doc__ or ""))(command)
+        group.command(name, cls=_Command, help=_unwrap_help(command.__doc__ or ""))(command)
     to.add_typer(group, name=benchmark, cls=_Group, rich_help_panel="Benchmarks")
 
 
@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _collect_after_loading()
         # NumPy's threads spin for a while before they sleep. They are idle nearly all the time, so let them sleep early.
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-        if room() is not None:
+        if free_address_space() is not None:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS reserves tens of MiB for each thread
         atexit.register(gc.freeze)  # the process is about to end, so Python need not search its memory for garbage
     with report_crashes() if arguments is None else nullcontext():
@@ -252,11 +252,11 @@ def _collect_after_loading() -> None:
 
 
 def run_command(arguments: Sequence[str] | None) -> int:
-    prepare()
+    prepare_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     _PlainHelp.shows_all = HELP_ALL in given
     given = ["--help" if argument == HELP_ALL else argument for argument in given]
-    with printing_aside() if "--json" in given else nullcontext():
+    with reserve_stdout() if "--json" in given else nullcontext():
         return _run_command(given)
 
 
@@ -274,7 +274,7 @@ def _run_command(given: list[str]) -> int:
         cause = _cause(error)
         match cause:
             case KeyboardInterrupt():
-                return _interrupted()
+                return _report_interrupt()
             case InputError():
                 return _fail(str(cause), 2)
             case LongspanError():
@@ -291,7 +291,7 @@ def _run_command(given: list[str]) -> int:
             case RecursionError():
                 return _fail("an input file is nested too deeply; look for thousands of consecutive brackets", 1)
         if _hides_interrupt(cause):
-            return _interrupted()
+            return _report_interrupt()
         raise
 
 
@@ -306,7 +306,7 @@ def _invalid(error: typer.TyperException) -> str:
     if "suite" in params and (extra := re.search(r"extra arguments? \((.+)\)$|extra argument\(s\) \((.+)\)$", error.message)):
         return f"{error.message}{_option_meant(str(params['suite']), str(extra[1] or extra[2]))}"
     if near := getattr(error, "possibilities", None):  # an unknown option with a similar name
-        return f"{error.message}{meant(str(getattr(error, 'option_name', '')), near)}"
+        return f"{error.message}{suggest(str(getattr(error, 'option_name', '')), near)}"
     return error.format_message()
 
 
@@ -317,16 +317,16 @@ def _option_meant(suite: str, extra: str) -> str:
 
     if is_size(extra):
         return f"; did you mean --span {extra}?"
-    if re.split("[/:?]", extra)[0] in installed(AGENTS):
-        return f"; did you mean {typed('--agent', extra)}?"
-    return f"; did you mean {typed('--data', f'{suite}={extra}')}?"
+    if re.split("[/:?]", extra)[0] in find_entry_points(AGENTS):
+        return f"; did you mean {quote_command('--agent', extra)}?"
+    return f"; did you mean {quote_command('--data', f'{suite}={extra}')}?"
 
 
 def whole_app() -> typer.Typer:
     """Return the app with the commands of every benchmark, all of them loaded."""
     whole = copy(app)
     whole.registered_groups = list(app.registered_groups)
-    for benchmark in benchmarks():
+    for benchmark in command_groups():
         _add_benchmark(whole, benchmark, load=True)
     return whole
 
@@ -342,7 +342,7 @@ def _only(given: Sequence[str]) -> typer.Typer:
     only.registered_commands = [command for command in app.registered_commands if command.name == first]
     if only.registered_commands:
         only.registered_groups = []
-    elif first in (known := benchmarks()):
+    elif first in (known := command_groups()):
         only.registered_groups = []
         _add_benchmark(only, first, load=True)
     elif not words_to_complete() and (where := MOVED.get(first) or name_moved(given)) is not None:
@@ -372,8 +372,8 @@ def _hides_interrupt(error: BaseException) -> bool:
     return isinstance(error, SchemaError) and "KeyboardInterrupt" in str(error)
 
 
-def _interrupted() -> int:
-    if rewritable():
+def _report_interrupt() -> int:
+    if can_rewrite_line():
         complain()  # ends the line where the terminal shows ^C
     return _fail("interrupted", 130)
 

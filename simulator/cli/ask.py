@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.base.integers import whole
-from longspan.simulator.base.shares import percent
-from longspan.simulator.base.terminal import complain, confirm, say, say_json
+from longspan.simulator.base.integers import integer_parser
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.base.terminal import complain, confirm_question, say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.runs import TrustOption, open_run
 
@@ -24,10 +24,10 @@ __all__ = ["ask"]
 def ask(
     run: Annotated[
         Path | None,
-        typer.Argument(help="A run's folder; without it, you chat with the agent.", metavar="RUN", autocompletion=completion.runs),
+        typer.Argument(help="A run's folder; without it, you chat with the agent.", metavar="RUN", autocompletion=completion.complete_runs),
     ] = None,
     turn: Annotated[
-        int | None, typer.Argument(help="The turn's number, as the report shows it.", parser=whole(0, 10**9), metavar="TURN")
+        int | None, typer.Argument(help="The turn's number, as the report shows it.", parser=integer_parser(0, 10**9), metavar="TURN")
     ] = None,
     agent: Annotated[
         str | None,
@@ -35,7 +35,7 @@ def ask(
             help="The agent, such as openai/gpt-4o.",
             metavar="SPEC",
             show_default="the run's, or notebook",
-            autocompletion=completion.agents,
+            autocompletion=completion.complete_agents,
         ),
     ] = None,
     conversation: Annotated[
@@ -55,7 +55,7 @@ def ask(
     import trio
 
     from longspan.simulator.base.errors import AgentError, InputError
-    from longspan.simulator.running.asking import Asking, grades_of, past_of
+    from longspan.simulator.running.asking import TurnAsker, grades_of, past_of
 
     if run is None:
         from longspan.simulator.cli.chat import chat
@@ -68,13 +68,13 @@ def ask(
         raise InputError(f"{run}: name the TURN to ask again, as the report numbers it")
     folder = open_run(run, trust, agent)
     past = past_of(folder, turn, conversation)
-    asking = Asking(folder, past, agent)
+    asking = TurnAsker(folder, past, agent)
 
     def agree(notice: str, costly: bool) -> bool:
         say(notice)
         if costly and json_ and not yes:
             raise InputError(f"{notice}; --yes skips the question")
-        return yes or not costly or confirm("Continue?")
+        return yes or not costly or confirm_question("Continue?")
 
     try:
         again = trio.run(asking.ask, agree)
@@ -100,7 +100,7 @@ def _verdict(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> li
     said = "word for word" if words else "in score, not in words" if score else "no"
     if grades is None:
         return [("agree", said)]
-    scores = ["no score" if grade.score is None else percent(grade.score) for grade in grades]
+    scores = ["no score" if grade.score is None else format_percent(grade.score) for grade in grades]
     return [("agree", said), ("grade", f"{scores[1]}, recorded {scores[0]}: {grades[1].reason}")]
 
 

@@ -23,7 +23,7 @@ def calibrate(
         typer.Option(
             help="The model that judges, such as openai/gpt-4o.",
             metavar="SPEC",
-            autocompletion=completion.agents,
+            autocompletion=completion.complete_agents,
         ),
     ],
     labels: Annotated[list[Path], typer.Option(help="Human labels: CSV with a header, or JSON lines. Repeatable.", metavar="FILE")],
@@ -47,12 +47,12 @@ def calibrate(
     """
     import trio
 
-    from longspan.simulator.results.judging.calibrate import calibrate as compare
+    from longspan.simulator.results.judging.calibrate import calibrate_judge
     from longspan.simulator.terminal.counter import Counter
 
     limit = inf if max_cost is None else max_cost
     with Counter("answers") as counter:
-        calibration, path = trio.run(lambda: compare(judge, labels, rubric, out=out, max_cost=limit, on_progress=counter.update))
+        calibration, path = trio.run(lambda: calibrate_judge(judge, labels, rubric, out=out, max_cost=limit, on_progress=counter.update))
     _print(calibration, path, json_)
     return 1 if calibration.failed == calibration.items else 0
 

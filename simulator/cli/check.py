@@ -26,17 +26,17 @@ def check(
     """
     import trio
 
-    from longspan.simulator.running.preflight.checkup import checkup
-    from longspan.simulator.suite.agent_spec import AgentSpec, begun
+    from longspan.simulator.running.preflight.checkup import check_agent
+    from longspan.simulator.suite.agent_spec import AgentSpec, pin_defaults
     from longspan.simulator.terminal.console import Console
 
     console = Console()
-    spec = begun(AgentSpec.parse(agent))
+    spec = pin_defaults(AgentSpec.parse(agent))
     findings: list[CheckedFinding] = []
 
     async def run() -> bool:
         ready = True
-        async for finding in checkup(spec):
+        async for finding in check_agent(spec):
             ready = ready and finding.verdict != "bad"
             findings.append({"check": finding.check, "verdict": finding.verdict, "what": finding.what})
             if not json_:

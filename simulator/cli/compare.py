@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from longspan.simulator.base.shares import percent
+from longspan.simulator.base.shares import format_percent
 from longspan.simulator.base.terminal import say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption, RunsArgument
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from longspan.simulator.cli.outputs import ComparedGroup
-    from longspan.simulator.pages.report.contrasts import Family
+    from longspan.simulator.pages.report.contrast_words import Family
     from longspan.simulator.results.measures.comparing import Comparison
 
 __all__ = ["compare", "print_contrasts"]
@@ -41,7 +41,7 @@ def compare(
         typer.Option(
             help="An agent to compare the others with, or older runs to test whether RUN is worse.",
             metavar="AGENT|RUN",
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
         ),
     ] = None,
     margin: Annotated[
@@ -61,7 +61,7 @@ def compare(
     each contrast.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.files.reading import writing
+    from longspan.simulator.base.files.file_io import write_new_file
     from longspan.simulator.results.measures.comparing import load_comparisons
 
     if json_ and (out is not None or format is not None):
@@ -91,7 +91,7 @@ def compare(
     if taken := [path for path in paths if path.exists() or path.is_symlink()]:
         raise InputError(f"{taken[0]}: already exists; choose another file with --out")
     for path, (name, comparison) in zip(paths, comparisons.items(), strict=True):
-        with writing(path) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
+        with write_new_file(path) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
             if chosen == "terminal":
                 _print(comparison, file)
             else:
@@ -118,7 +118,7 @@ def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
 
 def _group(name: str, comparison: Comparison) -> ComparedGroup:
     """Return the comparison of runs that play the same tests, for JSON: the rows of the CSV, and the verdicts and notes."""
-    from longspan.simulator.pages.report.comparison_tables import as_rows, notes
+    from longspan.simulator.pages.report.comparison_tables import as_rows, comparison_notes
 
     agents, left_out = list(comparison.agents), [str(run.path) for run in comparison.unusable]
     return {
@@ -128,7 +128,7 @@ def _group(name: str, comparison: Comparison) -> ComparedGroup:
         "left_out": left_out,
         "verdicts": [verdict.text for verdict in comparison.said.verdicts],
         "rows": as_rows(comparison),
-        "notes": notes(comparison),
+        "notes": comparison_notes(comparison),
     }
 
 
@@ -170,7 +170,10 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
         return CODES[fall.verdict] if fail_if_worse else 0
     console = Console()
     if fall.scenarios:
-        rows = [[each.name, percent(each.old), percent(each.new), percent(each.new - each.old, sign=True)] for each in fall.scenarios]
+        rows = [
+            [each.name, format_percent(each.old), format_percent(each.new), format_percent(each.new - each.old, sign=True)]
+            for each in fall.scenarios
+        ]
         measured = f", {fall.measured}," if fall.measured != "score" else ""
         print_table(
             console,
@@ -187,12 +190,12 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
     """Test the contrasts of a sweep's file on these runs, and print or write the outcome."""
     from longspan.simulator.base.errors import InputError, LongspanError
-    from longspan.simulator.base.files.folders import inside
-    from longspan.simulator.base.files.reading import writing_folder
+    from longspan.simulator.base.files.file_io import write_new_folder
+    from longspan.simulator.base.files.folders import path_inside
     from longspan.simulator.cli.plot import print_unusable
     from longspan.simulator.journal.run_folder import RunFolder
-    from longspan.simulator.pages.report.outcome import content, family_of, write_outcome
-    from longspan.simulator.results.analysis.statements import statements
+    from longspan.simulator.pages.report.outcome import contrasts_content, family_of, write_outcome
+    from longspan.simulator.results.analysis.statements import read_statements
     from longspan.simulator.results.measures.comparing import load_finished
     from longspan.simulator.running.sweeps.sweep import read_sweep
 
@@ -204,16 +207,16 @@ def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> i
     planned = [run.manifest for run in runs]
     for each in unusable:  # an agent must stay known to the contrasts even if all of its runs have failed
         with suppress(LongspanError):
-            planned.append(RunFolder(inside(each.path.parent, each.path.name)).manifest)
-    settled = stated.settled(planned, where)
-    family = family_of(settled, runs, unusable, statements(paths[0]) if len(paths) == 1 else ())
+            planned.append(RunFolder(path_inside(each.path.parent, each.path.name)).manifest)
+    settled = stated.settle_names(planned, where)
+    family = family_of(settled, runs, unusable, read_statements(paths[0]) if len(paths) == 1 else ())
     if json_:
-        say_json(content(family, runs))
+        say_json(contrasts_content(family, runs))
         return 0
     print_unusable(unusable)
     print_contrasts(family)
     if out is not None:
-        with writing_folder(out) as folder:
+        with write_new_folder(out) as folder:
             write_outcome(folder, family, runs, unusable)
         say(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
     return 0
@@ -221,14 +224,14 @@ def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> i
 
 def print_contrasts(family: Family) -> None:
     """Print the outcome of contrasts in sentences."""
-    from longspan.simulator.pages.report.contrasts import sentence
+    from longspan.simulator.pages.report.contrast_words import describe_contrast
     from longspan.simulator.terminal.console import Console
 
     console = Console()
     for line in [*family.history, *family.left_out]:
         console.say(line, "yellow" if family.late else "dim")
     for each in family.tested:
-        console.say(sentence(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")
+        console.say(describe_contrast(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")
 
 
 def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
@@ -247,25 +250,25 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], fo
 
 
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
-    from longspan.simulator.pages.report.comparison_tables import notes, tables
-    from longspan.simulator.terminal.compact import letters, print_compact
+    from longspan.simulator.pages.report.comparison_tables import comparison_notes, comparison_tables
+    from longspan.simulator.terminal.compact import assign_letters, print_compact
     from longspan.simulator.terminal.console import Console
 
     console = Console(file)
     names = comparison.side.called
-    called = letters([names.names[agent] for agent in comparison.agents])
+    called = assign_letters([names.names[agent] for agent in comparison.agents])
     for verdict in comparison.said.verdicts:
         console.print()
         console.print(verdict.text, style="bold")
     console.print()
     for line in names.legend(called):
         console.say(line)
-    if told := names.told(called):
+    if told := names.describe_omissions(called):
         console.print(told, style="dim")
-    shown = tables(comparison)
+    shown = comparison_tables(comparison)
     last = {table.note: number for number, table in enumerate(shown)}
     for number, table in enumerate(shown):  # print a note that several tables share only below the last of them
         print_compact(console, table if last[table.note] == number else table.model_copy(update={"note": ""}), called)
     console.print()
-    for note in notes(comparison):
+    for note in comparison_notes(comparison):
         console.print(note)

@@ -12,10 +12,20 @@ from typing import Final
 
 import typer
 
-from longspan.simulator.base.installed import AGENTS, SCENARIOS, installed
-from longspan.simulator.base.installed import suites as known_suites
+from longspan.simulator.base.installed import AGENTS, SCENARIOS, find_entry_points, installed_suites
 
-__all__ = ["agents", "imports", "offer", "rubrics", "runs", "scenarios", "spans", "suites", "tests", "words_to_complete"]
+__all__ = [
+    "complete_agents",
+    "complete_runs",
+    "complete_scenarios",
+    "complete_spans",
+    "complete_suites",
+    "complete_tests",
+    "imports",
+    "offer",
+    "rubrics",
+    "words_to_complete",
+]
 
 SPANS: Final = ("2k", "4k", "8k", "16k", "32k", "64k", "120k", "200k", "500k")
 
@@ -29,34 +39,36 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_.,/+=@%-]+")
 """A name that is safe in every shell. Other names are not offered: a folder may have a name that a shell would execute."""
 
 
-def suites(incomplete: str) -> list[str]:
+def complete_suites(incomplete: str) -> list[str]:
     """Return suites, also after a "+" that joins several."""
     before, plus, last = incomplete.rpartition("+")
-    return offer((f"{before}{plus}{name}" for name in known_suites() if not plus or name not in before.split("+")), f"{before}{plus}{last}")
+    return offer(
+        (f"{before}{plus}{name}" for name in installed_suites() if not plus or name not in before.split("+")), f"{before}{plus}{last}"
+    )
 
 
-def spans(incomplete: str) -> list[str]:
+def complete_spans(incomplete: str) -> list[str]:
     return offer(SPANS, incomplete)
 
 
-def agents(incomplete: str) -> list[str]:
-    return offer(installed(AGENTS), incomplete)
+def complete_agents(incomplete: str) -> list[str]:
+    return offer(find_entry_points(AGENTS), incomplete)
 
 
-def scenarios(incomplete: str) -> list[str]:
-    return offer(installed(SCENARIOS), incomplete)
+def complete_scenarios(incomplete: str) -> list[str]:
+    return offer(find_entry_points(SCENARIOS), incomplete)
 
 
 def rubrics(incomplete: str) -> list[str]:
-    return offer(installed("longspan.rubrics"), incomplete)
+    return offer(find_entry_points("longspan.rubrics"), incomplete)
 
 
 def imports(incomplete: str) -> list[str]:
-    return offer(installed("longspan.imports"), incomplete)
+    return offer(find_entry_points("longspan.imports"), incomplete)
 
 
-def runs(incomplete: str) -> list[str]:
-    """Return runs and folders of runs in the folder that is being typed, or in `runs`."""
+def complete_runs(incomplete: str) -> list[str]:
+    """Return runs and folders of runs in the folder that is being typed, or in `complete_runs`."""
     folder = f"{os.path.dirname(incomplete) if '/' in incomplete else 'runs'}/".replace("//", "/")  # noqa: PTH120
     return offer((f"{folder}{name}" for name in _runs_in(Path(folder))), incomplete)
 
@@ -70,7 +82,7 @@ def _runs_in(folder: Path) -> Iterator[str]:
                 yield path.name
 
 
-def tests(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_tests(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the tests of the run that the command line names."""
     import json
 

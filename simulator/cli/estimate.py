@@ -42,16 +42,16 @@ def estimate(
     import trio
 
     from longspan.simulator.contract.agent import never_asked
-    from longspan.simulator.running.planning import plan, repetitions
-    from longspan.simulator.running.preflight.estimate import estimate as play
+    from longspan.simulator.running.planning import describe_repetitions, plan_run
+    from longspan.simulator.running.preflight.estimate import estimate_run
 
     with never_asked():
         if (folder := Path(options.suite)).joinpath("manifest.json").is_file():
             return _estimate_run(folder, options, json_=json_)
-        plans = [plan(settings, Path()) for settings in options.grid().runs()]
-        for note in repetitions(plans):
+        plans = [plan_run(settings, Path()) for settings in options.grid().runs()]
+        for note in describe_repetitions(plans):
             complain(note)
-        estimates = [trio.run(play, planned) for planned in plans]
+        estimates = [trio.run(estimate_run, planned) for planned in plans]
     return _say_estimates(estimates, json_=json_)
 
 
@@ -61,19 +61,19 @@ def _estimate_run(folder: Path, options: GridOptions, *, json_: bool) -> int:
 
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.runs import open_run
-    from longspan.simulator.running.planning import replan
-    from longspan.simulator.running.preflight.estimate import estimate as play
+    from longspan.simulator.running.planning import replan_run
+    from longspan.simulator.running.preflight.estimate import estimate_run
     from longspan.simulator.subject.spending_record import read_totals
 
     if replace(options, suite=GridOptions().suite, trust=False) != GridOptions():
         raise InputError(f"{folder} is a run, and its manifest has the settings: omit options that shape the conversation")
     run = open_run(folder, options.trust)
-    entry = trio.run(play, replan(run.manifest, run.manifest.agent, folder.parent))
+    entry = trio.run(estimate_run, replan_run(run.manifest, run.manifest.agent, folder.parent))
     return _say_estimates([entry.model_copy(update={"spending": read_totals(run.path, run.owner())})], json_=json_)
 
 
 def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
-    from longspan.simulator.terminal.standings import duration
+    from longspan.simulator.terminal.standings import format_duration
 
     if json_:
         say_json([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates])
@@ -85,7 +85,7 @@ def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
             f"{entry.tokens:,} tokens of conversation, {entry.user_tokens:,} of them the user's"
         )
         if entry.minutes is not None:
-            least, most = (duration(60 * minutes) for minutes in entry.minutes)
+            least, most = (format_duration(60 * minutes) for minutes in entry.minutes)
             say(f"  {least} to {most} on this machine, extrapolated from one prompt and one answer; depends on the length of answers")
         if entry.nights:
             say(f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; the agent's work at night is not estimated")

@@ -35,19 +35,19 @@ def export(
     play them elsewhere; this may need --trust for a run from elsewhere. Damaged and unfinished runs are listed and left out.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.results.analysis.export import export as write
-    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.results.analysis.export import export_runs
+    from longspan.simulator.results.graded_runs import load_runs
     from longspan.simulator.running.dataset import export_datasets
 
     named: Table | None = next((known for known in TABLES if out.suffix.lower() == f".{known}"), None)
     format = format or named
     if format is None or (named is not None and format != named):
         raise InputError(f"--out {out}: name the format with --format, or as the file's ending, one of .{', .'.join(TABLES)}")
-    loaded, unusable = load(runs)
+    loaded, unusable = load_runs(runs)
     if format == "dataset":
         damaged = export_datasets([replace(run, manifest=open_run(run.folder.path, trust).manifest) for run in loaded], out)
     else:
-        damaged = write(loaded, format, out)
+        damaged = export_runs(loaded, format, out)
     print_unusable([*unusable, *damaged])
     say(f"{out}: {(written := len(loaded) - len(damaged)):,} run{'s' * (written != 1)}")
     return 0

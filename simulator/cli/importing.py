@@ -28,7 +28,7 @@ def import_(
     The new run can be scored, corrected, viewed and replayed like any run, but not resumed.
     """
     from longspan.simulator.base.sizes import parse_size
-    from longspan.simulator.cli.run import finish
+    from longspan.simulator.cli.run import print_outcomes
     from longspan.simulator.journal.run_folder import RunFolder
     from longspan.simulator.pages.report import Report
     from longspan.simulator.results.gradebook.gradebook import grade_run
@@ -45,4 +45,4 @@ def import_(
     imported = import_run(kind, file, out, options, Report)
     for note in (*imported.notes, *imported.left_out):
         say(note)
-    return finish([Outcome(out, grade_run(RunFolder(out)), None)], json_)
+    return print_outcomes([Outcome(out, grade_run(RunFolder(out)), None)], json_)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, Literal, P
 
 import typer
 
-from longspan.simulator.base.integers import whole
+from longspan.simulator.base.integers import integer_parser
 from longspan.simulator.cli import completion
 
 if TYPE_CHECKING:
@@ -22,9 +22,13 @@ __all__ = ["GridOptions", "JsonOption", "MaxTokens", "OtelOption", "RepliesOptio
 
 P = ParamSpec("P")
 
-SpecOption = Annotated[str, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)]
+SpecOption = Annotated[
+    str, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.complete_agents)
+]
 
-RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.", metavar="RUN", autocompletion=completion.runs)]
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Run folders, or folders of runs.", metavar="RUN", autocompletion=completion.complete_runs)
+]
 
 OtelOption = Annotated[bool, typer.Option("--otel", help="Export OpenTelemetry traces to your collector (docs/guides/tracing.md).")]
 
@@ -34,10 +38,10 @@ RepliesOption = Annotated[
     Path | None, typer.Option(help="Cache models' replies in this file; request only those that are missing.", metavar="FILE")
 ]
 
-TESTS = whole(1, 10_000)
+TESTS = integer_parser(1, 10_000)
 
 
-def size(text: str) -> int:
+def parse_size_option(text: str) -> int:
     """Parse a number of tokens, for Typer."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.sizes import parse_size
@@ -49,7 +53,8 @@ def size(text: str) -> int:
 
 
 MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in total.", parser=size, metavar="N")
+    int | None,
+    typer.Option("--max-tokens-total", help="Maximum tokens that models read and write in total.", parser=parse_size_option, metavar="N"),
 ]
 """The option for a token limit, the counterpart of --max-cost."""
 
@@ -58,7 +63,7 @@ _DURATION: Final = re.compile(r"([1-9][0-9]{0,6}|[0-9]{1,7}\.[0-9]{1,3})([smhd])
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-def duration(text: str) -> float:
+def parse_duration_option(text: str) -> float:
     """Parse a duration into seconds, for Typer."""
     match = _DURATION.fullmatch(text)
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
@@ -70,7 +75,10 @@ def duration(text: str) -> float:
 TimeLimit = Annotated[
     float | None,
     typer.Option(
-        "--time-limit", help="Stop after the first turn that ends past this time, such as 90m or 2h.", parser=duration, metavar="TIME"
+        "--time-limit",
+        help="Stop after the first turn that ends past this time, such as 90m or 2h.",
+        parser=parse_duration_option,
+        metavar="TIME",
     ),
 ]
 """The option for a time limit. A run that it stops can be resumed."""
@@ -82,7 +90,7 @@ class GridOptions:
     """The settings of a Grid as command-line options, with the same defaults."""
 
     suite: Annotated[
-        str, typer.Argument(help="A suite's name or YAML file; A+B plays both.", metavar="SUITE", autocompletion=completion.suites)
+        str, typer.Argument(help="A suite's name or YAML file; A+B plays both.", metavar="SUITE", autocompletion=completion.complete_suites)
     ] = "ltm"
     span: Annotated[
         list[str] | None,
@@ -90,13 +98,15 @@ class GridOptions:
             help="The memory span of each test in tokens, such as 32k; 2k,32k is two.",
             metavar="S",
             show_default="the suite's",
-            autocompletion=completion.spans,
+            autocompletion=completion.complete_spans,
         ),
     ] = None
     agent: Annotated[
         list[str],
         typer.Option(
-            help="The agent under test, such as openai/gpt-4o; notebook needs no model.", metavar="SPEC", autocompletion=completion.agents
+            help="The agent under test, such as openai/gpt-4o; notebook needs no model.",
+            metavar="SPEC",
+            autocompletion=completion.complete_agents,
         ),
     ] = field(default_factory=lambda: ["notebook"])
     seed: Annotated[list[str], typer.Option(help="The seed of the tests; 0-9 or 1,4,7 is several.", metavar="N", show_default="0")] = field(
@@ -105,7 +115,9 @@ class GridOptions:
     tests: Annotated[int | None, typer.Option(help="Tests per scenario.", parser=TESTS, metavar="N", show_default="the suite's")] = None
     scenario: Annotated[
         list[str] | None,
-        typer.Option(help="Only this scenario, by name or as python:MODULE:CLASS.", metavar="NAME", autocompletion=completion.scenarios),
+        typer.Option(
+            help="Only this scenario, by name or as python:MODULE:CLASS.", metavar="NAME", autocompletion=completion.complete_scenarios
+        ),
     ] = None
     isolated: Annotated[bool, typer.Option("--isolated", help="Play each test in its own conversation, without filler.")] = False
     placement: Annotated[
@@ -119,7 +131,9 @@ class GridOptions:
         Literal["cl100k_base", "o200k_base"], typer.Option(help="Counts tokens: cl100k_base or o200k_base.", metavar="NAME")
     ] = "cl100k_base"
     filler: Annotated[Path | None, typer.Option(help="A TriviaQA file (JSON or .gz) instead of our own questions.", metavar="FILE")] = None
-    filler_size: Annotated[int, typer.Option(help="Maximum tokens of a filler message.", parser=whole(100, 100_000), metavar="N")] = 2000
+    filler_size: Annotated[
+        int, typer.Option(help="Maximum tokens of a filler message.", parser=integer_parser(100, 100_000), metavar="N")
+    ] = 2000
     definitions: Annotated[Path | None, typer.Option(help="Play these published tests instead of generated ones.", metavar="DIR")] = None
     rules: Annotated[Literal["longspan", "paper"], typer.Option(help="Grade by longspan's rules or by the paper's.")] = "longspan"
     gold: Annotated[
@@ -133,7 +147,9 @@ class GridOptions:
     judge: Annotated[
         str | None,
         typer.Option(
-            help="The model that grades what rules cannot, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents
+            help="The model that grades what rules cannot, such as openai/gpt-4o.",
+            metavar="SPEC",
+            autocompletion=completion.complete_agents,
         ),
     ] = None
     branch: Annotated[
@@ -151,7 +167,10 @@ class GridOptions:
         ),
     ] = None
     nights: Annotated[
-        int, typer.Option(help="Virtual nights in every span, when an agent may consolidate its memory.", parser=whole(0, 100), metavar="N")
+        int,
+        typer.Option(
+            help="Virtual nights in every span, when an agent may consolidate its memory.", parser=integer_parser(0, 100), metavar="N"
+        ),
     ] = 0
     score_farewells: Annotated[
         bool, typer.Option("--score-farewells", help="Ask again after each farewell; show the answers that the agent still gives.")
@@ -190,7 +209,7 @@ class GridOptions:
         """Return the settings of the experiments. Raises InputError."""
         from longspan.simulator.base.errors import InputError
 
-        parsers: dict[str, Callable[[str], Any]] = {"twins": whole(1, 10_000), "lesion": size}
+        parsers: dict[str, Callable[[str], Any]] = {"twins": integer_parser(1, 10_000), "lesion": parse_size_option}
         found: dict[str, Any] = {}
         for given in self.experiment or []:
             name, equals, value = given.partition("=")

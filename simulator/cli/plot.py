@@ -35,16 +35,16 @@ def plot(
     facts and by updates, for runs that differ in parameters. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.files.reading import writing, writing_folder
-    from longspan.simulator.pages.report.figures import FIGURES, draw, missing
-    from longspan.simulator.pages.report.heatmap import draw_heatmaps, heatmaps
+    from longspan.simulator.base.files.file_io import write_new_file, write_new_folder
+    from longspan.simulator.pages.report.figures import FIGURES, draw_figure, missing_figures
+    from longspan.simulator.pages.report.heatmap import draw_heatmaps, find_heatmaps
     from longspan.simulator.results.measures.comparing import load_comparison
     from longspan.simulator.results.measures.own_figures import own_tables
 
     format_ = _format(out, figure is not None, format)
     if figure == "card":
         card = _card(runs, format_)
-        with writing(out) as partial:
+        with write_new_file(out) as partial:
             partial.write_bytes(card)
         say(str(out))
         return 0
@@ -53,21 +53,21 @@ def plot(
         return 0
     comparison = load_comparison(runs)
     print_unusable(comparison.unusable)
-    shaded = heatmaps(own_tables(comparison.side.runs))
+    shaded = find_heatmaps(own_tables(comparison.side.runs))
     if figure == "heatmap" and not shaded:
         raise InputError("--figure heatmap: no scenario of these runs has a shaded table with three columns or more")
-    left_out = missing(comparison)
+    left_out = missing_figures(comparison)
     if figure is not None and figure != "heatmap" and figure in left_out:
         raise InputError(f"--figure {figure}: {left_out[figure]}")
     if figure is None and len(left_out) == len(FIGURES) and not shaded:
         raise InputError(f"no figure can be drawn: {'; '.join(dict.fromkeys(left_out.values()))}")
     if figure is not None:
-        with writing(out) as partial:
-            partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw(comparison, figure, format_))
+        with write_new_file(out) as partial:
+            partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw_figure(comparison, figure, format_))
     else:
-        with writing_folder(out) as folder:
+        with write_new_folder(out) as folder:
             for name in (name for name in FIGURES if name not in left_out):
-                (folder / f"{name}.{format_}").write_bytes(draw(comparison, name, format_))
+                (folder / f"{name}.{format_}").write_bytes(draw_figure(comparison, name, format_))
             if shaded:
                 (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
     say(str(out))
@@ -78,9 +78,9 @@ def _card(paths: Sequence[Path], format: Format) -> bytes:
     """Return the card of the only run in `paths`. Raises InputError for several runs."""
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.pages.report.card import draw_card
-    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.results.graded_runs import load_runs
 
-    graded, _ = load(paths)
+    graded, _ = load_runs(paths)
     if len(graded) > 1:
         raise InputError(f"--figure card: draws one run, not {len(graded)}; name the folder of one run")
     return draw_card(graded[0], format)
@@ -91,18 +91,18 @@ def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
 
     Raises InputError if the runs show no such effect.
     """
-    from longspan.simulator.base.files.reading import writing
+    from longspan.simulator.base.files.file_io import write_new_file
     from longspan.simulator.pages.report.interference_figure import draw_interference
-    from longspan.simulator.results.analysis.interference import interference
-    from longspan.simulator.results.graded_runs import load, without_ungraded
+    from longspan.simulator.results.analysis.interference import measure_interference
+    from longspan.simulator.results.graded_runs import load_runs, without_ungraded
     from longspan.simulator.results.measures.group_tables import one_line
 
-    graded, unusable = load(paths)
+    graded, unusable = load_runs(paths)
     graded, ungraded = without_ungraded(graded)
     print_unusable([*unusable, *ungraded])
-    found = interference(graded)
+    found = measure_interference(graded)
     content = draw_interference(found, format)
-    with writing(out) as partial:
+    with write_new_file(out) as partial:
         partial.write_bytes(content)
     say(str(out))
     for agent, each in found.items():

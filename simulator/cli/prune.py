@@ -27,9 +27,9 @@ def prune(
     is changed.
     """
     from longspan.simulator.base.errors import LongspanError
-    from longspan.simulator.running.preflight.pruning import prunable
+    from longspan.simulator.running.preflight.pruning import find_prunable
 
-    found, left = prunable(folder, replicates=replicates, packing=pack)
+    found, left = find_prunable(folder, replicates=replicates, packing=pack)
     for why in left:
         complain(why)
     freed = failed = 0

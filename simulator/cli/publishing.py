@@ -26,20 +26,18 @@ def publish(
     The file has no seed, texts or nonce. With the run, --verify can prove later that these tests were played.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.results.gradebook.commitment import publish as write
-    from longspan.simulator.results.gradebook.commitment import read_published
-    from longspan.simulator.results.gradebook.commitment import verify as check
+    from longspan.simulator.results.gradebook.commitment import publish_scores, read_published, verify_scores
 
     if verify is not None:
         if out is not None:
             raise InputError("--out and --verify exclude each other; leave out one of them")
         valid = True
-        for finding in check(read_published(verify), open_run(run, trust)):
+        for finding in verify_scores(read_published(verify), open_run(run, trust)):
             say(f"{'ok ' if finding.holds else 'NO '} {finding.name:12}{finding.found}")
             valid = valid and finding.holds
         return 0 if valid else 1
     folder = open_run(run, trust)
     path = out or Path(f"published-{folder.manifest.commitment[:12]}.json")
-    published = write(folder, path)
+    published = publish_scores(folder, path)
     say(f"{path}: {published.measured} {published.score} of {published.max_score}, commitment {published.commitment}")
     return 0

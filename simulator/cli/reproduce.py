@@ -36,11 +36,11 @@ def bind_reproduce(benchmark: str) -> Callable[..., int]:
         Shows both side by side. No model is called.
         """
         from longspan.simulator.base.errors import InputError
-        from longspan.simulator.results.papers import needs_paths, paper
+        from longspan.simulator.results.papers import find_paper, needs_paths
         from longspan.simulator.terminal.console import wide_console
         from longspan.simulator.terminal.printed_tables import print_table
 
-        reproduction = paper(benchmark)
+        reproduction = find_paper(benchmark)
         if needs_paths(reproduction) != bool(paths):
             takes = (
                 "name the files that came with the paper"
@@ -70,15 +70,15 @@ def bind_reproduce(benchmark: str) -> Callable[..., int]:
 def _draw(benchmark: str, tables: Sequence[Table], out: Path) -> None:
     """Draw the shaded tables of a paper. Raises InputError if it has none."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.files.reading import writing
+    from longspan.simulator.base.files.file_io import write_new_file
     from longspan.simulator.pages.report.figures import FORMATS
-    from longspan.simulator.pages.report.heatmap import draw_heatmaps, heatmaps
+    from longspan.simulator.pages.report.heatmap import draw_heatmaps, find_heatmaps
 
     format = next((known for known in FORMATS if out.suffix.lower() == f".{known}"), None)
     if format is None:
         raise InputError(f"--heatmap {out}: the name must end in .{', .'.join(FORMATS)}")
-    shaded = heatmaps(tables)
+    shaded = find_heatmaps(tables)
     if not shaded:
         raise InputError(f"--heatmap: the figures of {benchmark} have no shaded table with three columns or more")
-    with writing(out) as partial:
+    with write_new_file(out) as partial:
         partial.write_bytes(draw_heatmaps(shaded, format))

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.base.integers import whole
+from longspan.simulator.base.integers import integer_parser
 from longspan.simulator.base.terminal import say_json
-from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, size, takes_grid
+from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, parse_size_option, takes_grid
 
 if TYPE_CHECKING:
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.player import Outcome
 
-__all__ = ["FailedOption", "exit_code", "finish", "run"]
+__all__ = ["FailedOption", "exit_code", "print_outcomes", "run"]
 
-FailedOption = Annotated[int, typer.Option(help="Failed tests to print with their reasons.", parser=whole(0, 1_000_000), metavar="N")]
+FailedOption = Annotated[
+    int, typer.Option(help="Failed tests to print with their reasons.", parser=integer_parser(0, 1_000_000), metavar="N")
+]
 
 FailUnderOption = Annotated[
     float | None,
@@ -36,7 +38,7 @@ FailUnderReachOption = Annotated[
         "--fail-under-reach",
         help="Exit with 1 if an agent recalls significantly less than half of the plain facts at some distance up to this many tokens, "
         "such as 8k, and with 3 if the runs cannot decide.",
-        parser=size,
+        parser=parse_size_option,
         metavar="S",
     ),
 ]
@@ -84,12 +86,12 @@ def run(
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.pages.report import Report
-    from longspan.simulator.running.planning import plan, repetitions
+    from longspan.simulator.running.planning import describe_repetitions, plan_run
     from longspan.simulator.running.prepared_agents import PreparedAgents
-    from longspan.simulator.running.runner import play
-    from longspan.simulator.subject.replies import keeping
+    from longspan.simulator.running.runner import play_plans
+    from longspan.simulator.subject.replies import keep_replies
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.subject.tracing import telling
+    from longspan.simulator.subject.tracing import export_and_report
     from longspan.simulator.terminal.progress import Progress
 
     if junit is not None:
@@ -99,24 +101,26 @@ def run(
     if at_least is not None and fail_under_reach is None:
         raise InputError("--at-least requires --fail-under-reach")
     limit = limit_of(max_cost, max_tokens)
-    with telling(otel):
-        with keeping(replies) as kept, PreparedAgents() as agents:
-            plans = [plan(settings, out, agents) for settings in options.grid().runs()]
+    with export_and_report(otel):
+        with keep_replies(replies) as kept, PreparedAgents() as agents:
+            plans = [plan_run(settings, out, agents) for settings in options.grid().runs()]
             if fail_under_reach is not None:
-                from longspan.simulator.results.reach import check_reach
+                from longspan.simulator.results.reach_result import check_reach
 
                 for each in plans:
                     check_reach(each.manifest, each.tests, fail_under_reach)
-            for note in repetitions(plans):
+            for note in describe_repetitions(plans):
                 complain(note)
             with Progress(plans) as progress:
                 outcomes = trio.run(
-                    lambda: play(plans, listener=progress.heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf)
+                    lambda: play_plans(
+                        plans, listener=progress.take_event, pages=Report, signals=True, limit=limit, seconds=time_limit or inf
+                    )
                 )
         if kept is not None:
             complain(kept.summary)
         codes = [
-            finish(outcomes, json_, failed),
+            print_outcomes(outcomes, json_, failed),
             _gate(outcomes, fail_under, junit),
             _gate_reach(outcomes, fail_under_reach, at_least or HALF) if fail_under_reach is not None else 0,
         ]
@@ -160,7 +164,7 @@ def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
     return 1 if "failed" in verdicts else UNDECIDED if "undecided" in verdicts else 0
 
 
-def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
+def print_outcomes(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
     """Print the outcomes of runs, and return the exit code. A single run also gets up to `failed` failed tests."""
     from longspan.simulator.base.terminal import complain
     from longspan.simulator.terminal.scores import print_outcome, print_outcomes, tell_interruption

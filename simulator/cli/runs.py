@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longspan.simulator.base.shares import percent
-from longspan.simulator.base.terminal import complain, confirm, say, say_json, typed
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.base.terminal import complain, confirm_question, quote_command, say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.cli.run import FailedOption
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.planning import Plan
 
-__all__ = ["RunArgument", "TrustOption", "open_run", "replay", "resume", "score", "user"]
+__all__ = ["RunArgument", "TrustOption", "open_run", "replay", "resume", "score", "user_name"]
 
-RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN", autocompletion=completion.runs)]
+RunArgument = Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN", autocompletion=completion.complete_runs)]
 AgentOption = Annotated[
-    str | None, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents)
+    str | None, typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.complete_agents)
 ]
 TrustOption = Annotated[bool, typer.Option("--trust", help="Allow the code and addresses that the run's manifest names.")]
 
@@ -52,13 +52,12 @@ def resume(
     import trio
 
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.run import finish
+    from longspan.simulator.cli.run import print_outcomes
     from longspan.simulator.pages.report import Report
-    from longspan.simulator.running.planning import replan
-    from longspan.simulator.running.runner import describe_catch_up
-    from longspan.simulator.running.runner import resume as continue_run
+    from longspan.simulator.running.planning import replan_run
+    from longspan.simulator.running.runner import describe_catch_up, resume_run
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.subject.tracing import telling
+    from longspan.simulator.subject.tracing import export_and_report
     from longspan.simulator.terminal.progress import Progress
 
     limit = limit_of(max_cost, max_tokens)
@@ -68,23 +67,23 @@ def resume(
         raise InputError(
             f"{run} was played with {manifest.agent}, not {agent}; to play its tests with another agent, use `longspan replay --agent`"
         )
-    plan = replan(manifest, manifest.agent, folder.path.parent)
+    plan = replan_run(manifest, manifest.agent, folder.path.parent)
     with folder.lock():  # lock before reading, because another process may be playing the run
         folder.check()
         before = folder.grades()
         notice, costly = trio.run(describe_catch_up, folder, plan.agent)
     say(notice)
-    if costly and not yes and (json_ or not confirm("Continue?")):
+    if costly and not yes and (json_ or not confirm_question("Continue?")):
         raise InputError(f"{notice}; --yes skips the question")
-    with telling(otel), Progress([plan]) as progress:
-        heard, seconds = progress.heard, time_limit or inf
+    with export_and_report(otel), Progress([plan]) as progress:
+        heard, seconds = progress.take_event, time_limit or inf
         outcome = trio.run(
-            lambda: continue_run(folder, manifest.agent, listener=heard, pages=Report, signals=True, limit=limit, seconds=seconds)
+            lambda: resume_run(folder, manifest.agent, listener=heard, pages=Report, signals=True, limit=limit, seconds=seconds)
         )
     changed = _changes(before, outcome.result) if outcome.result is not None else {}
     if graded_otherwise := {id: scores for id, scores in changed.items() if scores[0] is not None}:
         complain(f"longspan: {run}: {_describe(graded_otherwise)}")
-    return finish([outcome], json_, failed)
+    return print_outcomes([outcome], json_, failed)
 
 
 def replay(
@@ -112,11 +111,11 @@ def replay(
     import trio
 
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.run import finish
+    from longspan.simulator.cli.run import print_outcomes
     from longspan.simulator.pages.report import Report
-    from longspan.simulator.running.runner import play
+    from longspan.simulator.running.runner import play_plans
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.subject.tracing import telling
+    from longspan.simulator.subject.tracing import export_and_report
     from longspan.simulator.terminal.progress import Progress
 
     if agent is None and not only_failed:
@@ -127,20 +126,20 @@ def replay(
         raise InputError("--agent and --only-failed exclude each other; leave out one of them")
     limit = limit_of(max_cost, max_tokens)
     plan = _plan_failed(run, out, trust) if agent is None else _plan_for(run, agent, out, trust)
-    with telling(otel):
+    with export_and_report(otel):
         with Progress([plan]) as progress:
-            outcomes = trio.run(lambda: play([plan], listener=progress.heard, pages=Report, signals=True, limit=limit))
-        return finish(outcomes, json_, sum(map(len, plan.tests.values())) if only_failed else 5)
+            outcomes = trio.run(lambda: play_plans([plan], listener=progress.take_event, pages=Report, signals=True, limit=limit))
+        return print_outcomes(outcomes, json_, sum(map(len, plan.tests.values())) if only_failed else 5)
 
 
 def _check_journals(run: Path, trust: bool, json_: bool) -> int:
     """Replay a run from its journals, and say whether events or grades differ."""
     import trio
 
-    from longspan.simulator.running.runner import replay as play_again
+    from longspan.simulator.running.runner import replay_run
 
     folder = open_run(run, trust)
-    result = trio.run(lambda: play_again(folder))
+    result = trio.run(lambda: replay_run(folder))
     changed = _changes(folder.grades(), result)
     if json_:
         say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
@@ -152,26 +151,26 @@ def _check_journals(run: Path, trust: bool, json_: bool) -> int:
 
 def _plan_for(run: Path, agent: str, out: Path | None, trust: bool) -> Plan:
     """Plan a run's tests for another agent."""
-    from longspan.simulator.running.planning import made_of, replan
-    from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected
-    from longspan.simulator.suite.manifest import versions
+    from longspan.simulator.running.planning import identify_run, replan_run
+    from longspan.simulator.suite.agent_spec import AgentSpec, inspect_agent, pin_defaults
+    from longspan.simulator.suite.manifest import package_versions
 
-    spec = begun(AgentSpec.parse(agent))
+    spec = pin_defaults(AgentSpec.parse(agent))
     folder = open_run(run, trust, str(spec))
-    with inspected(spec):
+    with inspect_agent(spec):
         pass
-    plan = replan(folder.manifest.model_copy(update={"agent": str(spec)}), str(spec), out or folder.path.parent)
-    return replace(plan, manifest=plan.manifest.model_copy(update={"versions": versions(), "label": None, **made_of(spec)}))
+    plan = replan_run(folder.manifest.model_copy(update={"agent": str(spec)}), str(spec), out or folder.path.parent)
+    return replace(plan, manifest=plan.manifest.model_copy(update={"versions": package_versions(), "label": None, **identify_run(spec)}))
 
 
 def _plan_failed(run: Path, out: Path | None, trust: bool) -> Plan:
     """Plan a run's tests that lost points or have no score. Raises InputError if there are none."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.results.graded_runs import load_runs
     from longspan.simulator.running.planning import plan_some
 
     folder = open_run(run, trust)
-    (graded,), _ = load([run])
+    (graded,), _ = load_runs([run])
     chosen = [test.id for test in graded.result.tests if test.score is None or test.score < 1]
     if not chosen:
         raise InputError(f"{run}: no test lost points, so there is nothing to play")
@@ -185,7 +184,7 @@ def score(
         typer.Option(
             help="The model that grades what rules cannot.",
             metavar="SPEC",
-            autocompletion=completion.agents,
+            autocompletion=completion.complete_agents,
         ),
     ] = None,
     before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
@@ -209,7 +208,7 @@ def score(
     from longspan.simulator.pages.report import Report
     from longspan.simulator.results.judging.background import judge_run
     from longspan.simulator.results.judging.cached_model import CachedModel
-    from longspan.simulator.running.scoring import Scoring
+    from longspan.simulator.running.scoring import RunScorer
     from longspan.simulator.terminal.scores import print_scores
 
     if correct is not None:
@@ -218,12 +217,12 @@ def score(
         test, value = _correction(correct)
         if why is None:
             raise InputError("--correct: give the reason with --why; the report shows it")
-        return _correct(run, test, value, why, by or user(), trust)
+        return _correct(run, test, value, why, by or user_name(), trust)
     if why is not None or by is not None:
         raise InputError("--why and --by are for a correction: add --correct TEST=SCORE")
     folder = open_run(run, trust)
     with folder.lock():
-        scoring = Scoring(folder, Report, before_damage=before_damage)
+        scoring = RunScorer(folder, Report, before_damage=before_damage)
         scoring.read()
         if judge is not None:
             trio.run(judge_run, scoring.gradebook, CachedModel(judge, AnswerStore.of(folder), record=folder.spending))
@@ -257,15 +256,17 @@ def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool)
     from pydantic import ValidationError
 
     from longspan.simulator.base.errors import InputError, first_problem
-    from longspan.simulator.base.suggestions import meant
+    from longspan.simulator.base.suggestions import suggest
     from longspan.simulator.journal.run_folder import Correction
     from longspan.simulator.pages.report import Report
-    from longspan.simulator.running.scoring import score as grade_again
+    from longspan.simulator.running.scoring import score_run
 
     folder = open_run(run, trust)
     known = [planned.id for _, planned in folder.manifest.graded]
     if test not in known:
-        raise InputError(f"{run} has no test {test!r:.60}{meant(test, known, '`' + typed('longspan', 'show', run) + '` lists them')}")
+        raise InputError(
+            f"{run} has no test {test!r:.60}{suggest(test, known, '`' + quote_command('longspan', 'show', run) + '` lists them')}"
+        )
     if not why.strip():
         raise InputError("--why: the reason must not be empty")
     with folder.lock():
@@ -275,7 +276,7 @@ def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool)
             raise InputError(f"correction: {first_problem(error)}") from None
         folder.check()
         folder.correct(correction)
-        result = next(each for each in grade_again(folder, Report).tests if each.id == test)
+        result = next(each for each in score_run(folder, Report).tests if each.id == test)
     say(f"{test}: set to {value} by {by} (automatic: {result.machine_score})")
     return 0
 
@@ -286,10 +287,10 @@ def open_run(run: Path, trust: bool, agent: str | None = None) -> RunFolder:
     `trust` allows all of it. `agent` is a spec that the user typed, so the same spec in the manifest is allowed too.
     """
     from longspan.simulator.journal.run_folder import RunFolder
-    from longspan.simulator.suite.trust import admit
+    from longspan.simulator.suite.trust import admit_manifest
 
     folder = RunFolder(run)
-    admit(folder.path, folder.manifest, trust=trust, given=[agent] if agent is not None else [])
+    admit_manifest(folder.path, folder.manifest, trust=trust, given=[agent] if agent is not None else [])
     return folder
 
 
@@ -312,10 +313,10 @@ def _describe(changed: dict[str, tuple[float | None, float | None]]) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "unscored" if value is None else percent(value)
+    return "unscored" if value is None else format_percent(value)
 
 
-def user() -> str:
+def user_name() -> str:
     import getpass
 
     try:

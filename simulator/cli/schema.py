@@ -40,11 +40,11 @@ def schema(
 def find_schema(name: str) -> dict[str, Any]:
     """Return the schema of a command's output. `name` is the command's words joined by hyphens. Raises InputError for an unknown name."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.suggestions import meant
+    from longspan.simulator.base.suggestions import suggest
 
     known = locate_schemas()
     if name not in known:
-        raise InputError(f"schema {name!r:.60}: no command prints JSON by that name{meant(name, known)}")
+        raise InputError(f"schema {name!r:.60}: no command prints JSON by that name{suggest(name, known)}")
     path, definition = known[name]
     document = _read(path)
     return document | {"$id": f"{document['$id']}:{definition}", "$ref": f"#/$defs/{definition}"}
@@ -52,10 +52,10 @@ def find_schema(name: str) -> dict[str, Any]:
 
 def locate_schemas() -> dict[str, tuple[Path, str]]:
     """Return where every command's schema is, by the command's words joined by hyphens: the file, and the definition in it."""
-    from longspan.simulator.cli.suite_commands import benchmarks, locate_command, name_commands
+    from longspan.simulator.cli.suite_commands import command_groups, locate_command, name_commands
 
     found = {name: (FILE, name) for name in _definitions(FILE)}
-    for benchmark in benchmarks():
+    for benchmark in command_groups():
         for command in name_commands(benchmark):
             module = locate_command(benchmark, command)
             path = FILE if module is None else module.with_name(BESIDE)
@@ -70,8 +70,8 @@ def _definitions(path: Path) -> list[str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    from longspan.simulator.base.files.file_io import parse_json
     from longspan.simulator.base.files.folders import read_file
-    from longspan.simulator.base.files.reading import parse_json
 
     document: dict[str, Any] = parse_json(read_file(path, MAX_BYTES), str(path))
     return document

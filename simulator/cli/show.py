@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longspan.simulator.base.terminal import say_json, typed
+from longspan.simulator.base.terminal import quote_command, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
 from longspan.simulator.cli.runs import RunArgument
 
 if TYPE_CHECKING:
     from longspan.simulator.cli.outputs import ShownTurn
-    from longspan.simulator.pages.report.reading import TestView, TurnView
-    from longspan.simulator.results.graded_runs import Graded
+    from longspan.simulator.pages.report.run_view import TestView, TurnView
+    from longspan.simulator.results.graded_runs import GradedRun
     from longspan.simulator.terminal.console import Console
 
 __all__ = ["show"]
@@ -28,7 +28,9 @@ def show(
     run: RunArgument,
     test: Annotated[
         str | None,
-        typer.Argument(help="A test, such as jokes-2.", metavar="TEST", show_default="a line for each", autocompletion=completion.tests),
+        typer.Argument(
+            help="A test, such as jokes-2.", metavar="TEST", show_default="a line for each", autocompletion=completion.complete_tests
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="List all of the run's tests, and not just a page of the worst.")] = False,
     json_: JsonOption = False,
@@ -38,15 +40,15 @@ def show(
     Without TEST, prints one line per test for a page of the worst tests, with the worst last.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.suggestions import meant
+    from longspan.simulator.base.suggestions import suggest
     from longspan.simulator.journal.run_folder import RunFolder
-    from longspan.simulator.pages.report.reading import Reading, TestView
-    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.pages.report.run_view import RunView, TestView
+    from longspan.simulator.results.graded_runs import load_runs
     from longspan.simulator.terminal.console import Console
     from longspan.simulator.terminal.played_tests import print_test
 
     _ = RunFolder(run).manifest  # raises an error for a folder of runs
-    (graded,), _ = load([run])
+    (graded,), _ = load_runs([run])
     if test is None:
         if json_:
             say_json({"folder": str(run)} | graded.result.model_dump(mode="json"))
@@ -58,8 +60,10 @@ def show(
         raise InputError(f"{run}: {test} is a history and is not graded; show a test about it, such as {about}")
     if found is None:
         ids = [each.id for each in graded.result.tests]
-        raise InputError(f"{run} has no test {test!r:.60}{meant(test, ids, '`' + typed('longspan', 'show', run) + '` lists them')}")
-    played = TestView.of(found, Reading.of(graded.folder).conversations)
+        raise InputError(
+            f"{run} has no test {test!r:.60}{suggest(test, ids, '`' + quote_command('longspan', 'show', run) + '` lists them')}"
+        )
+    played = TestView.of(found, RunView.of(graded.folder).conversations)
     if json_:
         say_json({"folder": str(run), "test": found.model_dump(mode="json"), "turns": [_turn(turn, played) for turn in played.turns]})
     else:
@@ -69,7 +73,7 @@ def show(
 
 def _turn(turn: TurnView, test: TestView) -> ShownTurn:
     """Return a turn of a test for JSON, with the memories retrieved for it if it is a question."""
-    from longspan.simulator.terminal.found import found_at
+    from longspan.simulator.terminal.found import memories_read
     from longspan.simulator.terminal.played_tests import whole_text
 
     return {
@@ -81,16 +85,18 @@ def _turn(turn: TurnView, test: TestView) -> ShownTurn:
         "reply": whole_text(turn.reply) if turn.reply is not None else None,
         "asked": turn.asked,
         "ideal": whole_text(test.expected[turn.number]) if turn.number in test.expected else None,
-        "found": [{"rank": rank, "text": text, "turns": turns, "needed": needed} for rank, text, turns, needed in found_at(test, turn)],
+        "found": [
+            {"rank": rank, "text": text, "turns": turns, "needed": needed} for rank, text, turns, needed in memories_read(test, turn)
+        ],
     }
 
 
-def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> None:
-    from longspan.simulator.results.measures import shown as said
+def _print_tests(graded: GradedRun, run: Path, console: Console, all_: bool) -> None:
+    from longspan.simulator.results.measures import document_run
     from longspan.simulator.terminal.played_tests import print_title
-    from longspan.simulator.terminal.scores import by_recall, failed_lines, found_lines, print_opening
+    from longspan.simulator.terminal.scores import by_recall, describe_failed, describe_found, print_opening
 
-    rows = print_opening(said(graded.manifest, graded.result), console)
+    rows = print_opening(document_run(graded.manifest, graded.result), console)
     print_title(graded, console)
     searched, tests = graded.result.searched, sorted(graded.result.tests, key=lambda test: -test.lowest)
     if searched is not None:
@@ -98,8 +104,8 @@ def _print_tests(graded: Graded, run: Path, console: Console, all_: bool) -> Non
         console.say(graded.result.headline)
     page = (console.height - rows if console.is_terminal else LINES) - 4
     if left := 0 if all_ else max(0, len(tests) - page):
-        console.say(f"{left:,} more tests with better scores: {typed('longspan', 'show', run, '--all')}", "dim")
+        console.say(f"{left:,} more tests with better scores: {quote_command('longspan', 'show', run, '--all')}", "dim")
     shown, width = tests[left:], console.width
-    for line in failed_lines(shown, width) if searched is None else found_lines(shown, searched.k or 0, width):
+    for line in describe_failed(shown, width) if searched is None else describe_found(shown, searched.k or 0, width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
-    console.say(f"one test as it was played: {typed('longspan', 'show', run, tests[-1].id)}", "dim")
+    console.say(f"one test as it was played: {quote_command('longspan', 'show', run, tests[-1].id)}", "dim")

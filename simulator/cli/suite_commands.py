@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.cli.reproduce import bind_reproduce
 from longspan.simulator.cli.write import bind_write
 
-__all__ = ["benchmarks", "commands_of", "describe_commands", "locate_command", "name_commands", "name_moved"]
+__all__ = ["command_groups", "commands_of", "describe_commands", "locate_command", "name_commands", "name_moved"]
 
 COMMANDS: Final = "longspan.commands"
 """The entry-point group of commands. It maps `BENCHMARK.COMMAND` to a function that Typer can call."""
@@ -25,16 +25,16 @@ GENERAL: Final[dict[str, tuple[str, Callable[[str], Callable[..., int]]]]] = {
 command."""
 
 
-def benchmarks() -> list[str]:
+def command_groups() -> list[str]:
     """Return the names of the benchmarks that have commands. Loads nothing."""
-    own = {name.partition(".")[0] for name in installed(COMMANDS)}
-    return sorted(own.union(*(installed(group) for group, _ in GENERAL.values())))
+    own = {name.partition(".")[0] for name in find_entry_points(COMMANDS)}
+    return sorted(own.union(*(find_entry_points(group) for group, _ in GENERAL.values())))
 
 
 def name_commands(benchmark: str) -> list[str]:
     """Return the names of a benchmark's commands. Loads nothing."""
-    own = {command for name in installed(COMMANDS) for home, _, command in [name.partition(".")] if home == benchmark}
-    return sorted(own.union(command for command, (group, _) in GENERAL.items() if benchmark in installed(group)))
+    own = {command for name in find_entry_points(COMMANDS) for home, _, command in [name.partition(".")] if home == benchmark}
+    return sorted(own.union(command for command, (group, _) in GENERAL.items() if benchmark in find_entry_points(group)))
 
 
 def describe_commands(benchmark: str) -> str:
@@ -44,18 +44,18 @@ def describe_commands(benchmark: str) -> str:
 
 def commands_of(benchmark: str) -> dict[str, Callable[..., Any]]:
     """Load a benchmark's commands, by name. Raises InputError if one cannot be loaded."""
-    from longspan.simulator.contract.plugins import load
+    from longspan.simulator.contract.plugins import load_plugin
 
     commands: dict[str, Callable[..., Any]] = {}
     for name in name_commands(benchmark):
         full = f"{benchmark}.{name}"
-        commands[name] = load(COMMANDS, "command", full) if full in installed(COMMANDS) else GENERAL[name][1](benchmark)
+        commands[name] = load_plugin(COMMANDS, "command", full) if full in find_entry_points(COMMANDS) else GENERAL[name][1](benchmark)
     return commands
 
 
 def locate_command(benchmark: str, command: str) -> Path | None:
     """Return the file of the module that a benchmark's own command is in. None for a command that all benchmarks may have."""
-    points = installed(COMMANDS).get(f"{benchmark}.{command}", [])
+    points = find_entry_points(COMMANDS).get(f"{benchmark}.{command}", [])
     with suppress(ImportError, ValueError):
         if points and (found := find_spec(points[0].module)) is not None and found.origin is not None:
             return Path(found.origin)
@@ -68,7 +68,7 @@ def name_moved(given: Sequence[str]) -> str | None:
     If the name of a benchmark follows the command, as it once did, only that benchmark's command is named.
     """
     command, *others = given or [""]
-    homes = [benchmark for benchmark in benchmarks() if command in name_commands(benchmark)]
+    homes = [benchmark for benchmark in command_groups() if command in name_commands(benchmark)]
     if not homes:
         return None
     (home, *more) = [name for name in homes if name in others[:1]] or homes

@@ -21,7 +21,7 @@ def bind_write(scenario: str) -> Callable[..., int]:
     def write(
         writer: Annotated[
             str,
-            typer.Option(help="The model that writes, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.agents),
+            typer.Option(help="The model that writes, such as openai/gpt-4o.", metavar="SPEC", autocompletion=completion.complete_agents),
         ],
         out: Annotated[Path, typer.Option(help="The folder for the data, which longspan run takes with --data.", metavar="DIR")],
         set_: Annotated[list[str] | None, typer.Option("--set", help="Set a parameter; may be repeated.", metavar="NAME=VALUE")] = None,
@@ -34,12 +34,10 @@ def bind_write(scenario: str) -> Callable[..., int]:
         """
         import trio
 
-        from longspan.simulator.running.data_writers import settings_of
-        from longspan.simulator.running.data_writers import write as write_data
-        from longspan.simulator.running.data_writers import writer as find
+        from longspan.simulator.running.data_writers import find_writer, settings_of, write_data
         from longspan.simulator.suite.suite import read_setting
 
-        data_writer = find(scenario)
+        data_writer = find_writer(scenario)
         settings = settings_of(data_writer, dict(map(read_setting, set_ or [])))
         limit = inf if max_cost is None else max_cost
         files, notes = trio.run(lambda: write_data(data_writer, settings, writer, out, max_cost=limit, log=say))

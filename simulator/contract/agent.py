@@ -14,7 +14,7 @@ import trio
 
 from longspan.simulator.base.closing import report_failure
 from longspan.simulator.base.errors import AgentError, LongspanError, one_line
-from longspan.simulator.base.files.folders import below
+from longspan.simulator.base.files.folders import walk_folder
 from longspan.simulator.contract.messages import Message, Reply
 
 __all__ = [
@@ -25,25 +25,25 @@ __all__ = [
     "IdealReplyAgent",
     "NoAgent",
     "Pace",
-    "close",
-    "consolidates",
+    "can_consolidate",
+    "can_observe",
+    "can_repeat_turn",
+    "can_rewind",
+    "close_agent",
+    "describe_missing_abilities",
     "has_partial_models",
     "has_snapshots",
     "is_bound_to_its_thread",
-    "lacking",
+    "measure_snapshot",
     "never_asked",
-    "observes",
     "pays_to_observe",
-    "repeatable",
-    "replay",
-    "rewinds",
-    "saved_size",
-    "settle",
+    "replay_turn",
+    "settle_agent",
     "size_of",
-    "start",
-    "unreported",
+    "start_agent",
+    "take_unreported",
     "will_be_asked",
-    "worst",
+    "worst_danger",
 ]
 
 Danger = Literal["run", "call", "send", "use"]
@@ -181,28 +181,28 @@ class NoAgent:
         """Do nothing."""
 
 
-def worst(*dangers: Danger | None) -> Danger | None:
+def worst_danger(*dangers: Danger | None) -> Danger | None:
     """Return the worst of several dangers. Without any, return None."""
     return min((danger for danger in dangers if danger is not None), key=get_args(Danger).index, default=None)
 
 
-async def start(agent: Agent) -> None:
-    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only after that."""
+async def start_agent(agent: Agent) -> None:
+    """Call the agent's `start_agent` if it has one. An agent in another process reports its capabilities only after that."""
     if callable(start_agent := getattr(agent, "start", None)):
         await start_agent()
 
 
-async def replay(agent: Agent, message: Message, reply: Reply) -> Reply | None:
+async def replay_turn(agent: Agent, message: Message, reply: Reply) -> Reply | None:
     """Repeat a turn for an agent that answered it before an interruption but lacks it in its snapshot.
 
-    Calls the agent's `replay(message, reply)` if it has one. Its reply includes the trace, so the agent can repeat changes that it made
-    elsewhere. Otherwise calls `observe`. Returns cost and usage, as `observe` does.
+    Calls the agent's `replay_turn(message, reply)` if it has one. Its reply includes the trace, so the agent can repeat changes that it
+    made elsewhere. Otherwise calls `observe`. Returns cost and usage, as `observe` does.
     """
     again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)
     return await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
 
 
-async def settle(agent: Agent) -> Reply | None:
+async def settle_agent(agent: Agent) -> Reply | None:
     """Wait until the agent has added the whole conversation to its memory and can retrieve it. Return cost and usage, as `observe` does."""
     finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
     return await finish() if callable(finish) else None
@@ -213,14 +213,14 @@ def has_partial_models(agent: Agent) -> bool:
     return bool(getattr(agent, "has_partial_models", False))
 
 
-def unreported(agent: Agent) -> Reply | None:
-    """Return the cost and usage of a failed call, from the agent's `unreported()`, or None if it has no such method."""
+def take_unreported(agent: Agent) -> Reply | None:
+    """Return the cost and usage of a failed call, from the agent's `take_unreported()`, or None if it has no such method."""
     account: Callable[[], Reply] | None = getattr(agent, "unreported", None)
     return account() if callable(account) else None
 
 
-async def close(agent: Agent) -> None:
-    """Call the agent's `close` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds.
+async def close_agent(agent: Agent) -> None:
+    """Call the agent's `close_agent` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds.
 
     A failure is reported, not raised: the conversation is complete.
     """
@@ -245,37 +245,37 @@ async def size_of(agent: Agent) -> int | None:
     if callable(size := getattr(agent, "size", None)):
         told: int | None = await size()
         return told
-    return await saved_size(agent.save) if has_snapshots(agent) else None
+    return await measure_snapshot(agent.save) if has_snapshots(agent) else None
 
 
-async def saved_size(save: Callable[[Path], Awaitable[None]]) -> int:
+async def measure_snapshot(save: Callable[[Path], Awaitable[None]]) -> int:
     """Save to a temporary folder, and return the size of its files in bytes."""
     with TemporaryDirectory(prefix="longspan-") as folder:
         await save(Path(folder))
-        return sum(path.lstat().st_size for path in below(Path(folder)) if not path.is_dir())
+        return sum(path.lstat().st_size for path in walk_folder(Path(folder)) if not path.is_dir())
 
 
-def observes(agent: Agent) -> bool:
+def can_observe(agent: Agent) -> bool:
     """Return whether `observe` records a turn without a reply. If not, the agent is asked and its answer is dropped."""
     return bool(getattr(agent, "observes", True))
 
 
 def pays_to_observe(agent: Agent) -> bool:
     """Return whether `observe` may cost money. A dropped reply does, and adding a turn to a memory may."""
-    return not observes(agent) or bool(getattr(agent, "pays_to_observe", False))
+    return not can_observe(agent) or bool(getattr(agent, "pays_to_observe", False))
 
 
-def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
+def can_rewind(agent: Agent) -> TypeGuard[RewindingAgent]:
     """Return whether the agent can return to the state before a question, so that it need not be loaded again for each question."""
     return isinstance(agent, RewindingAgent) and bool(getattr(agent, "rewinds", True))
 
 
-def lacking(agent: Agent) -> str:
+def describe_missing_abilities(agent: Agent) -> str:
     """Describe what an agent lacks that can be neither loaded again nor rewound: its attribute `lacks`, or a default text."""
     return str(getattr(agent, "lacks", "neither save and load nor mark and rewind"))
 
 
-def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
+def can_consolidate(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
     """Return whether the agent consolidates its memory at night."""
     return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
 
@@ -285,6 +285,6 @@ def is_bound_to_its_thread(agent: Agent) -> bool:
     return getattr(agent, "thread", None) is None
 
 
-def repeatable(agent: Agent) -> bool:
+def can_repeat_turn(agent: Agent) -> bool:
     """Return whether it is safe to send a turn again that the agent may have received before a crash."""
     return bool(getattr(agent, "repeatable", True))

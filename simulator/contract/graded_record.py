@@ -13,14 +13,14 @@ from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.messages import Turn
 from longspan.simulator.contract.queries import Answered, Holds, JudgeAnswers, Query
 
-__all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "readable", "watched"]
+__all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "grade_view", "readable_part"]
 
 MAX_CHARACTERS: Final = 100_000
 """The number of characters that graders, judges and running tests read from the start of each reply. The longest answers that a scenario
 requests, summaries and minutes, have a tenth of that."""
 
 
-def readable(reply: str) -> str:
+def readable_part(reply: str) -> str:
     """Return the part of a reply to read (see MAX_CHARACTERS)."""
     return reply[:MAX_CHARACTERS]
 
@@ -164,10 +164,10 @@ class Marked:
     items: tuple[Item, ...] = ()
 
 
-def watched(turn: Turn) -> Exchange:
+def grade_view(turn: Turn) -> Exchange:
     """Return a watched turn of any test as a grader sees it."""
     return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked, sent_at=turn.sent_at)
 
 
 def _readable(exchange: Exchange) -> Exchange:
-    return exchange if len(exchange.reply) <= MAX_CHARACTERS else replace(exchange, reply=readable(exchange.reply))
+    return exchange if len(exchange.reply) <= MAX_CHARACTERS else replace(exchange, reply=readable_part(exchange.reply))

@@ -15,16 +15,16 @@ from pydantic import ValidationError
 
 from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import InputError, first_problem, one_line
-from longspan.simulator.base.fields import validated
-from longspan.simulator.base.installed import SCENARIOS, installed
-from longspan.simulator.base.suggestions import meant
+from longspan.simulator.base.fields import validate_options
+from longspan.simulator.base.installed import SCENARIOS, find_entry_points
+from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.contract.scenario import Scenario, Skill
 
 __all__ = [
     "find_class",
     "find_object",
     "installed_scenarios",
-    "load",
+    "load_plugin",
     "make_scenario",
     "module_and_class",
     "own_class",
@@ -36,24 +36,24 @@ NAME = r"[a-z][a-z0-9_]{0,60}"
 """The pattern of scenario names, which become part of folder names."""
 
 
-def load(group: str, what: str, name: str) -> Any:
+def load_plugin(group: str, what: str, name: str) -> Any:
     """Load the object registered as `name`. `what` names the kind of object in errors. Raises InputError."""
-    registered = installed(group)
+    registered = find_entry_points(group)
     points = registered.get(name, [])
     if not points:
         known = f"there are {', '.join(registered)}" if registered else "none are installed: install longspan (pip install -e .)"
-        raise InputError(f"there is no {what} {name!r:.60}{meant(name, registered, known)}")
+        raise InputError(f"there is no {what} {name!r:.60}{suggest(name, registered, known)}")
     if len(points) > 1:
-        raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(origin, points)))}: uninstall one of them")
+        raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(plugin_origin, points)))}: uninstall one of them")
     try:
         return points[0].load()
     except BaseException as error:  # other packages' code may raise anything, even SystemExit
         if not is_fault(error):
             raise
-        raise InputError(f"the {what} {name!r} ({origin(points[0])}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
+        raise InputError(f"the {what} {name!r} ({plugin_origin(points[0])}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
 
 
-def origin(point: EntryPoint) -> str:
+def plugin_origin(point: EntryPoint) -> str:
     """Return the name of the distribution that an entry point comes from."""
     return point.dist.name if point.dist is not None else point.value
 
@@ -63,11 +63,11 @@ def own_class(group: str, name: str) -> Any:
 
     Does not import other packages' code, so it is safe to call with an untrusted name.
     """
-    points = installed(group).get(name, [])
+    points = find_entry_points(group).get(name, [])
     if [point.value.partition(".")[0] for point in points] != [__name__.partition(".")[0]]:
         return None
     try:
-        found = load(group, "class", name)
+        found = load_plugin(group, "class", name)
     except InputError:  # a class that cannot be loaded cannot be used either
         return None
     return found if hasattr(found, "danger") else None
@@ -78,7 +78,7 @@ def scenario_class(name: str) -> type[Scenario]:
     if name.startswith("python:"):
         cls: Any = find_class(name.removeprefix("python:"))
     else:
-        cls = load(SCENARIOS, "scenario", name)
+        cls = load_plugin(SCENARIOS, "scenario", name)
     if not (inspect.isclass(cls) and issubclass(cls, Scenario)):
         raise InputError(f"scenario {name}: {cls!r:.60} is not a class derived from longspan.Scenario")
     missing = [attribute for attribute in ("name", "skills") if not hasattr(cls, attribute)]
@@ -105,7 +105,7 @@ def make_scenario(name: str, parameters: Mapping[str, Any]) -> Scenario:
     """Create a scenario with parameters. Raises InputError for an unknown or invalid parameter."""
     cls = scenario_class(name)
     try:
-        return validated(cls, parameters)
+        return validate_options(cls, parameters)
     except ValidationError as error:
         known = f"its parameters are {', '.join(cls.model_fields)}" if cls.model_fields else "it has no parameters"
         raise InputError(f"scenario {cls.name}: {first_problem(error)}; {known}") from None

@@ -13,7 +13,7 @@ from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.base.errors import first_problem
-from longspan.simulator.base.templating import environment
+from longspan.simulator.base.templating import make_environment
 
 __all__ = ["Answer", "Free", "Holds", "JudgeAnswers", "Query", "fence", "statement", "template"]
 
@@ -104,4 +104,4 @@ def fence(*texts: str) -> str:
 @lru_cache
 def template(folder: Path, name: str) -> Template:
     """Return the template `name`.j2 in a folder. An undefined variable raises an error."""
-    return environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")
+    return make_environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import Item
 
-__all__ = ["OUTCOMES", "Rung", "rung", "rungs", "unanswered"]
+__all__ = ["OUTCOMES", "Rung", "find_rungs", "make_rung", "mark_unanswered"]
 
 STRAND: Final = "strand"
 ASKED: Final = "asked"
@@ -59,7 +59,7 @@ class Rung(NamedTuple):
     outcome: str
 
 
-def rung(
+def make_rung(
     name: str,
     strand: str,
     score: float | None,
@@ -77,12 +77,12 @@ def rung(
     return Item(name=name, score=score, labels=labels, numbers={CHANCE: chance, HEARD: heard}, note=note, turn=turn)
 
 
-def rungs(items: Iterable[Item]) -> list[Rung]:
+def find_rungs(items: Iterable[Item]) -> list[Rung]:
     """Return the rungs among items."""
     return [_rung(item) for item in items if _is_rung(item)]
 
 
-def unanswered(items: Iterable[Item]) -> tuple[Item, ...]:
+def mark_unanswered(items: Iterable[Item]) -> tuple[Item, ...]:
     """Return the rungs among the items of an unanswered test, without scores and outcomes."""
     return tuple(_without_answer(item) for item in items if _is_rung(item))
 

@@ -20,7 +20,7 @@ from longspan.simulator.contract.graded_record import Award, Exchange, Grade, Ma
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
 
-__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "description", "measured"]
+__all__ = ["Award", "Exchange", "Grade", "Measure", "Record", "Scenario", "Skill", "Test", "describe_scenario", "score_name"]
 
 LONG: Final = 1_000
 """Lines of this length or more, in characters, are stored in full only in the events of their turns. Definitions store a digest."""
@@ -160,7 +160,7 @@ class Scenario(BaseModel, ABC):
         return ()
 
 
-def measured(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
+def score_name(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
     """Return the name that headlines give to the score of a run of these scenarios, and remarks on it."""
     found = {scenario.name: scenario.measure for scenario in scenarios}
     plain = {measure._replace(made_up=False) for measure in found.values()}
@@ -174,7 +174,7 @@ def measured(scenarios: Iterable[Scenario]) -> tuple[str, list[str]]:
     return Measure().name, [*own, *remarks]
 
 
-def description(scenario: Scenario | type[Scenario]) -> str:
+def describe_scenario(scenario: Scenario | type[Scenario]) -> str:
     """Describe what a scenario tests: the first line of its docstring. For an instance, parameters' values are filled in."""
     first = (scenario.__doc__ or "").strip().partition("\n")[0]
     if isinstance(scenario, type):
@@ -227,10 +227,10 @@ class Test:
         if self.script.tells_alone:
             lines = json.dumps(definition["lines"], sort_keys=True, separators=(",", ":"))
             return definition | {"lines": [], "lines_sha256": _sha256(lines)}
-        return definition | {"lines": [_shortened(line) for line in definition["lines"]]}
+        return definition | {"lines": [_digest_long_strings(line) for line in definition["lines"]]}
 
 
-def _shortened(line: Mapping[str, Any]) -> dict[str, Any]:
+def _digest_long_strings(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line with digests in place of long strings. Its turn stores them."""
     long = {name for name in ("text", "reply") if len(line.get(name, "")) > LONG}
     return {f"{name}_sha256" if name in long else name: _sha256(value) if name in long else value for name, value in line.items()}

@@ -194,7 +194,7 @@ class Script:
             fixed = _early(fixed, [self.lines[head].asks for head in others])
         place = {head: number for number, head in enumerate(heads)}
         order = {place[head]: number for number, head in enumerate(others)}
-        needed = [[order[segment] for segment in group] for number, group in enumerate(self._needed()) if number in order]
+        needed = [[order[segment] for segment in group] for number, group in enumerate(self._find_needed()) if number in order]
         at = dict(zip(others, _places(fixed, needed, placement, random), strict=True))
         for before, after in pairwise(others):
             between = heads[place[before] + 1 : place[after]]
@@ -207,7 +207,7 @@ class Script:
         alone = {head for head, after in pairwise([*heads, len(self.lines)]) if after - head == 1}
         return {head for head in heads[1:-1] if head in alone and not self.lines[head].needle and not self.lines[head].asks}
 
-    def _needed(self) -> list[list[int]]:
+    def _find_needed(self) -> list[list[int]]:
         """Return, for each segment of the lines, the earlier segments whose needles its questions need."""
         needles: list[int] = []
         needed: list[list[int]] = []
@@ -237,7 +237,7 @@ class Script:
             told = [not self.lines[head].asks and head not in asides for head in self.heads()]
             return [replace(s, by=EARLY + 0.04) if early else s for s, early in zip(segments, told, strict=True)] or list(self.outline)
         if placement == "spread":
-            for question, needed in enumerate(self._needed()):
+            for question, needed in enumerate(self._find_needed()):
                 if question - 1 in needed:
                     segments[question] = replace(segments[question], gap=GAP)
                 elif needed:  # other lines of the test lie in between, so the needle needs a deadline
@@ -286,7 +286,7 @@ def _problem(line: object) -> str | None:
         return "its text and ideal must be strings, and the text must not be blank"
     if not _is_json(line.text) or not _is_json(line.ideal):
         return "its text and ideal must be valid Unicode"
-    if problem := _when_problem(line) or _told_problem(line):
+    if problem := _when_problem(line) or _find_told_problem(line):
         return problem
     if line.needs is not None and not (isinstance(line.needs, tuple) and all(isinstance(number, int) for number in line.needs)):
         return f"needs must be a tuple of needle numbers, or None, got {line.needs!r}"
@@ -311,7 +311,7 @@ def is_date(value: object) -> bool:
     return isinstance(value, datetime) and value.tzinfo is None
 
 
-def _told_problem(line: Line) -> str | None:
+def _find_told_problem(line: Line) -> str | None:
     """Describe an invalid past turn or date of a line, or return None."""
     if line.sent_at is not None and not is_date(line.sent_at):
         return f"sent_at must be a datetime without a time zone, or None, got {line.sent_at!r:.80}"

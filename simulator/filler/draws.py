@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar, final
 
-__all__ = ["Draws", "filled", "listed", "read"]
+__all__ = ["Draws", "fill_slots", "join_words", "read_word_list"]
 
 Item = TypeVar("Item")
 
@@ -53,29 +53,29 @@ class Draws:
                 chosen.append(item)
         return chosen
 
-    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+    def shuffle(self, items: Sequence[Item]) -> list[Item]:
         """Return the result of `random.sample(items, len(items))` in less time."""
         return [items[place] for place in self._order(len(items))]
 
     def _order(self, number: int) -> Sequence[int]:
         if number < LONG:
-            return _drawn_order(self.random, number)
+            return _draw_order(self.random, number)
         version, words, rest = self.random.getstate()
-        order, after = _known_order(number, array("I", words).tobytes())
+        order, after = _cached_order(number, array("I", words).tobytes())
         self.random.setstate((version, tuple(array("I", after)), rest))
         return order
 
 
 @lru_cache(512)  # about 10 MB: the orders of fifteen short conversations, which a replay, a twin and the next agent draw again
-def _known_order(number: int, state: bytes) -> tuple[Sequence[int], bytes]:
+def _cached_order(number: int, state: bytes) -> tuple[Sequence[int], bytes]:
     """Return the order of `number` items drawn from a random state, and the state afterwards. States are the words of the generator."""
     random = Random()
     version, _, rest = random.getstate()
     random.setstate((version, tuple(array("I", state)), rest))
-    return array("I", _drawn_order(random, number)), array("I", random.getstate()[1]).tobytes()
+    return array("I", _draw_order(random, number)), array("I", random.getstate()[1]).tobytes()
 
 
-def _drawn_order(random: Random, number: int) -> list[int]:
+def _draw_order(random: Random, number: int) -> list[int]:
     """Return the result of `random.sample(range(number), number)` in two fifths of the time. The longest list has 28,553 items."""
     bits = random.getrandbits
     pool = list(range(number))
@@ -94,7 +94,7 @@ def _drawn_order(random: Random, number: int) -> list[int]:
     return pool[::-1]
 
 
-def filled(form: str, slots: Mapping[str, str]) -> str:
+def fill_slots(form: str, slots: Mapping[str, str]) -> str:
     """Fill slots such as {thing} in a form. Change "a" to "an" before a vowel, and capitalise the first letter."""
     text = form.format_map(slots)
     if "a " in text or "A " in text:  # much faster than a pattern that finds nothing
@@ -106,12 +106,12 @@ def _with_n(article: re.Match[str]) -> str:
     return article[0] + "n"
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
+def join_words(words: Sequence[str], last: str = "and") -> str:
     """Return "a, b and c"."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 @cache
-def read(name: str) -> Any:
+def read_word_list(name: str) -> Any:
     """Return the content of `simulator/data/<name>.json`. Changing the file changes the conversation of every seed."""
     return json.loads((DATA / f"{name}.json").read_text("utf-8"))

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
-from longspan.simulator.filler.draws import read
+from longspan.simulator.filler.draws import read_word_list
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 
@@ -52,7 +52,7 @@ class Source(Protocol):
         """Yield lines of chat with their replies, without end, or nothing at all."""
         ...
 
-    def reseeded(self, seed: str) -> Source:
+    def reseed(self, seed: str) -> Source:
         """Return the source with another seed."""
         ...
 
@@ -97,15 +97,15 @@ class Filler:
         self._count = tokenizer.count_pieces
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, to select the remarks
-        self._pairs = _Pool(self._listed(source.pairs()))
-        self._chat = _Pool(self._chatted(source.chat()))
+        self._pairs = _Pool(self._list_pairs(source.pairs()))
+        self._chat = _Pool(self._list_talk(source.chat()))
         said = _remarks(tokenizer.name)
         self._requests, self._brackets, self._openings = said.requests, said.brackets, said.openings
         self._asides, self._replies, self._closings, self._endings = said.asides, said.replies, said.closings, said.endings
 
-    def reseeded(self, seed: str) -> Filler:
+    def reseed(self, seed: str) -> Filler:
         """Return a separate filler with the same kind of source. Its output depends on `seed` alone."""
-        return Filler(self._source.reseeded(seed), self._tokenizer, max_tokens=self._max_tokens)
+        return Filler(self._source.reseed(seed), self._tokenizer, max_tokens=self._max_tokens)
 
     def make(self, gap: int) -> Distraction:
         """Make filler whose message and reply have `gap` tokens together.
@@ -157,7 +157,7 @@ class Filler:
 
     # Questions with answers.
 
-    def _listed(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
+    def _list_pairs(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
         """Yield the pairs that are not too long. Raises InputError after too many consecutive long ones."""
         skipped = 0
         while skipped < MAX_SKIPPED:
@@ -195,7 +195,7 @@ class Filler:
 
     # Chat.
 
-    def _chatted(self, lines: Iterator[Pair]) -> Iterator[_Entry]:
+    def _list_talk(self, lines: Iterator[Pair]) -> Iterator[_Entry]:
         for line, reply in lines:
             entry = self._entry(f"{line}\n", f"{reply}\n" if reply else "")
             if entry.tokens <= MAX_ENTRY_TOKENS:
@@ -351,7 +351,7 @@ class _Remarks(NamedTuple):
 @cache
 def _remarks(tokenizer: EncodingName) -> _Remarks:
     count = Tokenizer(tokenizer).count
-    remarks = read("remarks")
+    remarks = read_word_list("remarks")
     return _Remarks(
         requests={text: count(text) for text in (REQUEST, SHORT_REQUEST)},
         brackets=count("[\n") + count("]"),

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import MAX_BYTES, read_packed
+from longspan.simulator.base.files.file_io import MAX_BYTES, read_packed
 from longspan.simulator.filler.filler import Pair
 
 __all__ = ["Trivia"]
@@ -38,7 +38,7 @@ class Trivia:
         """The number of questions in the file."""
         return len(self._pairs)
 
-    def reseeded(self, seed: str) -> Trivia:
+    def reseed(self, seed: str) -> Trivia:
         again = copy(self)
         again._seed = seed
         return again

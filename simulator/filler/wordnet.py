@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, final
 
-from longspan.simulator.base.cache import cached
+from longspan.simulator.base.cache import read_or_make
 
-__all__ = ["WordNet", "wordnet"]
+__all__ = ["WordNet", "load_wordnet"]
 
 PACKED: Final = Path(__file__).parents[1] / "data" / "wordnet.xz"
 
@@ -46,12 +46,12 @@ class WordNet:
 
 
 @cache
-def wordnet() -> WordNet:
+def load_wordnet() -> WordNet:
     packed = PACKED.read_bytes()
-    return WordNet(**json.loads(cached(f"wordnet-{hashlib.sha256(packed).hexdigest()[:16]}.json", lambda: _unpacked(packed))))
+    return WordNet(**json.loads(read_or_make(f"wordnet-{hashlib.sha256(packed).hexdigest()[:16]}.json", lambda: _decompress(packed))))
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _decompress(packed: bytes) -> bytes:
     import lzma
 
     return lzma.decompress(packed)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.base.errors import InputError, JournalError, first_problem
 from longspan.simulator.base.files.json_lines import JsonLines
-from longspan.simulator.base.files.locks import locked
+from longspan.simulator.base.files.locks import lock_folder
 from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.journal.run_folder import INCIDENTS, MANIFEST, RunFolder
 
@@ -65,7 +65,7 @@ class AnswerStore:
 
     def lock(self, what: str) -> AbstractContextManager[int]:
         """Lock the folder. `what` names its content in errors. Raises InputError if another process holds the lock."""
-        return locked(self.folder, what)
+        return lock_folder(self.folder, what)
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the answers without validating them. Raises DamageError for a damaged line."""
@@ -82,7 +82,7 @@ class AnswerStore:
         """Store an answer. Raises JournalError if it cannot be written."""
         self._answers.append(answer.model_dump(mode="json"))
 
-    def failed(self, about: str, error: str) -> None:
+    def record_failure(self, about: str, error: str) -> None:
         """Record in the folder's incidents that a query got no answer. Ignores write errors: the caller has an error to report already."""
         with suppress(JournalError):
             JsonLines(self.folder / INCIDENTS, self._owner).append(

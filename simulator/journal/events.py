@@ -29,7 +29,7 @@ __all__ = [
     "Snapshot",
     "Verdict",
     "as_json",
-    "parse",
+    "parse_event",
     "parse_json",
 ]
 
@@ -318,7 +318,7 @@ Event = Annotated[
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
 
-def parse(entry: Any) -> Event:
+def parse_event(entry: Any) -> Event:
     """Parse a journal line that was decoded from JSON and has no `seq`. Raises pydantic.ValidationError."""
     return _EVENTS.validate_python(entry)
 

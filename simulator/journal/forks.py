@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import final
 
 from longspan.simulator.journal.events import BranchPoint, Message, Night, Reply
-from longspan.simulator.journal.journal import Shared, read_lines
+from longspan.simulator.journal.journal import SharedPrefix, read_lines
 from longspan.simulator.journal.transcript import PlayedTurn, Transcript
 from longspan.simulator.suite.experiment import Experiment
 
@@ -27,7 +27,7 @@ class Fork:
 
     experiment: Experiment
     point: BranchPoint
-    shared: Shared
+    shared: SharedPrefix
     said: Mapping[int, Reply] = field(default_factory=dict)
     nights: frozenset[int] = frozenset()
     since: int = 0
@@ -38,12 +38,12 @@ class Fork:
             return None
         return self.said.get(message.turn)
 
-    def known(self, starts: Sequence[int], start: int) -> int:
+    def first_known_turn(self, starts: Sequence[int], start: int) -> int:
         """Return the first turn that a lesion's agent knows when it is asked at token `start`.
 
         `starts`: the positions where the turns before it start.
         """
-        return _known(self.experiment, starts, start)
+        return _first_known_turn(self.experiment, starts, start)
 
 
 def fork_of(experiment: Experiment, journal: Path) -> Fork:
@@ -75,12 +75,12 @@ def fork_of(experiment: Experiment, journal: Path) -> Fork:
         elif isinstance(event, Night) and event.consolidated:
             nights.add(event.turn)
     number, turn = before or (len(lines), transcript.turns)
-    since = _known(experiment, starts, starts[turn]) if experiment.kind == "lesion" and before is not None else 0
+    since = _first_known_turn(experiment, starts, starts[turn]) if experiment.kind == "lesion" and before is not None else 0
     point = BranchPoint(conversation=experiment.conversation, turn=turn, sum=sums[number - 1])
-    return Fork(experiment, point, Shared(journal, lines[1:number]), said, frozenset(nights), since)
+    return Fork(experiment, point, SharedPrefix(journal, lines[1:number]), said, frozenset(nights), since)
 
 
-def _known(experiment: Experiment, starts: Sequence[int], start: int) -> int:
+def _first_known_turn(experiment: Experiment, starts: Sequence[int], start: int) -> int:
     return bisect_left(starts, start - (experiment.tokens or 0))
 
 

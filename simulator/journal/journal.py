@@ -18,7 +18,7 @@ from longspan.simulator.base.files.packed import is_packed, open_journal
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal_lines import REMEDY, JournalLines, as_line, fields_of, parse_line
 
-__all__ = ["Journal", "Shared", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
+__all__ = ["Journal", "SharedPrefix", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
 
 E = TypeVar("E", bound=events.Event)
 
@@ -110,7 +110,7 @@ def _complete_lines(path: Path) -> Iterator[bytes]:
 
 
 @final
-class Shared(NamedTuple):
+class SharedPrefix(NamedTuple):
     """The lines, after the first, that a branch shares with the journal at `path`."""
 
     path: Path
@@ -121,22 +121,22 @@ class Shared(NamedTuple):
 class Journal:
     """A journal being written. An existing journal is replayed first.
 
-    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the recorded event,
-    such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last line, left by a crash, was
-    cut off. With `replay_only`, nothing is written, and StoppedError is raised at the end of the journal.
+    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `read_recorded` returns the recorded
+    event, such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last line, left by a
+    crash, was cut off. With `replay_only`, nothing is written, and StoppedError is raised at the end of the journal.
 
     `shared`: another journal's events, which follow the first event. They are replayed too, but not written to this journal.
 
     `owner`: the run and the conversation that an existing journal must belong to. Raises JournalError if it belongs to another.
     """
 
-    def __init__(self, path: Path, *, replay_only: bool = False, shared: Shared | None = None, owner: Owner | None = None) -> None:
+    def __init__(self, path: Path, *, replay_only: bool = False, shared: SharedPrefix | None = None, owner: Owner | None = None) -> None:
         self.path = path
         self.seq = 0
         self.torn = False
         self._recorded: list[bytes] = []
         self._lines = JournalLines(path, owner)
-        self._shared = shared or Shared(path)
+        self._shared = shared or SharedPrefix(path)
         self._again = 0  # the number of shared lines replayed so far
         try:
             for line in _complete_lines(path) if path.exists() else ():
@@ -167,7 +167,7 @@ class Journal:
         """The checksum of the file's last line, which covers all lines."""
         return self._lines.sum
 
-    def recorded(self) -> events.Event | None:
+    def read_recorded(self) -> events.Event | None:
         """Return the recorded event at this position, or None after the last one. With `replay_only`, raises StoppedError instead of
         None."""
         if self.shares:
@@ -176,9 +176,9 @@ class Journal:
             raise self._end()
         return parse_line(self._recorded[self.seq], self.seq, self.path) if self.replaying else None
 
-    def recorded_as(self, kind: type[E]) -> E | None:
+    def read_recorded_as(self, kind: type[E]) -> E | None:
         """Return the recorded event at this position as `recorded` does. Raises ReplayError if it is not of this `kind`."""
-        recorded = self.recorded()
+        recorded = self.read_recorded()
         if recorded is None or isinstance(recorded, kind):
             return recorded
         path, number = (self._shared.path, self._again + 1) if self.shares else (self.path, self.seq)

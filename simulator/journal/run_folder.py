@@ -12,20 +12,20 @@ from typing import Any, Final, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import InputError, JournalError, first_problem
-from longspan.simulator.base.files.checksums import checked
-from longspan.simulator.base.files.folders import inside, read_file
+from longspan.simulator.base.files.checksums import verify_checksum
+from longspan.simulator.base.files.file_io import write_json
+from longspan.simulator.base.files.folders import path_inside, read_file
 from longspan.simulator.base.files.json_lines import JsonLines
-from longspan.simulator.base.files.locks import locked
+from longspan.simulator.base.files.locks import lock_folder
 from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.base.files.packed import PACKED
-from longspan.simulator.base.files.reading import write_json
-from longspan.simulator.base.keys import redacted_in
+from longspan.simulator.base.keys import redact_json
 from longspan.simulator.journal.events import Begin, Event
 from longspan.simulator.journal.journal import check_journal, last_sum, read_journal, read_shared
 from longspan.simulator.journal.transcript import Change, Transcript, Transcripts
 from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import remember
+from longspan.simulator.suite.trust import remember_trust
 
 __all__ = ["Correction", "Failure", "RunFolder"]
 
@@ -109,7 +109,7 @@ class RunFolder:
                 with suppress(OSError):
                     path.rmdir()
                 raise InputError(f"{path}: cannot write the manifest: {error.strerror}; choose another folder with --out") from error
-            remember(path, manifest)
+            remember_trust(path, manifest)
             return cls(path, manifest)
 
     @cached_property
@@ -122,7 +122,7 @@ class RunFolder:
                 raise InputError(f"{self.path} is a folder of runs, not a run; name one of them, such as {runs[0].parent}") from None
             raise InputError(f"{path}: cannot be read: {error.strerror}; give a run's folder, such as runs/NAME") from error
         try:
-            return Manifest.read(self.path, checked(content, path, "restore it from a copy"))
+            return Manifest.read(self.path, verify_checksum(content, path, "restore it from a copy"))
         except ValidationError as error:
             raise InputError(f"{path}: not a manifest: {first_problem(error)}") from None
 
@@ -132,13 +132,13 @@ class RunFolder:
 
     def journal(self, conversation: str) -> Path:
         """Return the path of a conversation's journal, or of the packed journal if only that exists."""
-        plain = inside(self.path, "conversations", conversation) / JOURNAL
+        plain = path_inside(self.path, "conversations", conversation) / JOURNAL
         packed = plain.with_name(JOURNAL + PACKED)
         return packed if os.path.lexists(packed) and not os.path.lexists(plain) else plain
 
     def snapshots(self, conversation: str) -> Path:
         """Return the folder of a conversation's snapshots."""
-        return inside(self.path, "conversations", conversation, "snapshots")
+        return path_inside(self.path, "conversations", conversation, "snapshots")
 
     def agent_log(self, conversation: str) -> Path:
         """Return the path of the file with the standard error of a conversation's agent."""
@@ -215,12 +215,12 @@ class RunFolder:
 
     def lock(self) -> AbstractContextManager[int]:
         """Lock the run. The lock ends with the process. Raises InputError if another process holds it."""
-        return locked(self.path, "run")
+        return lock_folder(self.path, "run")
 
     def incident(self, **entry: str) -> None:
         """Record an incident in the run's folder, with keys redacted. Ignores write errors: the caller reports the incident as well."""
         with suppress(JournalError, InputError):
-            self._lines(INCIDENTS).append(redacted_in(entry))
+            self._lines(INCIDENTS).append(redact_json(entry))
 
     def incidents(self) -> list[dict[str, Any]]:
         return self._lines(INCIDENTS).read()

@@ -76,7 +76,7 @@ class PlayedTurn(NamedTuple):
     @property
     def used(self) -> list[tuple[str, dict[str, int], float | None]]:
         """The parts (agent, embedder) with their usage and cost in dollars."""
-        return _used(self.reply) if self.reply is not None else []
+        return _usage_by_part(self.reply) if self.reply is not None else []
 
     @property
     def dollars(self) -> float | None:
@@ -85,7 +85,7 @@ class PlayedTurn(NamedTuple):
         return total_cost(costs) if costs else None
 
 
-def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
+def _usage_by_part(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
     """Return the parts, each with its usage and its cost in dollars."""
     costs = event.cost_usd or {}
     parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents report cost but no tokens
@@ -193,10 +193,10 @@ class _End(NamedTuple):
 
 
 @final
-class _Continued(Generic[T]):
+class _BranchItems(Generic[T]):
     """A trunk's items, followed by a branch's. The trunk's are not copied, because a long history may have thousands of branches."""
 
-    def __init__(self, trunk: _Continued[T] | None) -> None:
+    def __init__(self, trunk: _BranchItems[T] | None) -> None:
         self._trunk = trunk
         self._first = 0 if trunk is None else len(trunk)
         self._own: list[T] = []
@@ -240,8 +240,8 @@ class Transcript:
         self.now: datetime | None = None
         self.open: list[str] = []
         self.waiting: PlayedTurn | None = None
-        self.history: _Continued[Exchange] = _Continued(trunk.history if trunk is not None else None)
-        self._ends: _Continued[_End] = _Continued(trunk._ends if trunk is not None else None)
+        self.history: _BranchItems[Exchange] = _BranchItems(trunk.history if trunk is not None else None)
+        self._ends: _BranchItems[_End] = _BranchItems(trunk._ends if trunk is not None else None)
         self.before = self.before_tokens = self.shared = 0
         if trunk is not None:
             self.before = self.turns = trunk.turns
@@ -302,11 +302,11 @@ class Transcript:
             case events.Begin():
                 raise ValueError("the conversation begins again")
             case events.Open():
-                return self._opened(event, self.begin)
+                return self._open_test(event, self.begin)
             case events.Message():
-                return self._asked(event)
+                return self._add_message(event)
             case events.Reply():
-                return self._replied(event)
+                return self._add_reply(event)
             case events.Jump():
                 self._open(event.test)
                 self.now = event.to
@@ -316,11 +316,11 @@ class Transcript:
                     raise ValueError(f"a night before turn {event.turn}, after {self.turns} others")
                 self.now = event.to
                 self.nights.append(event)
-                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
+                self.used.extend(_usage_by_part(event) if self._alone or self.begin.experiment is None else ())
             case events.Settled():
                 if event.turn != self.turns or self.waiting is not None:
                     raise ValueError(f"it settled before turn {event.turn}, after {self.turns} others")
-                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
+                self.used.extend(_usage_by_part(event) if self._alone or self.begin.experiment is None else ())
             case events.Award():
                 if event.turn >= self.turns:
                     raise ValueError(f"turn {event.turn} has not been played")
@@ -330,14 +330,14 @@ class Transcript:
             case events.End():
                 if any(not 0 <= turn < self.turns for turn in event.watched):
                     raise ValueError("it watched turns that have not been played")
-                test = self._ended(event.test)
+                test = self._end_test(event.test)
                 test.watched, test.stopped = event.watched, event.stopped
                 if test.status == "scenario_error":
                     return None
                 test.status = "played"
                 return test
             case events.ScenarioError():
-                test = self._open(event.test) if self.begin.format > 1 else self._ended(event.test)
+                test = self._open(event.test) if self.begin.format > 1 else self._end_test(event.test)
                 if test.status != "open":
                     raise ValueError(f"test {event.test!r:.80} fails again")
                 test.status, test.error = "scenario_error", event.error
@@ -373,26 +373,26 @@ class Transcript:
             raise ValueError(f"test {test!r:.80} is not open")
         return self.tests[test]
 
-    def _opened(self, event: events.Open, begin: events.Begin) -> PlayedTest:
+    def _open_test(self, event: events.Open, begin: events.Begin) -> PlayedTest:
         if event.test in self.tests:
             raise ValueError(f"test {event.test!r:.80} opens again")
         if event.trunk is not None:
-            event = event.with_trunk(self._opened_by(event.trunk))
+            event = event.with_trunk(self._find_opening(event.trunk))
         test = self.tests[event.test] = PlayedTest(event, begin.conversation, begin.isolated)
         self.open.append(event.test)
         return test
 
-    def _opened_by(self, id: str) -> events.Open:
+    def _find_opening(self, id: str) -> events.Open:
         """Return the opening event of the test that plays a history, in this conversation or the trunk."""
         tests = self.tests if self._trunk is None or id in self.tests else self._trunk.tests
         return tests[id].definition
 
-    def _ended(self, id: str) -> PlayedTest:
+    def _end_test(self, id: str) -> PlayedTest:
         test = self._open(id)
         self.open.remove(id)
         return test
 
-    def _asked(self, message: events.Message) -> PlayedTurn:
+    def _add_message(self, message: events.Message) -> PlayedTurn:
         if self.waiting is not None:
             raise ValueError(f"turn {self.waiting.number} has no reply")
         if message.turn != self.turns:
@@ -434,7 +434,7 @@ class Transcript:
             self.switches += self._last not in (None, test.id)
             self._last = test.id
 
-    def _replied(self, reply: events.Reply) -> PlayedTurn:
+    def _add_reply(self, reply: events.Reply) -> PlayedTurn:
         if self.waiting is None:
             raise ValueError("a reply to nothing")
         if reply.turn != self.waiting.number:

@@ -18,7 +18,7 @@ from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import GAP, LAST, Segment
 from longspan.simulator.play.look_ahead import Job, plays_out
 
-__all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", "cost"]
+__all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", "segment_cost"]
 
 CHARGE: Final = 20
 """The tokens charged for an agent's reply of any length. In published logs, the medians range from 3 to 133."""
@@ -36,7 +36,7 @@ SHORT: Final = 60
 """The tokens of a filler message that only has to pass a turn."""
 
 
-def cost(segment: Segment) -> int:
+def segment_cost(segment: Segment) -> int:
     """Return the tokens charged for a segment."""
     return segment.tokens + segment.replies * CHARGE
 
@@ -105,8 +105,8 @@ class Fill(NamedTuple):
 class Conductor:
     """Schedules tests over a conversation. Each test has `span` tokens from its first needle to its last question.
 
-    The caller asks for the `next` step, takes it, and reports it: `speaks` and `said`, `ends`, or `passes`. Without `paced` (an isolated
-    test, or a history with its questions), waits for tokens end immediately, and tests open in the given order.
+    The caller asks for the `next` step, takes it, and reports it: `speaks` and `finish_segment`, `ends`, or `passes`. Without `paced` (an
+    isolated test, or a history with its questions), waits for tokens end immediately, and tests open in the given order.
     """
 
     def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
@@ -168,10 +168,10 @@ class Conductor:
             self._open = sorted([*self._open, state], key=lambda state: state.test.order)
         return state.outline[state.said]
 
-    def said(self, state: TestState, *, turn: int, now: datetime) -> None:
+    def finish_segment(self, state: TestState, *, turn: int, now: datetime) -> None:
         """Take the floor back before turn number `turn` at virtual time `now`, after the segment has been said."""
         segment = state.outline[state.said]
-        self.position += cost(segment)
+        self.position += segment_cost(segment)
         self._step = 0
         state.said += 1
         if state.phase is Phase.LEAVING:
@@ -210,11 +210,11 @@ class Conductor:
         timely = [state for state in ready if state.due_time <= now or state in urgent]
         early = sorted((state for state in ready if state not in timely), key=lambda state: (state.due_time, state.test.order))
         hurried = any(latest[state] <= self.position + HURRIED * self.span for state in timely)
-        if not hurried and (state := self._opening(watched)):
+        if not hurried and (state := self._next_to_open(watched)):
             return _speak(state, now)
         if state := next(filter(self._may_speak, timely), None):
             return _speak(state, now)
-        if hurried and (state := self._opening(watched)):
+        if hurried and (state := self._next_to_open(watched)):
             return _speak(state, now)
         if state := next(filter(self._may_say_farewell, self._open), None):
             return Speak(state)
@@ -250,14 +250,14 @@ class Conductor:
 
     def _may_speak(self, state: TestState) -> bool:
         """Return whether everything else still fits after this test's next segment."""
-        return plays_out(self.position + cost(state.outline[state.said]), self._chains(without=state))
+        return plays_out(self.position + segment_cost(state.outline[state.said]), self._chains(without=state))
 
     def _may_say_farewell(self, state: TestState) -> bool:
         if state.phase is not Phase.LEAVING or state is self._last:
             return False
-        return plays_out(self.position + cost(state.outline[state.said]), self._chains())
+        return plays_out(self.position + segment_cost(state.outline[state.said]), self._chains())
 
-    def _opening(self, watched: bool) -> TestState | None:
+    def _next_to_open(self, watched: bool) -> TestState | None:
         """Return the test to open now, or one whose farewell must come first, or None if none may open.
 
         No test that begins with a past turn opens while a bounded number of turns is `watched`.
@@ -273,7 +273,7 @@ class Conductor:
             if watched and _tells(state):
                 continue
             before = [other for other in leaving if state.topics & other.topics]
-            if self._may_open(state, self.position + sum(cost(other.outline[other.said]) for other in before)):
+            if self._may_open(state, self.position + sum(segment_cost(other.outline[other.said]) for other in before)):
                 return before[0] if before else state
         return None
 
@@ -308,16 +308,16 @@ class Conductor:
     def _chain(self, state: TestState, first: int, start: float) -> list[Job]:
         """Return a test's segments from `first` on as jobs, in order. Each deadline leaves room for later segments."""
         deadline = start + self.span - SPARE + CHARGE  # a span ends with the last question, not with its reply
-        needed = sum(map(cost, state.outline))
+        needed = sum(map(segment_cost, state.outline))
         jobs = []
         for segment in reversed(state.outline[first:]):
             if segment.by < 1:  # an early deadline, relaxed so that other tests' needles fit in between
                 by = max(segment.by * self.span, min(CROWD * needed, (LAST - GAP) * self.span))
                 deadline = min(deadline, start + by)
             gap = segment.gap * self.span
-            jobs.append(Job(start + (segment.at or 0) * self.span, deadline, cost(segment), gap))
-            deadline -= cost(segment) + gap
-            needed -= cost(segment)
+            jobs.append(Job(start + (segment.at or 0) * self.span, deadline, segment_cost(segment), gap))
+            deadline -= segment_cost(segment) + gap
+            needed -= segment_cost(segment)
         return jobs[::-1]
 
 

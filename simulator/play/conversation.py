@@ -16,7 +16,7 @@ from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.clock import VirtualClock
 from longspan.simulator.base.errors import AgentError, JournalError, ReplayError, StoppedError
 from longspan.simulator.base.nights import morning_after
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.contract.messages import Message, Turn
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Segment
@@ -27,9 +27,9 @@ from longspan.simulator.journal.forks import Fork
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.play.conductor import CHARGE, End, Fill, Phase, Speak, TestState
 from longspan.simulator.play.live_agent import LiveAgent
-from longspan.simulator.play.places import places
+from longspan.simulator.play.places import fill_places
 from longspan.simulator.play.positions import Positions, Trunk
-from longspan.simulator.play.respondents import Ready, Unanswered, respondent
+from longspan.simulator.play.respondents import PendingMessage, Ready, make_respondent
 from longspan.simulator.play.running_test import TestTask
 from longspan.simulator.play.setting import OPENING, Setting
 from longspan.simulator.play.twin import Replacements
@@ -71,7 +71,7 @@ def _turn_name(conversation: str) -> str:
     return hashlib.sha256(conversation.encode()).hexdigest()[:8]
 
 
-def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
+def _find_undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
     """Return the declaration that a request violates after `said` turns of a segment, or None if the segment declares the request."""
     if segment is None or said >= segment.turns:
         return "no message"
@@ -121,7 +121,7 @@ class Conversation:
         self._count = setting.tokenizer.count
         self._trunk = trunk
         self._fork = fork
-        self._respondent = respondent(journal, agent, judge, fork, self._count)
+        self._respondent = make_respondent(journal, agent, judge, fork, self._count)
         self._replacements = Replacements(fork, setting.filler, self._count)
         self._conductor = setting.conductor(tests)
         self._positions = Positions(self._conductor, trunk)
@@ -249,7 +249,7 @@ class Conversation:
                     self._jump(test, segment.told[number])
                     ready = Ready(place.reply, place.reply_tokens)
                 await self._exchange(_Utterance("filler", place.text, place.text_tokens, place.reply, test=test.id, ready=ready))
-        self._conductor.said(state, turn=self.turns, now=self.now)
+        self._conductor.finish_segment(state, turn=self.turns, now=self.now)
 
     async def _serve(self, task: TestTask, segment: Segment | None) -> int:
         """Serve a test's requests until it gives up the floor, or, after its last segment, until it ends.
@@ -264,7 +264,7 @@ class Conversation:
                     ready = Ready(request.reply, self._count(request.reply)) if isinstance(request, Tell) else None
                     text_tokens = self._count(request.text)
                     tokens = text_tokens + (ready.tokens if ready else 0)
-                    if problem := _undeclared(request, segment, said):
+                    if problem := _find_undeclared(request, segment, said):
                         await task.refuse(f"its outline declares {problem} here, got {request.text!r:.80}")
                     elif tokens > left:
                         await task.refuse(f"its outline declares {left} more tokens here, got {tokens} of {request.text!r:.80}")
@@ -275,14 +275,14 @@ class Conversation:
                     await task.resume(await self._verdict(task.test, request))
                 case Watch() as watch if watch.turn < self.turns:
                     await task.show(self._positions.turn(watch.turn))
-                case Watch() as watch if problem := self._unwatched(watch, segment, said):
+                case Watch() as watch if problem := self._reason_not_to_watch(watch, segment, said):
                     await task.refuse(problem)
                 case Wait() if segment is None:
                     await task.refuse("it waits, but its outline declares nothing after that")
                 case _:
                     return said
 
-    def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
+    def _reason_not_to_watch(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
         """Return why a segment does not allow a watch, or None if it does. Turns that fill the test's empty places count as well."""
         declared = segment.watch if segment else 0
         if isinstance(declared, str):
@@ -298,7 +298,7 @@ class Conversation:
         if said < state.outline[state.said].turns and not (self._setting.alone or self._setting.isolated):
             *before, segment = state.outline[: state.said + 1]
             filled = sum(earlier.turns for earlier in before) + said
-            yield from islice(places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
+            yield from islice(fill_places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
 
     def _needles_of(self, test: str | None) -> Sequence[int]:
         """Return the turns of the needles of a test that another test branches off from."""
@@ -427,14 +427,14 @@ class Conversation:
             start=start,
             dealt=self._positions.dealt,
             sent_at=message.sent_at,
-            needs=utterance.needs and self._replacements.kept(utterance.needs),
+            needs=utterance.needs and self._replacements.keep_needles(utterance.needs),
         )
         again = self._journal.replaying
         self._write(sent)
         event = None
         try:
-            ideal = utterance.ideal if ready else await self._amended(utterance.ideal)
-            event = await self._respondent.reply(Unanswered(message, sent, ideal, ready, again))
+            ideal = utterance.ideal if ready else await self._amend_ideal(utterance.ideal)
+            event = await self._respondent.reply(PendingMessage(message, sent, ideal, ready, again))
             self._write(event)
         except StoppedError:  # a spending limit is reached
             await self._save_progress()
@@ -445,7 +445,7 @@ class Conversation:
                 f"turn {number}: out of memory: no room for the agent's reply{size}; limit the length of replies, or give "
                 "longspan more memory, and resume the run"
             ) from None
-        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, ready is None)
+        turn = Turn(number, utterance.test, utterance.text, readable_part(event.text), message.sent_at, start, event.end, ready is None)
         self._positions.add(turn, utterance.charge)
         self._clock.tick()
         await self._show(turn)
@@ -483,7 +483,7 @@ class Conversation:
         tasks = [self._tasks[state.test.id] for state in self._conductor.open]
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 
-    async def _amended(self, ideal: str) -> str:
+    async def _amend_ideal(self, ideal: str) -> str:
         """Return the current turn's ideal reply, as amended by watching tests."""
         for task, watch in self._watchers():
             if watch.amend is not None and watch.turn == self.turns:
@@ -493,7 +493,7 @@ class Conversation:
                     if not is_fault(error):
                         raise
                     task.fails(error)
-                    await task.cancelled()
+                    await task.cancel_and_wait()
                     self._write_events(task)
         return ideal
 

@@ -48,7 +48,7 @@ def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
                     clock.jump(max(clock.now, date or clock.now))
                     clock.tick()
                 turns, asked = turns + segment.turns, asked + segment.replies
-                conductor.said(state, turn=turns, now=clock.now)
+                conductor.finish_segment(state, turn=turns, now=clock.now)
             case End(state):
                 conductor.ends(state)
             case Fill(tokens, is_asked):

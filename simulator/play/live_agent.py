@@ -13,27 +13,37 @@ from typing import TypeVar, final
 
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import AgentError, LongspanError, StoppedError, journal_text
-from longspan.simulator.base.keys import redacted, redacted_in
+from longspan.simulator.base.keys import redact, redact_json
 from longspan.simulator.contract.agent import (
     Agent,
     ConsolidatingAgent,
-    consolidates,
+    can_consolidate,
+    can_observe,
+    can_repeat_turn,
     has_partial_models,
     has_snapshots,
-    observes,
     pays_to_observe,
-    repeatable,
-    replay,
-    settle,
+    replay_turn,
+    settle_agent,
     size_of,
-    start,
-    unreported,
+    start_agent,
+    take_unreported,
 )
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.journal.turns_shown import PastTurn
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.subject.current_turn import set_moment
-from longspan.simulator.subject.ledger import MAX_DOLLARS, MAX_TOKENS, Account, Costs, Worst, models_of, stated_by, total_cost, used_by
+from longspan.simulator.subject.ledger import (
+    MAX_DOLLARS,
+    MAX_TOKENS,
+    Account,
+    Costs,
+    Worst,
+    models_of,
+    reported_costs,
+    total_cost,
+    usage_by_part,
+)
 from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_record import Work
@@ -93,7 +103,7 @@ class LiveAgent:
     @property
     def repeatable(self) -> bool:
         """Whether it is safe to send the same turn to the agent twice."""
-        return repeatable(self.agent)
+        return can_repeat_turn(self.agent)
 
     def replay(self, message: Message, reply: Reply, asked: bool) -> None:
         """Count a turn that the journal already has. `asked`: the agent wrote the reply, and did not only read the turn."""
@@ -112,7 +122,7 @@ class LiveAgent:
 
     async def start(self) -> None:
         """Start the agent. An agent in another process reports its capabilities only after this."""
-        await self._call(start(self.agent))
+        await self._call(start_agent(self.agent))
 
     def knows(self, since: int) -> None:
         """Note that the agent must know only the turns from number `since` on when it is next needed. Keeps turns for that."""
@@ -187,7 +197,7 @@ class LiveAgent:
     async def _repeat(self, nights: Iterable[datetime]) -> None:
         """Let the agent repeat its work in nights that its snapshot lacks."""
         for at in nights:
-            if consolidates(self.agent):
+            if can_consolidate(self.agent):
                 self._untold.append(await self._work(self.agent, at, again=self._repeats))
 
     async def settle(self) -> tuple[Reply | None, Costs | None]:
@@ -200,10 +210,10 @@ class LiveAgent:
 
     async def _settle(self) -> tuple[Reply | None, Costs | None]:
         worst = self._ledger.worst_of(self.agent, "told", self._purse.payer, self.depth, seldom=True)
-        async with self._paying(worst, "settle", self._turns) as account:
-            took = await self._call(settle(self.agent))
+        async with self._open_account(worst, "settle", self._turns) as account:
+            took = await self._call(settle_agent(self.agent))
             worked = _account(took)
-            costs = account.settle(used_by(worked), stated_by(worked))
+            costs = account.settle(usage_by_part(worked), reported_costs(worked))
             self._ledger.require_told(worst, costs, "settling")
         return (None if took is None else worked), costs
 
@@ -214,7 +224,7 @@ class LiveAgent:
         after, if known. Raises as `reply` does.
         """
         await self.catch_up(night=True)  # first: an agent in another process reports its capabilities only then
-        if not consolidates(self.agent):
+        if not can_consolidate(self.agent):
             return None, None
         before = await self._call(size_of(self.agent)) if self._snapshots is not None else None
         began = monotonic()
@@ -227,12 +237,12 @@ class LiveAgent:
     async def _work(self, agent: ConsolidatingAgent, at: datetime, *, again: bool = False) -> tuple[Reply, Costs | None]:
         set_moment(max(0, self._turns - 1), at)
         worst = self._ledger.worst_of(agent, "at night", self._purse.payer, self.depth)
-        async with self._paying(worst, "night", self._turns, again=again) as account:
+        async with self._open_account(worst, "night", self._turns, again=again) as account:
             with self._spans.night(self._turns, at) as span:
                 told = await self._call(agent.consolidate(at))
-                worked = Reply("") if told is None else _checked(told, "consolidated, and returned")
-                costs = account.settle(used_by(worked), stated_by(worked))
-                span.replied(worked, costs)
+                worked = Reply("") if told is None else _check_reply(told, "consolidated, and returned")
+                costs = account.settle(usage_by_part(worked), reported_costs(worked))
+                span.record_reply(worked, costs)
             self._ledger.require_told(worst, costs, "consolidate")
         return worked, costs
 
@@ -244,7 +254,7 @@ class LiveAgent:
         set_moment(self._turns, message.sent_at)
         with self._spans.turn(self._turns, message, told=reply) as span:
             took, costs = self._with_untold(*await self._show(message, Reply(reply), self._turns))
-            span.replied(replace(took, text=reply), costs)
+            span.record_reply(replace(took, text=reply), costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply)
         return took, costs
@@ -258,14 +268,14 @@ class LiveAgent:
         if self._give_ideal is not None:
             self._give_ideal(ideal)
         worst = self._ledger.worst(self.agent, message, self._purse.payer, self.depth + len(message.text))
-        async with self._paying(worst, "reply", self._turns) as account:
+        async with self._open_account(worst, "reply", self._turns) as account:
             with self._spans.turn(self._turns, message) as span:
                 with self._calling():
                     answer = await self.agent.reply(message)
-                reply = _checked(answer)
-                used = used_by(reply)
-                costs = account.settle(used, stated_by(reply))
-                span.replied(reply, costs)
+                reply = _check_reply(answer)
+                used = usage_by_part(reply)
+                costs = account.settle(used, reported_costs(reply))
+                span.record_reply(reply, costs)
             self._ledger.require_known(account, worst, used, costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
@@ -301,16 +311,18 @@ class LiveAgent:
             await self._call(self._snapshots.save(self.agent, turn))
 
     @asynccontextmanager
-    async def _paying(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
+    async def _open_account(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
         """Open an account for a call. If the call fails, the agent may still report its cost."""
         partial_models = has_partial_models(self.agent)
-        async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models) as account:
+        async with self._purse.open_account(
+            models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models
+        ) as account:
             try:
                 yield account
             except Exception:
-                took = unreported(self.agent) if account.amount is None else None
+                took = take_unreported(self.agent) if account.amount is None else None
                 if took is not None and (took.besides or took.cost_usd):
-                    account.settle(used_by(took), stated_by(took), failed=True)
+                    account.settle(usage_by_part(took), reported_costs(took), failed=True)
                 raise
 
     @property
@@ -325,19 +337,19 @@ class LiveAgent:
 
         `asked`: the agent wrote the reply before. `shown_again`: the turn is in the journal already.
         """
-        show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
+        show = partial(replay_turn, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
         if not pays_to_observe(self.agent):
             return _account(await self._call(show())), None
-        observed = observes(self.agent)
+        observed = can_observe(self.agent)
         depth = self.depth + len(message.text)
         if observed:
             worst = self._ledger.worst_of(self.agent, "told", self._purse.payer, depth, message, seldom=True)
         else:
             worst = self._ledger.worst(self.agent, message, self._purse.payer, depth)
-        async with self._paying(worst, "replay" if shown_again else "observe", turn, again=shown_again and self._repeats) as account:
+        async with self._open_account(worst, "replay" if shown_again else "observe", turn, again=shown_again and self._repeats) as account:
             took = _account(await self._call(show()))
-            used = used_by(took)
-            costs = account.settle(used, stated_by(took))
+            used = usage_by_part(took)
+            costs = account.settle(used, reported_costs(took))
             if observed:
                 self._ledger.require_told(worst, costs, "adding a turn to the memory")
             else:
@@ -349,7 +361,7 @@ class LiveAgent:
         untold, self._untold = self._untold, []
         for took, cost in untold:
             besides = dict(told.besides)
-            for part, usage in used_by(took).items():
+            for part, usage in usage_by_part(took).items():
                 besides[part] = _sum(besides.get(part, Usage()), usage)
             told = replace(told, besides=besides)
             costs = dict(costs or {})
@@ -377,14 +389,14 @@ class LiveAgent:
 
 def _account(took: object) -> Reply:
     """Return the agent's report on observing a turn. Raises AgentError if it is invalid."""
-    return Reply("") if took is None else _checked(took, "observed, and returned")
+    return Reply("") if took is None else _check_reply(took, "observed, and returned")
 
 
 def _sum(one: Usage, other: Usage) -> Usage:
     return Usage(*map(sum, zip(astuple(one), astuple(other), strict=True)))
 
 
-def _checked(reply: object, did: str = "replied with") -> Reply:
+def _check_reply(reply: object, did: str = "replied with") -> Reply:
     """Return a reply that can be journaled, without lone surrogates.
 
     Raises AgentError for an invalid reply. Its message says what the agent `did`.
@@ -394,7 +406,7 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
         raise AgentError(f"the agent {did} {what} instead of text in a Reply")
     if not isinstance(reply.refused, bool):
         raise AgentError(f"the agent's reply has refused={reply.refused!r:.80}; expected True or False")
-    used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
+    used = usage_by_part(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
@@ -411,16 +423,16 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
 def _without_keys(reply: Reply) -> Reply:
     """Return a reply with keys redacted. All of an agent's output passes through here once, before anything reads, stores or exports it."""
     try:
-        trace = redacted_in(reply.trace)
+        trace = redact_json(reply.trace)
     except RecursionError:
         raise AgentError("the agent's reply has a trace that cannot be journaled: it is nested too deeply") from None
     cost, besides, measured = reply.cost_usd, reply.besides, reply.measured
-    named = {redacted(part): value for part, value in cost.items()} if isinstance(cost, Mapping) else cost
+    named = {redact(part): value for part, value in cost.items()} if isinstance(cost, Mapping) else cost
     return replace(
         reply,
-        text=redacted(reply.text),
+        text=redact(reply.text),
         trace=trace,
-        besides={redacted(part): usage for part, usage in besides.items()},
+        besides={redact(part): usage for part, usage in besides.items()},
         cost_usd=named,
-        measured={redacted(part): seconds for part, seconds in measured.items()},
+        measured={redact(part): seconds for part, seconds in measured.items()},
     )

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
-__all__ = ["Job", "fits", "plays_out", "urgent_first"]
+__all__ = ["Job", "can_schedule", "plays_out", "urgent_first"]
 
 
 @final
@@ -32,22 +32,22 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
     if _any_order(position, left):
         return True
     jobs = sorted(job for chain in left for job in chain)
-    if not fits(position, jobs):
+    if not can_schedule(position, jobs):
         return False
-    ahead = [left[-1][0]] if first else _released(left, position)
+    ahead = [left[-1][0]] if first else _release_jobs(left, position)
     while left:
         if not first and urgent_first(position, left):
             return True
         for chosen in ahead:
             others = [job for job in jobs if job is not chosen]
-            if fits(position + chosen.cost, others):
+            if can_schedule(position + chosen.cost, others):
                 break
         else:
             later = [chain[0].release for chain in left if chain[0].release > position]
             if first or not later:
                 return False
             position = min(later)
-            ahead = _released(left, position)
+            ahead = _release_jobs(left, position)
             continue
         position = max(position, chosen.release) + chosen.cost
         if position > chosen.deadline:
@@ -59,7 +59,7 @@ def plays_out(position: float, chains: Iterable[Sequence[Job]], *, first: bool =
         elif (after := left[number][0]).release < (release := position + after.gap):
             left[number][0] = after._replace(release=release)
             jobs = sorted(left[number][0] if job is after else job for job in others)
-        ahead, first = _released(left, position), False
+        ahead, first = _release_jobs(left, position), False
     return True
 
 
@@ -78,8 +78,8 @@ def _any_order(position: float, chains: Sequence[Sequence[Job]]) -> bool:
 def urgent_first(position: float, chains: Sequence[Sequence[Job]]) -> bool:
     """Return whether every deadline is met, with a token to spare, if the most urgent released segment always comes next.
 
-    Each chosen segment then leaves room for the rest, because the rest is in time. So this is a much faster way than calling `fits` for
-    each one. The spare token covers rounding errors: `fits` adds in another order.
+    Each chosen segment then leaves room for the rest, because the rest is in time. So this is a much faster way than calling `can_schedule`
+    for each one. The spare token covers rounding errors: `can_schedule` adds in another order.
     """
     heads = [(chain[0].release, chain, 0) for chain in chains]
     while heads:
@@ -104,12 +104,12 @@ def urgent_first(position: float, chains: Sequence[Sequence[Job]]) -> bool:
     return True
 
 
-def _released(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:
+def _release_jobs(chains: Iterable[Sequence[Job]], position: float) -> list[Job]:
     """Return the chains' next jobs that may start at `position`, least slack first."""
     return sorted((chain[0] for chain in chains if chain[0].release <= position), key=lambda job: job.deadline - job.cost)
 
 
-def fits(position: float, jobs: Sequence[Job]) -> bool:
+def can_schedule(position: float, jobs: Sequence[Job]) -> bool:
     """Return whether all jobs, sorted by release, could meet their deadlines from `position` on if segments could be split.
 
     The earliest deadline goes first, which is optimal in that case. If the jobs do not fit even then, no order of whole segments will.

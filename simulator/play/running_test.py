@@ -77,7 +77,7 @@ class TestTask:
             self._cancelled = True
             self._floor.release()
 
-    async def cancelled(self) -> None:
+    async def cancel_and_wait(self) -> None:
         """Cancel the test, and wait until it has ended."""
         self.cancel()
         await self._returned.acquire()
@@ -88,7 +88,7 @@ class TestTask:
         try:
             stage = Stage(test.script, test.seed, self.view, self._award, len(self.needles))
             await self._drive(test.scenario.play(stage))
-        except _Cancelled:
+        except _TestCancellation:
             pass
         except BaseException as error:
             if not is_fault(error):
@@ -109,7 +109,7 @@ class TestTask:
     async def _drive(self, play: Any) -> None:
         """Step through the test's coroutine. Raise ScenarioError if it awaits anything but requests of its Stage."""
         step = partial(play.send, None)
-        failure: ScenarioError | _Cancelled | None = None
+        failure: ScenarioError | _TestCancellation | None = None
         attempts = MAX_ERRORS_RAISED
         while attempts:
             attempts -= failure is not None
@@ -131,7 +131,7 @@ class TestTask:
                 try:
                     step = partial(play.send, await self._serve(awaited))
                     continue
-                except (ScenarioError, _Cancelled) as error:
+                except (ScenarioError, _TestCancellation) as error:
                     failure = error
             step = partial(play.throw, failure)
         else:
@@ -147,7 +147,7 @@ class TestTask:
             self._returned.release()
             await self._floor.acquire()
         if self._cancelled:
-            raise _Cancelled
+            raise _TestCancellation
         if trio.current_effective_deadline() == float("-inf"):
             raise ScenarioError("a test must not cancel its Stage calls")
         if isinstance(self._response, ScenarioError):
@@ -155,7 +155,7 @@ class TestTask:
         return self._response
 
 
-class _Cancelled(BaseException):
+class _TestCancellation(BaseException):
     """Raised in a test when it is cancelled. Not an Exception, so that tests do not catch it by accident."""
 
 

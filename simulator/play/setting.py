@@ -15,7 +15,7 @@ from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Placement, Segment
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import events
-from longspan.simulator.play.conductor import CHARGE, Conductor, TestState, cost
+from longspan.simulator.play.conductor import CHARGE, Conductor, TestState, segment_cost
 
 __all__ = ["OPENING", "Setting"]
 
@@ -55,13 +55,13 @@ class Setting:
     nights: int = 0
     score_farewells: bool = False
 
-    def left_out(self, test: Test) -> str | None:
+    def reason_to_omit(self, test: Test) -> str | None:
         """Return the reason why a test cannot keep its span even on its own, or None if it can."""
         if test.script.alone or self.isolated:
             return None
         needed = 0
         for segment in test.script.segments(self.tokenizer.count, self.placement):
-            needed = max(needed, math.ceil((segment.at or 0) * self.span)) + cost(segment)
+            needed = max(needed, math.ceil((segment.at or 0) * self.span)) + segment_cost(segment)
         if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
             return None
         return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"

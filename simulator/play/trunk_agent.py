@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import final
 
-from longspan.simulator.contract.agent import Agent, rewinds
+from longspan.simulator.contract.agent import Agent, can_rewind
 from longspan.simulator.journal.turns_shown import PastTurn
 from longspan.simulator.subject.snapshots import Snapshots
 
@@ -42,7 +42,7 @@ class TrunkAgent:
 
     async def arrive(self) -> None:
         """Note that the agent has read all turns of the trunk, and no others."""
-        if not self._there and rewinds(self._agent):
+        if not self._there and can_rewind(self._agent):
             await self._agent.mark()
         self._used = self._there = True
 
@@ -52,6 +52,6 @@ class TrunkAgent:
 
     async def rewind(self) -> None:
         """Undo everything after the trunk for the next branch, if the agent can."""
-        if rewinds(self._agent):
+        if can_rewind(self._agent):
             await self._agent.rewind()
             self._there = True

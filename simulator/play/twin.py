@@ -39,7 +39,7 @@ class Replacements:
         remarks = (self._filler.remark(size, number) for number in shuffled)
         return next((text for text in remarks if words.isdisjoint(_words(text))), "Well.")
 
-    def kept(self, needles: Sequence[int]) -> list[int]:
+    def keep_needles(self, needles: Sequence[int]) -> list[int]:
         """Return the turns of needles that were not replaced."""
         return [turn for turn in needles if turn not in self._turns]
 

@@ -16,13 +16,13 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.reading.matching import contains_phrase, split_json
-from longspan.simulator.reading.replies.layout import uncontracted
+from longspan.simulator.reading.replies.layout import expand_contractions
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.reading import settled_words
 
-__all__ = ["abstains", "declines", "guesses", "names", "offered", "withholds"]
+__all__ = ["declines_question", "find_names", "find_offers", "is_abstention", "is_refusal", "is_unsure"]
 
 _BE: Final = "is|was|are|were|am|be|been|being|s"
 _HAVE: Final = "have|has|had|having|ve"
@@ -254,7 +254,7 @@ class _Clause(NamedTuple):
     mark: str
 
 
-def abstains(reply: str) -> bool:
+def is_abstention(reply: str) -> bool:
     """Return whether a reply says that the answer is unknown or was never told. Asides in brackets do not count.
 
     Takes time linear in the length of the reply.
@@ -264,7 +264,7 @@ def abstains(reply: str) -> bool:
     return any(clause.declining for clause in _clauses(without if plain(without) else text))
 
 
-def declines(reply: str, question: str = "", values: Sequence[str] = ()) -> bool:
+def declines_question(reply: str, question: str = "", values: Sequence[str] = ()) -> bool:
     """Return whether a reply says that the answer is unknown or was never told, and offers no answer as well.
 
     `values` are the possible answers. A reply that names one of them answers the question, with two exceptions: the name is inside a
@@ -273,10 +273,10 @@ def declines(reply: str, question: str = "", values: Sequence[str] = ()) -> bool
     Takes time linear in the length of the reply. Never raises.
     """
     text = _without_values(_read(reply), values)
-    return any(clause.declining for clause in _clauses(text)) and not offered(reply, question, values)
+    return any(clause.declining for clause in _clauses(text)) and not find_offers(reply, question, values)
 
 
-def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
+def find_offers(reply: str, question: str, values: Sequence[str]) -> list[str]:
     """Return the sentences of a reply that offer one of `values` outside of a declining clause."""
     text = _read(reply)
     rest = _rest(text, list(_clauses(_without_values(text, values))))
@@ -289,9 +289,9 @@ def offered(reply: str, question: str, values: Sequence[str]) -> list[str]:
     return found
 
 
-def withholds(reply: str) -> bool:
+def is_refusal(reply: str) -> bool:
     """Return whether a reply refuses to share the answer or says that it was forgotten. Takes time linear in the length of the reply."""
-    return LEXICON.has("withheld", _plainly(readable(reply)))
+    return LEXICON.has("withheld", _plainly(readable_part(reply)))
 
 
 def _offers(sentence: str, before: str, question: str, values: Sequence[str]) -> bool:
@@ -310,11 +310,11 @@ def _offers(sentence: str, before: str, question: str, values: Sequence[str]) ->
     clauses = [_of_whom(parts, at, said) for at in named] or [sentence]
 
     def strangers(text: str) -> set[str]:
-        return {name for name in names(text) if (word := plain(name)) not in known and word not in LEXICON.words}
+        return {name for name in find_names(text) if (word := plain(name)) not in known and word not in LEXICON.words}
 
     foreign = all(map(strangers, clauses)) or (_PRONOUN.match(sentence) is not None and bool(strangers(before)))
-    supposes = _ALIKE.search(sentence) and (_LIKEWISE.search(sentence) or names(sentence) - strangers(sentence))
-    return not foreign or bool((guesses(sentence) or supposes) and not _ASKS.search(sentence))
+    supposes = _ALIKE.search(sentence) and (_LIKEWISE.search(sentence) or find_names(sentence) - strangers(sentence))
+    return not foreign or bool((is_unsure(sentence) or supposes) and not _ASKS.search(sentence))
 
 
 def _of_whom(parts: Sequence[str], at: int, said: Sequence[str]) -> str:
@@ -322,27 +322,27 @@ def _of_whom(parts: Sequence[str], at: int, said: Sequence[str]) -> str:
 
     Examples: "and it belongs to Ada", "Ada has a puppy and".
     """
-    clause = parts[at] if names(parts[at]) else " ".join(parts[at : at + 2])
+    clause = parts[at] if find_names(parts[at]) else " ".join(parts[at : at + 2])
     if at + 1 < len(parts) and _PRONOUN.match(parts[at + 1]):
         return " ".join(parts[at : at + 2])
-    if at > 0 and _CARRIES_ON.match(clause) and names(clause) <= names(" ".join(said)):
+    if at > 0 and _CARRIES_ON.match(clause) and find_names(clause) <= find_names(" ".join(said)):
         return f"{parts[at - 1]} {clause}"
     return clause
 
 
-def guesses(text: str) -> bool:
+def is_unsure(text: str) -> bool:
     """Return whether `text` has a word that expresses doubt, such as "maybe" or "I think"."""
     return _GUESSES.search(_IN_MAY.sub(" ", plain(text))) is not None
 
 
-def names(text: str) -> set[str]:
+def find_names(text: str) -> set[str]:
     """Return the capitalised words of `text`, without common words that begin sentences."""
     return {name for name in _NAME.findall(text) if name.casefold() not in _COMMON}
 
 
 def _read(reply: str) -> str:
     """Return the text to read from a reply. A reply that is pure JSON becomes its values, one per line."""
-    reply = _EMPTY.sub(": not known ", readable(reply))
+    reply = _EMPTY.sub(": not known ", readable_part(reply))
     pieces = split_json(reply) if "{" in reply else []
     prose = " ".join(piece for piece, value in pieces if not isinstance(value, dict))
     if not pieces or plain(prose) not in ("", "json"):
@@ -362,7 +362,7 @@ def _leaves(value: Any) -> Iterator[str]:
 def _without_values(text: str, values: Sequence[str]) -> str:
     """Return `text` with spaces in place of values that would themselves count as declining, such as a film called "Unknown"."""
     for value in values:
-        if value and any(map(_declining, (_plainly(value), _plainly(f"it is {value}")))):
+        if value and any(map(_is_declining, (_plainly(value), _plainly(f"it is {value}")))):
             text = text.replace(value, " " * len(value))
     return text
 
@@ -378,14 +378,14 @@ def _clauses(text: str) -> Iterator[_Clause]:
         if words := _plainly(text[start:end]):
             joined = mark.casefold().endswith("and") and _SUBJECTLESS.match(words)
             gapped = mark.casefold().endswith("but") and words.startswith("not ") and _TELLING.search(before)
-            yield _Clause(start, end, bool(gapped) or _declining(f"{subject} {words}" if joined else words), mark)
+            yield _Clause(start, end, bool(gapped) or _is_declining(f"{subject} {words}" if joined else words), mark)
             subject = subject if joined else "i" if _FIRST_PERSON.search(words) else "they"
             mark, before = "", f"{before[-LONGEST:]} {words}" if mark.casefold().endswith("and") else words
         if match:
             start, mark = match.end(), (mark + match[0])[-20:]
 
 
-def _declining(words: str) -> bool:
+def _is_declining(words: str) -> bool:
     return _clause().search(words if _SPEAKERS.search(words) else _MANNER.sub(" ", words)) is not None
 
 
@@ -405,5 +405,5 @@ def _rest(text: str, clauses: Sequence[_Clause]) -> str:
 
 def _plainly(text: str) -> str:
     """Return `text` in plain words, with "not" for "n't" and " | " for commas."""
-    text = " | ".join(filter(None, map(plain, uncontracted(text).split(","))))
+    text = " | ".join(filter(None, map(plain, expand_contractions(text).split(","))))
     return _SPOKEN.sub("i do not know", text)

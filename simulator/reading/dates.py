@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 from longspan.simulator.base.words import plain
-from longspan.simulator.reading.replies.values import Found
+from longspan.simulator.reading.replies.values import ValueMatch
 
-__all__ = ["MONTHS", "ORDINALS", "Days", "dates", "hours", "the_day"]
+__all__ = ["MONTHS", "ORDINALS", "Days", "find_dates", "find_hours", "the_day"]
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
 _NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
@@ -40,7 +40,7 @@ _HOUR: Final = re.compile(
 )
 
 
-def dates(text: str) -> list[str]:
+def find_dates(text: str) -> list[str]:
     """Return the days of the year in `text`, as "february 29", without repeats.
 
     Reads "Feb 29th", "29/02", "the twenty-ninth of February" and "02-29". An ambiguous date in figures ("1/4") yields both readings.
@@ -85,15 +85,15 @@ class Days:
         self.values = [f"{day} {month.title()}" for month in MONTHS for day in range(1, 32)]
         self._likely = frozenset(likely)
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[ValueMatch]:
         """Return the days that plain text names, in text order."""
-        found: list[Found] = []
+        found: list[ValueMatch] = []
         for match in sorted(
             (match for pattern in (*_SPOKEN, _FIGURES) for match in pattern.finditer(text)), key=lambda match: match.start()
         ):
             days = list(_readings(match))
             if days and (not found or match.start() >= found[-1].end):
-                found.append(Found(next((day for day in days if day in self._likely), days[0]), match.start(), match.end()))
+                found.append(ValueMatch(next((day for day in days if day in self._likely), days[0]), match.start(), match.end()))
         return found
 
 
@@ -112,7 +112,7 @@ def _readings(match: re.Match[str]) -> Iterator[str]:
     yield from (f"{day} {MONTHS[month - 1].title()}" for month, day in pairs if 1 <= month <= 12 and 1 <= day <= 31)
 
 
-def hours(text: str) -> list[str]:
+def find_hours(text: str) -> list[str]:
     """Return the full hours in `text` as "midnight", "noon" or "8 oclock", without repeats.
 
     Reads "24:00", "at 8", "8 p.m." and "eight in the evening". Takes time linear in the length of the text. Never raises.

@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.base.words import plain
 
-__all__ = ["Called", "LabelledList", "called", "labelled_json"]
+__all__ = ["LabelledList", "ListLabel", "classify_label", "find_labelled_lists"]
 
 LONGEST: Final = 200
 """The number of characters before a list that are searched for its label."""
 
 
 @final
-class Called(Enum):
+class ListLabel(Enum):
     """The meaning of a list's label, from most to least likely to be the answer.
 
     The list is complete, current, unlabelled (`NOTHING`), out of date, or something other than the answer.
@@ -31,29 +31,29 @@ class Called(Enum):
 
 _WORDS: Final = (  # in order of precedence: the first entry with a match applies
     (
-        Called.OTHER,
+        ListLabel.OTHER,
         "not (?:included|on|yours|counted|part)|left out|excluded|excluding|ignored|other people|friends?|unsure|not sure"
         "|uncertain|belongs?|format|form|example|e g|such as|like this|template|if|would|suggest\\w*|draft|first try|attempt|wrong|never"
         "|mistaken\\w*|no longer",
     ),
     (
-        Called.COMPLETE,
+        ListLabel.COMPLETE,
         "^but|^wait|^no|^sorry|hold on|hang on|scratch that|actually"
         "|complete|completed|full|entire|altogether|in total|final|finally|corrected|correction|updated|revised"
         "|amended|result\\w*|combined|(?:old|past|former|previous) and (?:new|current|present)",
     ),
-    (Called.CURRENT, "current|currently|now|as it stands|remaining|remains|at present|at the moment"),
+    (ListLabel.CURRENT, "current|currently|now|as it stands|remaining|remains|at present|at the moment"),
     (
-        Called.OTHER,
+        ListLabel.OTHER,
         "removed|removals?|deleted|bought|taken off|crossed off|struck|at home|already (?:have|got)|additions?|added|changes|step",
     ),
     (
-        Called.PAST,
+        ListLabel.PAST,
         "past|previous|previously|former|formerly|old|older|earlier|before|original|originally|initial|initially|at first|started|start|was"
         "|were|had|used to|yesterday",
     ),
-    (Called.COMPLETE, "all|every|everything|answer|correct"),
-    (Called.CURRENT, "present|presently|latest|newest|new|active|left|today|so far|yours"),
+    (ListLabel.COMPLETE, "all|every|everything|answer|correct"),
+    (ListLabel.CURRENT, "present|presently|latest|newest|new|active|left|today|so far|yours"),
 )
 _CALLED: Final = [(what, re.compile(rf"(?:\b|(?=\^))(?:{words})\b")) for what, words in _WORDS]
 _SENTENCE: Final = re.compile(r"[.!?;]\s|\n\s*\n|\n")
@@ -64,24 +64,24 @@ _FENCE: Final = re.compile(r"```\w*|[*_#>`]")
 class LabelledList(NamedTuple):
     """A JSON list or object with the meaning of its label in the reply."""
 
-    called: Called
+    called: ListLabel
     value: Any
 
 
-def called(label: str) -> Called:
+def classify_label(label: str) -> ListLabel:
     """Return the meaning of a label: a JSON key, or the words before a list."""
     words = plain(label)
-    return next((what for what, pattern in _CALLED if pattern.search(words)), Called.NOTHING)
+    return next((what for what, pattern in _CALLED if pattern.search(words)), ListLabel.NOTHING)
 
 
-def labelled_json(text: str) -> list[LabelledList]:
+def find_labelled_lists(text: str) -> list[LabelledList]:
     """Return the JSON lists and objects in `text`, in order. Each is labelled by the end of the text before it.
 
     Takes time linear in the length of the text. Never raises.
     """
     spans = find_json(text)
     ends = [0, *(span.end for span in spans)]
-    return [LabelledList(called(_label(text[end : span.begin])), span.value) for end, span in zip(ends, spans, strict=False)]
+    return [LabelledList(classify_label(_label(text[end : span.begin])), span.value) for end, span in zip(ends, spans, strict=False)]
 
 
 def _label(before: str) -> str:

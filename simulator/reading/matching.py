@@ -15,8 +15,8 @@ __all__ = [
     "contains_phrase",
     "found_words",
     "is_slip",
+    "join_some",
     "json_values",
-    "some",
     "sounds_like",
     "split_json",
 ]
@@ -134,7 +134,7 @@ def _split_prose(text: str) -> list[tuple[str, Any]]:
     return [(piece, [piece[1:-1].strip()] if number % 2 else None) for number, piece in enumerate(pieces)]
 
 
-def some(items: Iterable[str], limit: int = 8) -> str:
+def join_some(items: Iterable[str], limit: int = 8) -> str:
     """Join at most `limit` items with commas, each cut to 40 characters, for the reason of a grade."""
     items = list(items)
     shown = [" ".join(item[:80].split()).encode("utf-8", "replace").decode() for item in items[:limit]]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.subject.ledger import Spending
 
-__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "is_shown", "paired_interval"]
+__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "difference_interval", "is_shown"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -88,7 +88,7 @@ def is_shown(interval: tuple[float, float]) -> bool:
     return low > 0 or high < 0
 
 
-def paired_interval(differences: Sequence[float]) -> tuple[float, float]:
+def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
     """Return the 95% interval of the mean difference between two scores, over tests like these. Each difference is in [-1, 1].
 
     This is the interval of Bonett and Price (2012) for pairs that are right or wrong. It adds one pair with a difference of 1 and one with

@@ -9,9 +9,9 @@ from typing import Literal, Protocol, final
 from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.base.tables import Table
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.contract.plugins import load_plugin
 
-__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "needs_paths", "paper"]
+__all__ = ["PAPERS", "Cell", "Paper", "Reproduction", "Rules", "find_paper", "needs_paths"]
 
 PAPERS = "longspan.papers"
 """The entry-point group of papers. It maps a name to a `Paper`."""
@@ -58,7 +58,7 @@ def needs_paths(paper: Paper) -> bool:
     return bool(getattr(paper, "needs_paths", True))
 
 
-def paper(name: str) -> Paper:
+def find_paper(name: str) -> Paper:
     """Return the paper registered as `name`. Raises InputError for an unknown name."""
-    loaded: Paper = load(PAPERS, "paper", name)
+    loaded: Paper = load_plugin(PAPERS, "paper", name)
     return loaded

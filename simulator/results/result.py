@@ -10,16 +10,16 @@ from typing import Annotated, Final, Literal, final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.files.checksums import checked
+from longspan.simulator.base.files.checksums import verify_checksum
 from longspan.simulator.base.files.folders import read_file
-from longspan.simulator.base.shares import points, spanned
+from longspan.simulator.base.shares import format_points, format_share_range
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item
 from longspan.simulator.journal.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
-from longspan.simulator.results.reach import ReachResult, keep_reach
-from longspan.simulator.subject.ledger import Spending, known_cost, total_cost
+from longspan.simulator.results.reach_result import ReachResult, keep_reach
+from longspan.simulator.subject.ledger import Spending, sum_known_costs, total_cost
 from longspan.simulator.subject.spending_record import SpendingTotals
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "TestResult",
     "read_result",
     "recall_of",
-    "rounded",
+    "round_figure",
     "scenario_result",
 ]
 
@@ -181,7 +181,7 @@ class StageResult(_Frozen):
     @property
     def shown(self) -> str:
         """The share as text: a range if it is not known exactly."""
-        return spanned(self.share, self.share if self.share_at_most is None else self.share_at_most)
+        return format_share_range(self.share, self.share if self.share_at_most is None else self.share_at_most)
 
 
 @final
@@ -322,14 +322,14 @@ class Result(_Frozen):
     @property
     def known_usd(self) -> float:
         """The known cost of the run in dollars."""
-        return self.spending.known_usd if self.spending is not None else known_cost(part.cost_usd for part in self.costs.values())
+        return self.spending.known_usd if self.spending is not None else sum_known_costs(part.cost_usd for part in self.costs.values())
 
     @property
     def cost_remarks(self) -> list[str]:
         """Remarks on money spent outside turns, spent more than once, or possibly spent."""
         if self.spending is None:
             return []
-        turns, told = known_cost(part.cost_usd for part in self.costs.values()), []
+        turns, told = sum_known_costs(part.cost_usd for part in self.costs.values()), []
         if self.spending.again_usd or abs(self.spending.known_usd - turns) >= NOTABLE_USD:
             unknown = " or more (a price is unknown)" if self.spending.cost_usd is None else ""
             again = f"; ${self.spending.again_usd:.4f} of it was paid more than once" if self.spending.again_usd else ""
@@ -367,7 +367,10 @@ class Result(_Frozen):
         if (found := self.searched) is not None:
             return f"evidence found {found.shown} among the first {found.k}, search only{self._remarks}"
         low, high = self.score_bounds
-        return f"{self.measure} {spanned(low / self.full, high / self.full)} ({points(low, high)} of {self.max_score}){self._remarks}"
+        return (
+            f"{self.measure} {format_share_range(low / self.full, high / self.full)} ({format_points(low, high)} of "
+            f"{self.max_score}){self._remarks}"
+        )
 
     @property
     def _remarks(self) -> str:
@@ -397,9 +400,9 @@ def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioRes
     scores = [test.score for test in counted if test.score is not None]
     complete = bool(counted) and len(scores) == len(counted)
     return ScenarioResult(
-        score=rounded(fmean(scores)) if complete else None,
-        std=rounded(pstdev(scores)) if complete else None,
-        chance=rounded(fmean(test.chance for test in counted or tests)),
+        score=round_figure(fmean(scores)) if complete else None,
+        std=round_figure(pstdev(scores)) if complete else None,
+        chance=round_figure(fmean(test.chance for test in counted or tests)),
         tests=len(tests),
         about=about,
     )
@@ -411,7 +414,7 @@ def recall_of(results: Sequence[Result]) -> float | None:
     return fmean(each.share for each in found if each is not None) if found and None not in found else None
 
 
-def rounded(value: float) -> float:
+def round_figure(value: float) -> float:
     """Round a figure to six digits; more would only show floating-point errors."""
     return round(value, 6)
 
@@ -431,7 +434,7 @@ def read_result(run: RunFolder) -> Result:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     remedy = "`longspan score` writes it again"
     try:
-        result = Result.model_validate_json(checked(content, path, remedy))
+        result = Result.model_validate_json(verify_checksum(content, path, remedy))
     except ValidationError as error:
         raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
     manifest = run.manifest

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple, final
 
 from longspan.simulator.base.errors import InputError, StoppedError
-from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, start
+from longspan.simulator.contract.agent import Agent, can_observe, close_agent, has_snapshots, start_agent
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.messages import Reply
 from longspan.simulator.journal import events
@@ -22,10 +22,10 @@ from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Costs
 from longspan.simulator.subject.prompt_log import Prompt, PromptLog
 from longspan.simulator.subject.snapshots import Snapshots
-from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
-from longspan.simulator.suite.trust import clear
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, pin_defaults
+from longspan.simulator.suite.trust import require_trust
 
-__all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
+__all__ = ["Again", "Past", "TurnAsker", "grades_of", "past_of"]
 
 
 @final
@@ -104,7 +104,7 @@ def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | N
 
 
 @final
-class Asking:
+class TurnAsker:
     """Repeats a turn of a run with `agent`, or with the run's agent if it is None.
 
     The agent's standard error goes to `log`. Raises InputError for an unknown kind of agent, and for an agent in the manifest that the user
@@ -116,8 +116,8 @@ class Asking:
         if agent is None and manifest.imported is not None:
             raise InputError(f"{run.path} was imported: name an agent with --agent")
         if agent is None:
-            clear(manifest, "agent")
-        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent) if agent is None else begun(AgentSpec.parse(agent)))
+            require_trust(manifest, "agent")
+        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent) if agent is None else pin_defaults(AgentSpec.parse(agent)))
         if self.spec.kind == "oracle":
             raise InputError("oracle gets its replies from a test that is being played; name another agent")
         own = str(self.spec) == manifest.agent and manifest.imported is None
@@ -136,11 +136,11 @@ class Asking:
         nothing and raise StoppedError. Raises AgentError if the agent fails.
         """
         prompts = PromptLog(None)
-        with self.log.kept(None), prompts.kept():
+        with self.log.keep_at(None), prompts.keep_prompts():
             agent = make_agent(self.spec)
             try:
-                await start(agent)
-                if not agree(*self._needed(agent)):
+                await start_agent(agent)
+                if not agree(*self._describe_needs(agent)):
                     raise StoppedError("nothing was asked")
                 live = LiveAgent(agent, snapshots=self._snapshots)
                 for past in (PastTurn.of(turn) for turn in self._past.before):
@@ -152,13 +152,13 @@ class Asking:
                 prompts.prompts.clear()
                 reply, costs = await live.reply(message_of(self._past.turn), "")
             finally:
-                await close(agent)
+                await close_agent(agent)
         return Again(reply, costs, prompts.prompts)
 
-    def _needed(self, agent: Agent) -> tuple[str, bool]:
+    def _describe_needs(self, agent: Agent) -> tuple[str, bool]:
         number = self._past.turn.message.turn
         saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
         since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
-        if observes(agent) or saved == number:
+        if can_observe(agent) or saved == number:
             return f"{self.spec} observes {since}", False
         return f"{self.spec} has no observe: {since} are sent to it again", True

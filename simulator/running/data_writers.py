@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple, Protocol, final
 from pydantic import BaseModel, ValidationError
 
 from longspan.simulator.base.errors import InputError, StoppedError, first_problem
-from longspan.simulator.base.fields import validated
-from longspan.simulator.base.files.reading import write_text
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.base.fields import validate_options
+from longspan.simulator.base.files.file_io import write_text
+from longspan.simulator.contract.plugins import load_plugin
 from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.results.judging.cached_model import CachedModel, check_model
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.spending_limit import limit_of
 
-__all__ = ["WRITERS", "Asks", "Writer", "Written", "settings_of", "write", "writer"]
+__all__ = ["WRITERS", "Asks", "Writer", "WrittenData", "find_writer", "settings_of", "write_data"]
 
 WRITERS: Final = "longspan.writers"
 """The entry-point group of writers. It maps a scenario's name to a `Writer`."""
@@ -35,7 +35,7 @@ class Asks(Protocol):
 
 
 @final
-class Written(NamedTuple):
+class WrittenData(NamedTuple):
     """The JSON content of files by name, and notes about parts that were written again or left out."""
 
     files: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Writer(Protocol):
 
     Settings: type[BaseModel]
 
-    async def write(self, settings: Any, asks: Asks, log: Callable[[str], None]) -> Written:
+    async def write(self, settings: Any, asks: Asks, log: Callable[[str], None]) -> WrittenData:
         """Have the model write all the data, and check them. `log` receives lines about the progress.
 
         Raises InputError if too little of the data passes the checks.
@@ -55,21 +55,21 @@ class Writer(Protocol):
         ...
 
 
-def writer(scenario: str) -> Writer:
+def find_writer(scenario: str) -> Writer:
     """Return the writer for a scenario. Raises InputError for a scenario without one."""
-    loaded: Writer = load(WRITERS, "writer", scenario)()
+    loaded: Writer = load_plugin(WRITERS, "writer", scenario)()
     return loaded
 
 
 def settings_of(writer: Writer, given: Mapping[str, Any]) -> BaseModel:
     """Return a writer's settings. Raises InputError for unknown names and invalid values."""
     try:
-        return validated(writer.Settings, given)
+        return validate_options(writer.Settings, given)
     except ValidationError as error:
         raise InputError(f"--set: {first_problem(error)}; the settings are {', '.join(writer.Settings.model_fields)}") from None
 
 
-async def write(
+async def write_data(
     writer: Writer, settings: BaseModel, spec: str, out: Path, *, max_cost: float = inf, log: Callable[[str], None] = lambda line: None
 ) -> tuple[list[Path], Sequence[str]]:
     """Have the model of a spec write a scenario's data into `out`.

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError, ScenarioError
-from longspan.simulator.base.files.reading import writing_folder
+from longspan.simulator.base.files.file_io import write_new_folder
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.filler.filler import Distraction
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import is_closed
 from longspan.simulator.journal.transcript import PlayedTest, PlayedTurn
 from longspan.simulator.play.conductor import CHARGE
-from longspan.simulator.play.places import places
-from longspan.simulator.results.analysis.rows import OwnTurns, conversations
-from longspan.simulator.results.graded_runs import Graded, Unusable
+from longspan.simulator.play.places import fill_places
+from longspan.simulator.results.analysis.rows import OwnTurns, read_turns
+from longspan.simulator.results.graded_runs import GradedRun, Unusable
 from longspan.simulator.running.planning import check_filler, setting_of
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.suite import seed_of
@@ -36,7 +36,7 @@ EXPECTED: Final = ("conversation", "trunk", "test", "scenario", "skills", "chanc
 Row = dict[str, Any]
 
 
-def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
+def export_datasets(runs: Sequence[GradedRun], out: Path) -> list[Unusable]:
     """Write the datasets of runs to the new folder `out`, one folder each. Return the runs without a dataset, with the reason.
 
     docs/reference/exports.md describes the files. The folder is created atomically. Raises InputError if it exists or cannot be written, or
@@ -44,7 +44,7 @@ def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
     """
     unusable: list[Unusable] = []
     called: Counter[str] = Counter()
-    with writing_folder(out) as folder:
+    with write_new_folder(out) as folder:
         for run in runs:
             try:
                 files = _files(run)
@@ -61,7 +61,7 @@ def export_datasets(runs: Sequence[Graded], out: Path) -> list[Unusable]:
     return unusable
 
 
-def _files(run: Graded) -> dict[str, str]:
+def _files(run: GradedRun) -> dict[str, str]:
     """Return the files of a run's dataset by name. Raises LongspanError if it has none."""
     path, manifest = run.folder.path, run.manifest
     if manifest.imported is not None:
@@ -75,8 +75,8 @@ def _files(run: Graded) -> dict[str, str]:
     messages: list[Row] = []
     expected: list[Row] = []
     left_out: dict[str, str] = {}
-    for id, played in conversations(run.folder).items():
-        reasons = {test.id: why for test in played.tests.values() if (why := _left_out(test))}
+    for id, played in read_turns(run.folder).items():
+        reasons = {test.id: why for test in played.tests.values() if (why := _reason_to_omit(test))}
         left_out |= reasons
         if all(test in reasons for test in played.tests):
             continue
@@ -85,7 +85,7 @@ def _files(run: Graded) -> dict[str, str]:
         except JournalError as error:
             raise JournalError(f"{run.folder.journal(id)}: {error}") from error
         trunk = manifest.trunks.get(id)
-        expected += [_expected(id, trunk, test, played.turns) for test in played.tests.values() if test.id not in reasons]
+        expected += [_test_row(id, trunk, test, played.turns) for test in played.tests.values() if test.id not in reasons]
     if not expected:
         raise InputError(f"{path}: no dataset: every test is left out, such as {' ('.join(next(iter(left_out.items())))})")
     about = _about(manifest) | {"left_out": left_out}
@@ -112,7 +112,7 @@ def _about(manifest: Manifest) -> Row:
     return {"suite": manifest.suite.name} | settings | {"charge": CHARGE, "longspan": manifest.versions.get("longspan")}
 
 
-def _left_out(test: PlayedTest) -> str | None:
+def _reason_to_omit(test: PlayedTest) -> str | None:
     """Return the reason why a test is left out, or None if it is kept."""
     if test.definition.outline:
         return "dynamic: its messages depend on the agent"
@@ -169,7 +169,7 @@ def _places(manifest: Manifest, id: str, played: OwnTurns) -> dict[int, _Place]:
             raise JournalError(f"test {test.id} has {len(messages)} messages, but its outline declares {declared}")
         numbers = [(number, number < len(segment.told)) for segment in outline for number in range(segment.turns)]
         scenario = test.definition.scenario
-        drawn = places(filler, seed_of(manifest.seed, scenario, test.id.removeprefix(f"{scenario}-")), outline)
+        drawn = fill_places(filler, seed_of(manifest.seed, scenario, test.id.removeprefix(f"{scenario}-")), outline)
         dealt = 0
         for message, (number, told), filling in zip(messages, numbers, drawn, strict=True):
             if message.kind == "filler" and message.text != filling.text:
@@ -192,7 +192,7 @@ def _outline(test: PlayedTest, messages: Sequence[events.Message]) -> list[Segme
     return [*outline, *(Segment(0, message.tokens, 1) for message in messages if message.kind == "farewell")]
 
 
-def _expected(id: str, trunk: str | None, test: PlayedTest, turns: Sequence[PlayedTurn]) -> Row:
+def _test_row(id: str, trunk: str | None, test: PlayedTest, turns: Sequence[PlayedTurn]) -> Row:
     """Return a test's row: its turns, the facts for its grader, and the ideal replies to its questions."""
     opened = test.definition
     messages = [turn.message for turn in turns if turn.message.test == test.id and turn.message.kind in ("line", "question")]

@@ -10,22 +10,22 @@ from secrets import token_hex
 from typing import Any, Final, Literal, Protocol, final
 
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.base.files.folders import remove
-from longspan.simulator.base.files.reading import digest, resolved
+from longspan.simulator.base.files.file_io import hash_file, resolve_path
+from longspan.simulator.base.files.folders import remove_folder
 from longspan.simulator.base.tokens import EncodingName
-from longspan.simulator.contract.plugins import load, make_scenario
+from longspan.simulator.contract.plugins import load_plugin, make_scenario
 from longspan.simulator.contract.script import Script
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.running.coherence import check_coherence
-from longspan.simulator.running.scoring import Pages, score
+from longspan.simulator.running.scoring import Pages, score_run
 from longspan.simulator.suite.definitions import Definitions
-from longspan.simulator.suite.manifest import ImportSource, Manifest, PlannedTest, commit, versions
+from longspan.simulator.suite.manifest import ImportSource, Manifest, PlannedTest, commit_definitions, package_versions
 from longspan.simulator.suite.suite import Suite, make_test
 
-__all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "import_run", "opening"]
+__all__ = ["IMPORTERS", "ImportOptions", "ImportedConversation", "Importer", "import_run", "open_event"]
 
 IMPORTERS: Final = "longspan.imports"
 """The entry-point group of importers. It maps a name to an `Importer`."""
@@ -50,7 +50,7 @@ class ImportOptions:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportedConversation:
     """One conversation: the `events` of its journal from `begin`, in tokens of `tokenizer`, and the `suite` that grades its tests.
 
     `left_out` gives the reasons for missing tests, and `notes` describe changes made by the import.
@@ -64,7 +64,7 @@ class Imported:
     notes: Sequence[str] = ()
 
 
-def opening(suite: Suite, scenario: str, id: str, script: Script | None, facts: Mapping[str, Any] | None = None) -> events.Open:
+def open_event(suite: Suite, scenario: str, id: str, script: Script | None, facts: Mapping[str, Any] | None = None) -> events.Open:
     """Return the `open` event of the suite's test `id` of `scenario`, at position 0.
 
     It contains the script that was played or, without one, the `facts` (None if the expected answers are unknown). Raises InputError for an
@@ -89,18 +89,18 @@ def opening(suite: Suite, scenario: str, id: str, script: Script | None, facts: 
 class Importer(Protocol):
     """Reads files of one format."""
 
-    def __call__(self, file: Path, options: ImportOptions) -> Imported:
+    def __call__(self, file: Path, options: ImportOptions) -> ImportedConversation:
         """Read the conversation in a file. Raises InputError for another format and for a damaged file."""
         ...
 
 
-def import_run(kind: str, file: Path, out: Path, options: ImportOptions, pages: Pages | None = None) -> Imported:
+def import_run(kind: str, file: Path, out: Path, options: ImportOptions, pages: Pages | None = None) -> ImportedConversation:
     """Import a file with the importer `kind` as the run `out`, graded and with its page.
 
     The folder is created atomically. Raises InputError for invalid input and if `out` exists, and JournalError if the run cannot be
     written.
     """
-    importer: Importer = load(IMPORTERS, "kind of file to import", kind)
+    importer: Importer = load_plugin(IMPORTERS, "kind of file to import", kind)
     if out.exists() or out.is_symlink():
         raise InputError(f"{out}: already exists; name another folder with --out")
     imported = importer(file, options)
@@ -118,11 +118,11 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions, pages: 
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
-        remove(partial)
+        remove_folder(partial)
     return imported
 
 
-def _write(run: RunFolder, imported: Imported, pages: Pages | None) -> None:
+def _write(run: RunFolder, imported: ImportedConversation, pages: Pages | None) -> None:
     (conversation,) = run.manifest.conversations
     with Journal(run.journal(conversation)) as journal:
         begin, *rest = imported.events
@@ -132,10 +132,10 @@ def _write(run: RunFolder, imported: Imported, pages: Pages | None) -> None:
     for note in imported.notes:
         run.incident(conversation=conversation, type="import", error=note)
     check_coherence(run)
-    score(run, pages)
+    score_run(run, pages)
 
 
-def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions) -> Manifest:
+def _manifest(kind: str, file: Path, imported: ImportedConversation, options: ImportOptions) -> Manifest:
     transcript = Transcript.of(imported.events)
     begin = transcript.begin
     if begin is None:
@@ -151,20 +151,20 @@ def _manifest(kind: str, file: Path, imported: Imported, options: ImportOptions)
         tokenizer=imported.tokenizer,
         definitions=definitions.folder if definitions else None,
         definitions_sha256=definitions.sha256 if definitions else None,
-        imported=ImportSource(kind=kind, file=_text(resolved(file)), sha256=digest(file)),
+        imported=ImportSource(kind=kind, file=_text(resolve_path(file)), sha256=hash_file(file)),
         starts_at=begin.starts_at,
         pace_s=begin.pace_s,
-        conversations={begin.conversation: [_planned(test.definition) for test in transcript.tests.values()]},
+        conversations={begin.conversation: [_plan_test(test.definition) for test in transcript.tests.values()]},
         left_out=list(imported.left_out),
         late=[],
         nonce=UNSEEDED,
-        commitment=commit(UNSEEDED, 0, []),
-        versions=versions(),
+        commitment=commit_definitions(UNSEEDED, 0, []),
+        versions=package_versions(),
         run_nonce=token_hex(16),
     )
 
 
-def _planned(event: events.Open) -> PlannedTest:
+def _plan_test(event: events.Open) -> PlannedTest:
     return PlannedTest(id=event.test, scenario=event.scenario, skills=event.skills, chance=event.chance)
 
 

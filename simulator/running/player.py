@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, final
 import trio
 
 from longspan.simulator.base.errors import AgentError, InputError, LongspanError, StoppedError
-from longspan.simulator.base.keys import redacted
-from longspan.simulator.base.terminal import complain, typed
-from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close
+from longspan.simulator.base.keys import redact
+from longspan.simulator.base.terminal import complain, quote_command
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close_agent
 from longspan.simulator.contract.findings import Examination
 from longspan.simulator.journal import events
 from longspan.simulator.journal.answer_store import AnswerStore
@@ -31,12 +31,12 @@ from longspan.simulator.play.positions import Trunk
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.results.gradebook.gradebook import Gradebook
 from longspan.simulator.results.gradebook.worker import GradingWorker
-from longspan.simulator.results.judging.background import Judging
+from longspan.simulator.results.judging.background import BackgroundJudge
 from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.forked import fork_in, snapshots_in
 from longspan.simulator.running.planning import Plan, check_branches, setting_of
-from longspan.simulator.running.scoring import Scoring
+from longspan.simulator.running.scoring import RunScorer
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Ledger, models_of
 from longspan.simulator.subject.prompt_log import PromptLog
@@ -44,7 +44,7 @@ from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.subject.telemetry import SILENT, TELEMETRY, ConversationName, Spans
-from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, at_once, find_examination, make_agent
 
 __all__ = ["Listener", "Outcome", "Player", "RunEvent"]
 
@@ -133,12 +133,12 @@ class Player:
         for scope in self._scopes:
             scope.deadline = trio.current_time() + GRACE_PERIOD
 
-    async def run(self, plan: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
+    async def run(self, plan: Plan, run: RunFolder, scoring: RunScorer) -> LongspanError | None:
         """Play all of a run's conversations. Return the first error that interrupted one."""
-        with run.spending.kept_open() as record:
+        with run.spending.keep_open() as record:
             return await self._run(plan, run, scoring, record)
 
-    async def _run(self, plan: Plan, run: RunFolder, scoring: Scoring, record: SpendingRecord) -> LongspanError | None:
+    async def _run(self, plan: Plan, run: RunFolder, scoring: RunScorer, record: SpendingRecord) -> LongspanError | None:
         errors: list[LongspanError] = []
         self._workers.add(scoring.worker)
         if not any(run.journal(id).exists() for id in plan.manifest.played):
@@ -182,11 +182,11 @@ class Player:
         async def played(group: _Group, id: str) -> bool:
             """Play a conversation. Return whether it was played to its end."""
             try:
-                with group.log.kept(run.agent_log(id)):
+                with group.log.keep_at(run.agent_log(id)):
                     if model is None:
                         await self._converse(group, id, scoring, None)
                     else:
-                        async with Judging(model, scoring.worker) as judging:
+                        async with BackgroundJudge(model, scoring.worker) as judging:
                             await self._converse(group, id, scoring, judging)
             except LongspanError as error:
                 group.failures += 1 if isinstance(error, AgentError) else MAX_FAILURES
@@ -210,8 +210,8 @@ class Player:
         async with self._door:
             if str(spec) in self._admitted or self._stopped:
                 return
-            with purse.held():
-                checks = examination(spec)
+            with purse.pay_in_context():
+                checks = find_examination(spec)
                 if checks is not None:
                     try:
                         await self._examine(spec, checks)
@@ -224,7 +224,7 @@ class Player:
             finding = await check.find() if check.at_door else None
             if finding is not None and finding.verdict == "bad":
                 raise InputError(
-                    f"agent {spec}: {check.name}: {redacted(finding.what)}; `longspan check` reports more, and unchecked=true plays it "
+                    f"agent {spec}: {check.name}: {redact(finding.what)}; `longspan check` reports more, and unchecked=true plays it "
                     "anyway, with a warning in the result"
                 )
 
@@ -234,16 +234,16 @@ class Player:
             self._agent_limits[str(spec)] = trio.CapacityLimiter(at_once(spec))
         return self._agent_limits[str(spec)]
 
-    async def _converse(self, group: _Group, id: str, scoring: Scoring, judging: Judging | None) -> None:
+    async def _converse(self, group: _Group, id: str, scoring: RunScorer, judging: BackgroundJudge | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         plan, run = group.plan, group.run
         prompts = PromptLog(run.prompts(id), run.owner(id)) if plan.manifest.keep_prompts else None
         group.purse.conversation = id
-        with group.purse.held():
+        with group.purse.pay_in_context():
             agent = group.agent = group.agent or make_agent(plan.agent)
 
-        hearing = _Hearing(scoring.worker, self._listener)
+        hearing = _EventForwarder(scoring.worker, self._listener)
 
         def on_event(event: events.Event) -> None:
             change = scoring.add(id, event)
@@ -266,7 +266,7 @@ class Player:
         )
         with (
             Journal(run.journal(id), shared=fork.shared if fork is not None else None, owner=run.owner(id)) as journal,
-            prompts.kept() if prompts is not None else nullcontext(),
+            prompts.keep_prompts() if prompts is not None else nullcontext(),
             trio.CancelScope() as scope,
         ):
             conversation = Conversation(
@@ -296,7 +296,7 @@ class Player:
         if scope.cancelled_caught:
             raise StoppedError(f"stopped while turn {conversation.turns} was being answered")
 
-    async def results(self, run: RunFolder, scoring: Scoring, error: LongspanError | None) -> Outcome:
+    async def results(self, run: RunFolder, scoring: RunScorer, error: LongspanError | None) -> Outcome:
         """Grade a run, or the part that was played before `error` interrupted it, and write its results.
 
         A stopped run has no results if its grader takes longer than GRACE_PERIOD, or if it was stopped immediately.
@@ -313,7 +313,7 @@ class Player:
                 return Outcome(run.path, None, error or failure)
             finally:
                 self._scopes.discard(scope)
-        remedy = f"`{typed('longspan', 'score', run.path)}` grades it"
+        remedy = f"`{quote_command('longspan', 'score', run.path)}` grades it"
         return Outcome(run.path, None, error or StoppedError(f"stopped while it was graded; {remedy}"))
 
 
@@ -358,7 +358,7 @@ class _Group:
         """Close the agent, if there is one."""
         agent, self.agent = self.agent, None
         if agent is not None:
-            await close(agent)
+            await close_agent(agent)
 
     def incident(self, id: str, error: LongspanError) -> None:
         """Record the error that interrupted a conversation."""
@@ -371,7 +371,7 @@ class _Group:
 
 
 @final
-class _Hearing:
+class _EventForwarder:
     """Passes a conversation's events to the listener in order.
 
     An event that ends a test, and all later events, wait until the test is graded.

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, final
 
 import trio
 
-from longspan.simulator.contract.agent import Agent, close, is_bound_to_its_thread
+from longspan.simulator.contract.agent import Agent, close_agent, is_bound_to_its_thread
 from longspan.simulator.subject.purse import Purse
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
@@ -39,7 +39,7 @@ class PreparedAgents:
         if (known := self._made.get(_key(spec))) is not None:
             return known.agent
         purse = Purse()
-        with purse.held():  # whoever plays with the agent pays from this purse, which gets the run's ledger and record then
+        with purse.pay_in_context():  # whoever plays with the agent pays from this purse, which gets the run's ledger and record then
             agent = make_agent(spec)
         self._made[_key(spec)] = _Prepared(agent, purse, get_ident())
         return agent
@@ -66,7 +66,7 @@ class PreparedAgents:
 
 async def _close_all(agents: list[Agent]) -> None:
     for agent in agents:
-        await close(agent)
+        await close_agent(agent)
 
 
 def _key(spec: AgentSpec) -> str:

@@ -13,11 +13,11 @@ from typing import Final, final
 
 from longspan.simulator.base.errors import JournalError
 from longspan.simulator.base.files.folders import check_file, open_file
-from longspan.simulator.base.keys import MAX_LENGTH, redacted
+from longspan.simulator.base.keys import MAX_LENGTH, redact
 from longspan.simulator.base.terminal import as_line
-from longspan.simulator.subject.current_turn import Moment, moment
+from longspan.simulator.subject.current_turn import Moment, current_moment
 
-__all__ = ["CRASH", "AgentLog", "agent_log", "telling"]
+__all__ = ["CRASH", "AgentLog", "agent_log", "pick_telling_lines"]
 
 MAX_LINE: Final = 2_000
 """The most bytes in a line. A longer line is split."""
@@ -36,7 +36,7 @@ CRASH: Final = "Fatal Python error:"
 FULL: Final = "longspan: the log is full; later output is dropped"
 
 
-def telling(lines: Sequence[str], most: int) -> list[str]:
+def pick_telling_lines(lines: Sequence[str], most: int) -> list[str]:
     """Return the `most` lines that best explain a failure: the last ones, or the first ones of an interpreter crash."""
     crash = next((number for number, line in enumerate(lines) if line.startswith(CRASH)), None)
     return list(lines[-most:] if crash is None else lines[crash : crash + most])
@@ -44,7 +44,7 @@ def telling(lines: Sequence[str], most: int) -> list[str]:
 
 @final
 class AgentLog:
-    """The standard error of one conversation's agent: the last lines in memory, and while it is `kept`, all lines in a file.
+    """The standard error of one conversation's agent: the last lines in memory, and while it is `keep_at`, all lines in a file.
 
     Each line of the file has the turn, its virtual time, the real time in UTC and the text. Control characters are made visible and keys
     are redacted.
@@ -57,14 +57,17 @@ class AgentLog:
         self._last: deque[str] = deque(maxlen=LAST_LINES)
 
     @contextmanager
-    def kept(self, path: Path | None) -> Iterator[None]:
+    def keep_at(self, path: Path | None) -> Iterator[None]:
         """Make this the log for agents started in the context (see `agent_log`), and append to the file at `path`, if given.
 
         Raises JournalError if `path` exists and is not a regular file.
         """
         if path is not None:
             check_file(path)
-        self._path, self._now = path, moment(new=True)  # a reference: a writer may run in another context, where `moment` is different
+        self._path, self._now = (
+            path,
+            current_moment(new=True),
+        )  # a reference: a writer may run in another context, where `current_moment` is different
         token = _log.set(self)
         try:
             yield
@@ -106,11 +109,11 @@ class AgentLog:
             with suppress(OSError, JournalError), open_file(self._path, "ab") as file:
                 size = file.tell()
                 if size < MAX_FILE:
-                    content = "".join(self._stamped(text) for text in texts).encode("utf-8", "replace")
-                    full = self._stamped(FULL).encode() if size + len(content) >= MAX_FILE else b""
+                    content = "".join(self._stamp(text) for text in texts).encode("utf-8", "replace")
+                    full = self._stamp(FULL).encode() if size + len(content) >= MAX_FILE else b""
                     file.write(content[: MAX_FILE - size] + (b"\n" + full if full else b""))
 
-    def _stamped(self, text: str) -> str:
+    def _stamp(self, text: str) -> str:
         turn, sent_at = self._now.turn, self._now.sent_at
         where = f"{turn} {sent_at.isoformat(timespec='seconds')}" if sent_at is not None else "- -"
         return f"{where} {datetime.now(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z {text}\n"
@@ -129,4 +132,4 @@ def _text(line: bytes) -> str:
 
 
 def _without_keys(line: bytes) -> bytes:
-    return redacted(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return redact(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, final
 
-__all__ = ["Moment", "moment", "set_moment"]
+__all__ = ["Moment", "current_moment", "set_moment"]
 
 
 @final
@@ -22,7 +22,7 @@ class Moment:
 _moment: Final[ContextVar[Moment | None]] = ContextVar("moment", default=None)
 
 
-def moment(*, new: bool = False) -> Moment:
+def current_moment(*, new: bool = False) -> Moment:
     """Return the current moment of this task's conversation. `new` starts a new conversation."""
     known = _moment.get()
     if known is None or new:
@@ -33,5 +33,5 @@ def moment(*, new: bool = False) -> Moment:
 
 def set_moment(turn: int, sent_at: datetime) -> None:
     """Record the turn that the agent is about to get."""
-    now = moment()
+    now = current_moment()
     now.turn, now.sent_at = turn, sent_at

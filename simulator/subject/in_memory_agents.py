@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-__all__ = ["KIND", "Given", "find", "holding"]
+__all__ = ["KIND", "GivenObject", "find_agent", "register_agents"]
 
 KIND: Final = "given"
 """The agent kind in specs, as in `given:mybot`."""
@@ -17,7 +17,7 @@ KIND: Final = "given"
 
 @final
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class Given:
+class GivenObject:
     """An agent from the calling program. `make` returns its object or function.
 
     `shared`: `make` returns the same object each time, so conversations must run one after another. `loop` is the program's asyncio loop,
@@ -30,11 +30,11 @@ class Given:
     under_trio: bool = False
 
 
-_held: Final[ContextVar[Mapping[str, Given] | None]] = ContextVar("given", default=None)
+_held: Final[ContextVar[Mapping[str, GivenObject] | None]] = ContextVar("given", default=None)
 
 
 @contextmanager
-def holding(given: Mapping[str, Given]) -> Iterator[None]:
+def register_agents(given: Mapping[str, GivenObject]) -> Iterator[None]:
     """Make these agents available by name in this context, and in threads and tasks started from it."""
     token = _held.set(given)
     try:
@@ -43,6 +43,6 @@ def holding(given: Mapping[str, Given]) -> Iterator[None]:
         _held.reset(token)
 
 
-def find(name: str) -> Given | None:
+def find_agent(name: str) -> GivenObject | None:
     """Return the agent with this name, or None."""
     return (_held.get() or {}).get(name)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.messages import Message, Reply, Usage
-from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, sum_amounts
 from longspan.simulator.subject.spending_record import Expense
 
 __all__ = [
@@ -27,18 +27,18 @@ __all__ = [
     "Ledger",
     "Rates",
     "Spending",
-    "Unpriced",
+    "UnpricedCall",
     "Worst",
     "amount_of",
     "check_priced",
     "expense_of",
-    "known_cost",
     "models_of",
-    "price",
-    "stated_by",
-    "tally",
+    "price_usage",
+    "reported_costs",
+    "sum_known_costs",
+    "tally_spending",
     "total_cost",
-    "used_by",
+    "usage_by_part",
 ]
 
 Costs = dict[str, float | None]
@@ -74,7 +74,7 @@ class Rates(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def price(model: str | Rates, usage: Usage) -> float | None:
+def price_usage(model: str | Rates, usage: Usage) -> float | None:
     """Return the cost of `usage` in dollars, from rates or from the price list of genai-prices, or None if the model is not listed.
 
     `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". A model of an unlisted provider has no price, even if another provider sells
@@ -97,7 +97,7 @@ def price(model: str | Rates, usage: Usage) -> float | None:
 
 def expense_of(model: str | Rates, usage: Usage) -> Expense:
     """Return `usage` with its cost, from rates or from the price list."""
-    return Expense(usage, price(model, usage))
+    return Expense(usage, price_usage(model, usage))
 
 
 def models_of(agent: object) -> Mapping[str, str | Rates] | None:
@@ -109,7 +109,7 @@ def models_of(agent: object) -> Mapping[str, str | Rates] | None:
 def check_priced(agent: object, spec: str) -> None:
     """Check that the cost of the agent's replies can be computed. Raises InputError if its models or one of their prices is unknown."""
     models = models_of(agent)
-    unknown = [str(model) for model in (models or {}).values() if price(model, Usage(1, 0, 1)) is None]
+    unknown = [str(model) for model in (models or {}).values() if price_usage(model, Usage(1, 0, 1)) is None]
     if models is None or unknown:
         problem = f"the price of {', '.join(unknown)} is unknown" if unknown else "its cost is unknown"
         remedy = "set price_in= and price_out=, or leave out --max-cost" if unknown else "leave out --max-cost"
@@ -118,7 +118,7 @@ def check_priced(agent: object, spec: str) -> None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Unpriced:
+class UnpricedCall:
     """A call whose worst-case cost the agent cannot state in advance.
 
     `payer` names the agent and the kind of call. `depth` is the length of the conversation so far in characters; replies cost more as it
@@ -130,13 +130,13 @@ class Unpriced:
     seldom: bool = False
 
 
-Worst = Amount | Unpriced
+Worst = Amount | UnpricedCall
 """The worst-case cost of a call, or the call itself if that is unknown."""
 
 
 @final
 @dataclass(slots=True)
-class _Seen:
+class _HighestCosts:
     """The highest cost of a payer's calls so far, in conversations of up to `depth` characters.
 
     `alone`: a call in a longer conversation is pending. `problem`: why no more calls are paid for.
@@ -147,7 +147,7 @@ class _Seen:
     alone: bool = False
     problem: str | None = None
 
-    def is_new(self, call: Unpriced) -> bool:
+    def is_new(self, call: UnpricedCall) -> bool:
         """Return whether the cost of a similar call is still unknown."""
         return call.depth > self.depth or (call.seldom and self.dearest == NOTHING)
 
@@ -195,11 +195,11 @@ class Account:
         self.failed = failed
         unknown = 0.0 if self.models == {} else None
         models = self.models or {}
-        costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
+        costs: Costs = {part: price_usage(models[part], usage) if part in models else unknown for part, usage in used.items()}
         costs |= stated or {}
         reported = [part for part in costs if part not in models or not self.is_metered(models[part])]
         self.expenses = [Expense(used.get(part, Usage()), costs[part], part) for part in reported]
-        self.amount = total(expense.amount for expense in self.expenses)
+        self.amount = sum_amounts(expense.amount for expense in self.expenses)
         return costs or None
 
     def total(self) -> Amount:
@@ -225,25 +225,25 @@ class Ledger:
     spent: Amount = NOTHING
     dearest: Amount = NOTHING
     _reserved: list[Amount] = field(default_factory=list)
-    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _seen: dict[str, _HighestCosts] = field(default_factory=dict)
     _settled: trio.Condition = field(default_factory=trio.Condition)
     _lock: Lock = field(default_factory=Lock)
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
+    async def open_account(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
         """Reserve the worst case of a call, and release the unused part when the context ends.
 
         If a call fails or is cancelled without a report of its cost, the worst case is counted, because the provider may have charged for
         it. Waits while pending calls might free enough of the limit. Raises StoppedError if none is pending and the limit could be
         exceeded.
         """
-        call = worst if isinstance(worst, Unpriced) else None
-        seen = self._seen_of(call)
+        call = worst if isinstance(worst, UnpricedCall) else None
+        seen = self._record_of(call)
         async with self._settled:
             while True:
                 if seen.problem is not None:
                     raise AgentError(seen.problem)
-                reserved = seen.dearest if isinstance(worst, Unpriced) else worst
+                reserved = seen.dearest if isinstance(worst, UnpricedCall) else worst
                 alone = call is not None and seen.is_new(call)
                 with self._lock:
                     problem = self._excess(reserved, reserved)
@@ -282,7 +282,7 @@ class Ledger:
         if self.limit != UNLIMITED:
             more = worst
             if account is not None:
-                more = total([account.metered, *account.pending, worst]).beyond(account.reserved)
+                more = sum_amounts([account.metered, *account.pending, worst]).beyond(account.reserved)
                 if account.known and not account.reserved.is_used_up_by(account.metered):
                     more = NOTHING
             if (problem := self.grow(account, more)) is not None:
@@ -319,19 +319,19 @@ class Ledger:
             self.spent = self.spent.plus(amount)
             return True
 
-    def _seen_of(self, call: Unpriced | None) -> _Seen:
+    def _record_of(self, call: UnpricedCall | None) -> _HighestCosts:
         """Return the record of similar calls, or an empty one if the worst case of the call is known."""
-        return self._seen.setdefault(call.payer, _Seen(self.dearest)) if call is not None else _Seen(NOTHING)
+        return self._seen.setdefault(call.payer, _HighestCosts(self.dearest)) if call is not None else _HighestCosts(NOTHING)
 
     def _refuse(self, call: Worst, problem: str) -> AgentError:
         """Refuse all further calls of this kind, and return the error to raise."""
-        if isinstance(call, Unpriced):
-            self._seen_of(call).problem = problem
+        if isinstance(call, UnpricedCall):
+            self._record_of(call).problem = problem
         return AgentError(problem)
 
     def _excess(self, more: Amount, worst: Amount) -> str | None:
         """Return a message with a remedy if reserving `more` could exceed a limit, or None. `worst` is the turn's whole worst case."""
-        reached = total([self.spent, *self._reserved, more])
+        reached = sum_amounts([self.spent, *self._reserved, more])
         if reached.dollars > self.limit.dollars:
             return (
                 f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
@@ -350,14 +350,14 @@ class Ledger:
         if self.limit == UNLIMITED:
             return NOTHING
         known = _worst_case(agent, message)
-        return known if known is not None else NOTHING if models_of(agent) == {} else Unpriced(payer, depth)
+        return known if known is not None else NOTHING if models_of(agent) == {} else UnpricedCall(payer, depth)
 
     def worst_of(self, agent: Any, work: str, payer: str, depth: int, message: Message | None = None, *, seldom: bool = False) -> Worst:
         """Return the worst case of `work` other than a reply, for `message` if there is one. Without a limit, return NOTHING."""
         if self.limit == UNLIMITED or models_of(agent) == {}:
             return NOTHING
         known = _worst_case(agent, message, replies=False) if message is not None else None
-        return known if known is not None else Unpriced(f"{payer} {work}", depth, seldom)
+        return known if known is not None else UnpricedCall(f"{payer} {work}", depth, seldom)
 
     def require_told(self, call: Worst, costs: Costs | None, work: str) -> None:
         """Check that every cost of a call for `work` is known. Raises AgentError if a limit cannot be enforced."""
@@ -371,7 +371,7 @@ class Ledger:
 
     def require_known(self, account: Account, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
         """Check that a reply states every limited quantity. Raises AgentError if a limit cannot be enforced."""
-        if not isinstance(call, Unpriced) or not account.reports:
+        if not isinstance(call, UnpricedCall) or not account.reports:
             return  # every model call is metered, so an agent that reports nothing has used nothing
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and (costs is None or unknown):
@@ -392,7 +392,7 @@ def _worst_case(agent: Any, message: Message, *, replies: bool = True) -> Amount
         return None
     models = models_of(agent) or {}
     used: dict[str, Usage] = {part: usage for part, usage in worst_case(message).items() if replies or part != "agent"}
-    return amount_of(used.values(), {part: price(models[part], usage) for part, usage in used.items() if part in models})
+    return amount_of(used.values(), {part: price_usage(models[part], usage) for part, usage in used.items() if part in models})
 
 
 @final
@@ -419,15 +419,15 @@ class Spending(BaseModel):
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs in dollars, or None if one of them is unknown."""
     costs = list(costs)
-    return None if None in costs else known_cost(costs)
+    return None if None in costs else sum_known_costs(costs)
 
 
-def known_cost(costs: Iterable[float | None]) -> float:
+def sum_known_costs(costs: Iterable[float | None]) -> float:
     """Return the sum of the known costs in dollars."""
     return fsum(cost for cost in costs if cost is not None)
 
 
-def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
+def tally_spending(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
     """Sum entries of (part, usage, dollars) by part."""
     sums: dict[str, Spending] = {}
     for part, usage, cost in entries:
@@ -437,15 +437,15 @@ def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dic
 
 def amount_of(used: Iterable[Usage], costs: Mapping[str, float | None] | None) -> Amount:
     """Return total usage and cost, as far as they are known."""
-    return Amount(known_cost((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
+    return Amount(sum_known_costs((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
 
 
-def used_by(reply: Reply) -> dict[str, Usage]:
+def usage_by_part(reply: Reply) -> dict[str, Usage]:
     """Return the usage of a reply by part."""
     return ({"agent": reply.usage} if reply.usage else {}) | dict(reply.besides)
 
 
-def stated_by(reply: Reply) -> dict[str, float]:
+def reported_costs(reply: Reply) -> dict[str, float]:
     """Return the dollars that the agent says its reply cost, by part. A single figure covers all parts."""
     if reply.cost_usd is None:
         return {}

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from longspan.simulator.base.errors import JournalError, first_problem
 from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.base.files.owners import Owner
-from longspan.simulator.base.keys import redacted
-from longspan.simulator.subject.current_turn import moment
+from longspan.simulator.base.keys import redact
+from longspan.simulator.subject.current_turn import current_moment
 
 __all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "note_rendered", "read_prompts"]
 
@@ -53,7 +53,7 @@ class Prompt(NamedTuple):
 
 
 @final
-class _Named(Sequence[PromptMessage]):
+class _NamedMessages(Sequence[PromptMessage]):
     """The messages of a stored prompt. They are looked up on access, because prompts may refer to the same messages many times: expanding
     them all would take memory quadratic in the conversation."""
 
@@ -110,7 +110,7 @@ class PromptLog:
                 self._rendered.add(prompt.model)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep_prompts(self) -> Iterator[None]:
         """Add the prompts that are noted in this context to the log (see `note_prompt`)."""
         token = _log.set(self)
         try:
@@ -122,10 +122,10 @@ class PromptLog:
         """Add a model's first prompt as its template renders it. `text` is called only if the file lacks it."""
         if self._lines is not None and model not in self._rendered:
             self._rendered.add(model)
-            self.add(model, RENDERED, [PromptMessage("rendered", _kept(text()))])
+            self.add(model, RENDERED, [PromptMessage("rendered", _redact_and_clean(text()))])
 
     def add(self, model: str, purpose: str, messages: Sequence[PromptMessage]) -> None:
-        now = moment()
+        now = current_moment()
         if self._lines is None:
             self.prompts.append(Prompt(now.turn, model, purpose, messages))
             return
@@ -164,7 +164,7 @@ def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = 
     """Store a prompt, as pairs of role and text, if the run stores prompts. Keys in it are redacted."""
     log = _log.get()
     if log is not None:
-        log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
+        log.add(model, purpose, [PromptMessage(role, _redact_and_clean(text)) for role, text in messages])
 
 
 def note_rendered(model: str, text: Callable[[], str]) -> None:
@@ -189,11 +189,11 @@ def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:
         size = sum(last - first + 1 for first, last in entry.messages)
         if size > MAX_MESSAGES or any(not first <= last < len(known) for first, last in entry.messages):
             raise JournalError(f"{path}, line {number}: not a prompt: it names messages that were never sent; move the file away")
-        yield Prompt(entry.turn, entry.model, entry.purpose, _Named(known, entry.messages))
+        yield Prompt(entry.turn, entry.model, entry.purpose, _NamedMessages(known, entry.messages))
 
 
-def _kept(text: str) -> str:
-    return redacted(text).encode("utf-8", "replace").decode()
+def _redact_and_clean(text: str) -> str:
+    return redact(text).encode("utf-8", "replace").decode()
 
 
 def _stretches(numbers: Sequence[int]) -> list[list[int]]:

@@ -1,8 +1,8 @@
 """Pays for the calls of one agent, from the ledger with its limit, and records them in the run's record of spending.
 
-The engine opens an account for each call to an agent (`Purse.paying`). During it, `metered` meters each call that longspan makes to a
-provider, whether for the agent's reply, for a memory with a borrowed model, or from a background thread. Other calls are recorded as the
-agent reports them.
+The engine opens an account for each call to an agent (`Purse.open_account`). During it, `meter_call` meters each call that longspan makes
+to a provider, whether for the agent's reply, for a memory with a borrowed model, or from a background thread. Other calls are recorded as
+the agent reports them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
-from longspan.simulator.base.address_space import room
+from longspan.simulator.base.address_space import free_address_space
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.subject.ledger import Account, Ledger, Rates, Worst, expense_of
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
 from longspan.simulator.subject.spending_record import Expense, Payer, Purpose, SpendingRecord, Work
 
-__all__ = ["Purse", "current_purse", "metered", "note_free", "note_used"]
+__all__ = ["Purse", "current_purse", "meter_call", "note_free", "note_used"]
 
 Value = TypeVar("Value")
 
@@ -30,7 +30,7 @@ _DISK: Final[trio.lowlevel.RunVar[trio.CapacityLimiter]] = trio.lowlevel.RunVar(
 
 
 @final
-class _Opened(NamedTuple):
+class _OpenAccount(NamedTuple):
     """An open account of a purse, and the purpose of its calls."""
 
     purse: Purse
@@ -54,11 +54,11 @@ class Purse:
     meters: list[str | Rates] = field(default_factory=list)
     _refused: StoppedError | None = None
     """Set when a limit refuses a metered call. Nothing is paid for after that, even if the agent swallows the error."""
-    _opened: _Opened | None = None
+    _opened: _OpenAccount | None = None
     """The open account. Only a judge opens several at the same time. Its tasks find theirs in `_OPENED`."""
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def pay_in_context(self) -> Iterator[None]:
         """Pay for all calls to providers that are made in this context (see `current_purse`)."""
         token = _PURSE.set(self)
         try:
@@ -67,7 +67,7 @@ class Purse:
             _PURSE.reset(token)
 
     @asynccontextmanager
-    async def paying(
+    async def open_account(
         self,
         models: Mapping[str, str | Rates] | None,
         worst: Worst,
@@ -88,7 +88,7 @@ class Purse:
         if self._refused is not None:
             raise self._refused
         record = self.record
-        async with self.ledger.paying(models, worst) as account:
+        async with self.ledger.open_account(models, worst) as account:
             account.is_metered, account.partial_models = self.is_metered, partial_models
             purpose, call = Purpose(work, self.conversation, turn, query, again=again), None
             if record is not None and account.is_paid:
@@ -96,7 +96,7 @@ class Purse:
                 if account.reports:
                     bounded = account.known and self.ledger.limit != UNLIMITED  # without a limit, no worst case is computed
                     call = record.begin(self.by, None, purpose, account.reserved, bounded=bounded)
-            self._opened = _Opened(self, account, purpose)
+            self._opened = _OpenAccount(self, account, purpose)
             token = _OPENED.set(self._opened)
             try:
                 yield account
@@ -113,7 +113,7 @@ class Purse:
         """Return whether longspan calls a model for the agent. Rates are compared by identity: two models may have equal prices."""
         return any(rates is each or (isinstance(rates, str) and rates == each) for each in self.meters)
 
-    def begin(self, model: str, rates: str | Rates, at_most: Usage) -> _Metered:
+    def begin(self, model: str, rates: str | Rates, at_most: Usage) -> _MeteredCall:
         """Reserve the worst case of a call to `model` and record its start. Raises StoppedError if it could exceed the limit."""
         opened = _OPENED.get()
         if opened is None or opened.purse is not self:
@@ -132,7 +132,7 @@ class Purse:
             else:
                 purpose = Purpose("background", self.conversation, task=self.record.new_task())
             call = self.record.begin(self.by, model, purpose, worst)
-        return _Metered(self, account, rates, worst, call)
+        return _MeteredCall(self, account, rates, worst, call)
 
 
 def _record_reported(record: SpendingRecord, call: int | None, by: Payer, purpose: Purpose, expenses: Sequence[Expense]) -> None:
@@ -148,7 +148,7 @@ def _record_reported(record: SpendingRecord, call: int | None, by: Payer, purpos
 
 @final
 @dataclass(slots=True)
-class _Metered:
+class _MeteredCall:
     """A metered call in progress."""
 
     purse: Purse
@@ -169,12 +169,12 @@ class _Metered:
 
 
 _PURSE: Final[ContextVar[Purse | None]] = ContextVar("purse", default=None)
-_OPENED: Final[ContextVar[_Opened | None]] = ContextVar("opened account", default=None)
-_CALL: Final[ContextVar[_Metered | None]] = ContextVar("metered call", default=None)
+_OPENED: Final[ContextVar[_OpenAccount | None]] = ContextVar("opened account", default=None)
+_CALL: Final[ContextVar[_MeteredCall | None]] = ContextVar("metered call", default=None)
 
 
 async def _run_in_thread(call: Callable[..., Value], *arguments: Any) -> Value:
-    if room() is not None:  # memory is limited, and each thread reserves address space for its stack
+    if free_address_space() is not None:  # memory is limited, and each thread reserves address space for its stack
         return call(*arguments)
     return await trio.to_thread.run_sync(call, *arguments, limiter=_disk())
 
@@ -194,7 +194,7 @@ def current_purse() -> Purse | None:
 
 
 @asynccontextmanager
-async def metered(purse: Purse | None, model: str, rates: str | Rates, at_most: Usage) -> AsyncIterator[None]:
+async def meter_call(purse: Purse | None, model: str, rates: str | Rates, at_most: Usage) -> AsyncIterator[None]:
     """Meter a call to `model`, priced by `rates`, that uses at most `at_most`. Call `note_used` or `note_free` inside.
 
     Raises StoppedError if the call could exceed a limit, and JournalError if it cannot be recorded.

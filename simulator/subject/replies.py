@@ -21,7 +21,7 @@ from longspan.simulator.base.files.checksums import SEAL_LENGTH, ChecksumError, 
 from longspan.simulator.base.files.folders import open_file, read_file
 from longspan.simulator.base.files.json_lines import cut_torn
 
-__all__ = ["KeptCall", "KeptReply", "Replies", "keeping", "kept_replies", "key_of"]
+__all__ = ["KeptCall", "KeptReply", "Replies", "current_replies", "keep_replies", "key_of"]
 
 MAX_BYTES: Final = 2**30
 """The largest file that is read, in bytes."""
@@ -144,7 +144,7 @@ _kept: Final[ContextVar[Replies | None]] = ContextVar("replies", default=None)
 
 
 @contextmanager
-def keeping(path: Path | None) -> Iterator[Replies | None]:
+def keep_replies(path: Path | None) -> Iterator[Replies | None]:
     """Look up models' replies in a file, and store new ones there, while the context lasts. Without a path, do nothing."""
     if path is None:
         yield None
@@ -157,6 +157,6 @@ def keeping(path: Path | None) -> Iterator[Replies | None]:
         _kept.reset(token)
 
 
-def kept_replies() -> Replies | None:
+def current_replies() -> Replies | None:
     """Return the cached replies of this context, or None without a cache."""
     return _kept.get()

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, final
 import trio
 
 from longspan.simulator.base.errors import AgentError
-from longspan.simulator.subject.ledger import Account, Ledger, Rates, Unpriced, Worst
+from longspan.simulator.subject.ledger import Account, Ledger, Rates, UnpricedCall, Worst
 from longspan.simulator.subject.spending_limit import NOTHING, Amount
 
 __all__ = ["SHARED_LIMITS", "Keeper", "SharedLedger", "SharedLimits"]
@@ -64,12 +64,12 @@ class SharedLedger(Ledger):
         self._tickets: dict[int, int] = {}
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
+    async def open_account(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
         ticket, reserved = await self._keeper.reserve(worst)
-        account, done = Account(models, reserved, known=not isinstance(worst, Unpriced)), False
+        account, done = Account(models, reserved, known=not isinstance(worst, UnpricedCall)), False
         self._tickets[id(account)] = ticket
         try:
-            if isinstance(worst, Unpriced) and (problem := self._seen_of(worst).problem) is not None:
+            if isinstance(worst, UnpricedCall) and (problem := self._record_of(worst).problem) is not None:
                 account.amount = NOTHING
                 raise AgentError(problem)
             yield account

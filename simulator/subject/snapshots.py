@@ -15,10 +15,10 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import AgentError, JournalError, first_problem
-from longspan.simulator.base.files.folders import below, inside, open_file, remove
+from longspan.simulator.base.files.file_io import partial_of
+from longspan.simulator.base.files.folders import open_file, path_inside, remove_folder, walk_folder
 from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.base.files.owners import Owner
-from longspan.simulator.base.files.reading import partial_of
 from longspan.simulator.contract.agent import Agent
 
 __all__ = ["RECORD", "Snapshots"]
@@ -85,7 +85,7 @@ class Snapshots:
         if self.copied:
             return await self._restore_copy(agent, [number for number in turns if number <= turn])
         for newer in (number for number in turns if number > turn):
-            remove(self.path(newer))
+            remove_folder(self.path(newer))
         for number in reversed([number for number in turns if number <= turn]):
             if await trio.to_thread.run_sync(self._is_good, number):
                 try:
@@ -94,7 +94,7 @@ class Snapshots:
                 except AgentError:  # damaged: try the snapshot before it
                     # Reset before deleting. If even this fails, the agent is unreachable, and the snapshot may be intact.
                     await agent.reset()
-            remove(self.path(number))
+            remove_folder(self.path(number))
         return 0
 
     async def _restore_copy(self, agent: Agent, turns: list[int]) -> int:
@@ -142,13 +142,13 @@ class Snapshots:
     def prune(self) -> None:
         """Delete all but the newest two snapshots and any pinned ones. Disk errors are ignored."""
         for turn in [number for number in self.turns() if number not in self._pinned][:-KEPT]:
-            remove(self.path(turn))
+            remove_folder(self.path(turn))
 
     def clear(self) -> None:
         """Delete incomplete snapshots, which a crash may leave. Disk errors are ignored."""
         for path in self._own():
             if not path.name.isdecimal():
-                remove(path)
+                remove_folder(path)
 
     def owns(self, path: Path) -> bool:
         """Return whether the record names the folder at a path, as a complete or incomplete snapshot."""
@@ -171,7 +171,7 @@ class Snapshots:
 
     def _own(self) -> list[Path]:
         """Return the subfolders that the record names, complete or not."""
-        folder = inside(self._folder.parent, self._folder.name)
+        folder = path_inside(self._folder.parent, self._folder.name)
         entries = list(os.scandir(folder)) if folder.is_dir() else []
         return [path for entry in entries if entry.is_dir(follow_symlinks=False) and self.owns(path := Path(entry.path))]
 
@@ -190,23 +190,23 @@ class Snapshots:
         """Create an empty folder for an incomplete snapshot."""
         done = self.path(turn)
         partial = partial_of(done)
-        inside(self._folder.parent, self._folder.name).mkdir(parents=True, exist_ok=True)
+        path_inside(self._folder.parent, self._folder.name).mkdir(parents=True, exist_ok=True)
         if turn not in self._digests:
             for path in (done, partial):
                 if os.path.lexists(path):
                     raise JournalError(f"{path}: is in the way of a snapshot, and {RECORD} does not name it; move it elsewhere")
             self._record(_Entry(turn=turn))
-        remove(partial)
+        remove_folder(partial)
         partial.mkdir()
 
     def _publish(self, turn: int) -> None:
         """Sync a folder and its content, record it, then rename it."""
         done = self.path(turn)
         partial = partial_of(done)
-        for path in [*below(partial), partial]:
+        for path in [*walk_folder(partial), partial]:
             _sync(path)
         self._record(_Entry(turn=turn, sha256=_digest(partial)))
-        remove(done)
+        remove_folder(done)
         partial.rename(done)
         _sync(done.parent)
         self.prune()
@@ -219,7 +219,7 @@ def _digest(folder: Path) -> str:
     Raises OSError, and JournalError for anything but regular files and folders.
     """
     digest = hashlib.sha256()
-    for path in below(folder):
+    for path in walk_folder(folder):
         if not path.is_dir():
             content = hashlib.sha256()
             with open_file(path, "rb") as file:

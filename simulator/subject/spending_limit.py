@@ -9,7 +9,7 @@ from typing import Final, final
 
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["NOTHING", "UNLIMITED", "Amount", "limit_of", "total"]
+__all__ = ["NOTHING", "UNLIMITED", "Amount", "limit_of", "sum_amounts"]
 
 
 @final
@@ -48,7 +48,7 @@ def limit_of(max_cost: float | None, max_tokens: float | None = None) -> Amount:
     return Amount(inf if max_cost is None else max_cost, inf if max_tokens is None else max_tokens)
 
 
-def total(amounts: Iterable[Amount]) -> Amount:
+def sum_amounts(amounts: Iterable[Amount]) -> Amount:
     """Return the sum of amounts."""
     amounts = list(amounts)
     return Amount(fsum(each.dollars for each in amounts), fsum(each.tokens for each in amounts))

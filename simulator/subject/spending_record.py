@@ -22,7 +22,7 @@ from longspan.simulator.base.errors import JournalError, first_problem
 from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.subject.spending_limit import NOTHING, Amount, total
+from longspan.simulator.subject.spending_limit import NOTHING, Amount, sum_amounts
 
 __all__ = ["SPENDING", "Expense", "Payer", "Purpose", "SpendingFollower", "SpendingRecord", "SpendingTotals", "Work", "read_totals"]
 
@@ -168,9 +168,9 @@ class SpendingRecord:
         self._last = self._tasks = 0
 
     @contextmanager
-    def kept_open(self) -> Iterator[SpendingRecord]:
+    def keep_open(self) -> Iterator[SpendingRecord]:
         """Keep the file open between calls. The caller must hold the run's lock."""
-        with self._lines.kept_open():
+        with self._lines.keep_open():
             yield self
 
     def new_task(self) -> int:
@@ -225,7 +225,7 @@ class SpendingRecord:
                 raise JournalError(f"{self.path}, line {number}: not a line of spending: {why}; restore the file from a copy") from None
         return list(calls.values())
 
-    def spent(self) -> tuple[Amount, Amount]:
+    def sum_spent(self) -> tuple[Amount, Amount]:
         """Return the amount spent at most, and the highest amount that one attempt at an event of a conversation took."""
         calls = self.calls()
         tasks: dict[int, Amount] = {}
@@ -235,7 +235,7 @@ class SpendingRecord:
         dearest = NOTHING
         for amount in tasks.values():
             dearest = dearest.most(amount)
-        return total(call.amount for call in calls), dearest
+        return sum_amounts(call.amount for call in calls), dearest
 
     def totals(self) -> SpendingTotals:
         """Return the sums over all calls."""

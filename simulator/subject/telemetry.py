@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, final
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.subject.ledger import Costs
 
-__all__ = ["SILENT", "SPAN", "TELEMETRY", "ConversationName", "Span", "Spans", "Telemetry", "Used", "model_call", "traceparent"]
+__all__ = ["SILENT", "SPAN", "TELEMETRY", "ConversationName", "Span", "Spans", "Telemetry", "Used", "current_traceparent", "model_call"]
 
 Used = Callable[[Usage], None]
 """A callback for the usage of a model's answer."""
@@ -35,7 +35,7 @@ class Span(Protocol):
     @property
     def traceparent(self) -> str | None: ...
 
-    def replied(self, reply: Reply, costs: Costs | None) -> None:
+    def record_reply(self, reply: Reply, costs: Costs | None) -> None:
         """Record the agent's reply, and its cost in dollars by part."""
         ...
 
@@ -79,7 +79,7 @@ SPAN: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
 """The span of the agent's current turn."""
 
 
-def traceparent() -> str | None:
+def current_traceparent() -> str | None:
     """Return the W3C name of the agent's current turn, or None if it is not traced."""
     span = SPAN.get()
     return span.traceparent if span is not None else None
@@ -102,7 +102,7 @@ class _Silent:
 
     traceparent: str | None = None
 
-    def replied(self, reply: Reply, costs: Costs | None) -> None:
+    def record_reply(self, reply: Reply, costs: Costs | None) -> None:
         """Do nothing."""
 
     @contextmanager

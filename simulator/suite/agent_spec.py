@@ -18,16 +18,26 @@ from pydantic import ValidationError
 
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem, one_line
-from longspan.simulator.base.fields import is_option, option_names, validated
-from longspan.simulator.base.installed import AGENTS, installed
-from longspan.simulator.base.processes import share
-from longspan.simulator.base.suggestions import meant
-from longspan.simulator.contract.agent import Agent, close
+from longspan.simulator.base.fields import is_option, option_names, validate_options
+from longspan.simulator.base.installed import AGENTS, find_entry_points
+from longspan.simulator.base.process_shares import process_share
+from longspan.simulator.base.suggestions import suggest
+from longspan.simulator.contract.agent import Agent, close_agent
 from longspan.simulator.contract.agent_kind import AgentKind, AgentOptions
 from longspan.simulator.contract.findings import Examination
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.contract.plugins import load_plugin
 
-__all__ = ["AgentSpec", "at_once", "begun", "class_of", "examination", "inspected", "make_agent", "resolved", "source"]
+__all__ = [
+    "AgentSpec",
+    "agent_source",
+    "at_once",
+    "class_of",
+    "find_examination",
+    "inspect_agent",
+    "make_agent",
+    "pin_defaults",
+    "resolve_spec",
+]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
@@ -80,7 +90,7 @@ class AgentSpec:
         known = option_names(class_of(self).Options)
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
-    def having(self, options: Mapping[str, str]) -> AgentSpec:
+    def with_options(self, options: Mapping[str, str]) -> AgentSpec:
         """Return this spec with more options, in its text too. The spec must not set them already."""
         text = str(self)
         for name, value in options.items():
@@ -94,7 +104,7 @@ class AgentSpec:
             return None
         kept = {name: value for name, value in self.options.items() if name != "context" and not name.startswith("answerer")}
         text = str(self).partition("?")[0]
-        return replace(self, options={}, text=text).having({**kept, "answerer": "none"})
+        return replace(self, options={}, text=text).with_options({**kept, "answerer": "none"})
 
     @property
     def unchecked(self) -> bool:
@@ -128,14 +138,14 @@ def make_agent(spec: AgentSpec) -> Agent:
     return made
 
 
-def examination(spec: AgentSpec) -> Examination | None:
+def find_examination(spec: AgentSpec) -> Examination | None:
     """Return the checks of the agent that `spec` names, or None if its kind has none. Raises as `make_agent` does."""
     cls = class_of(spec)
     return cls.examination(spec.target, _options(spec, cls))
 
 
 @contextmanager
-def inspected(spec: AgentSpec) -> Iterator[Agent]:
+def inspect_agent(spec: AgentSpec) -> Iterator[Agent]:
     """Create an agent to inspect its abilities, and close it afterwards. Raises as `make_agent` does.
 
     Closing runs in a new thread with its own Trio loop, because the caller may or may not be under Trio.
@@ -144,32 +154,32 @@ def inspected(spec: AgentSpec) -> Iterator[Agent]:
     try:
         yield agent
     finally:
-        closing = Thread(target=trio.run, args=(close, agent), name="longspan: closing an agent")
+        closing = Thread(target=trio.run, args=(close_agent, agent), name="longspan: closing an agent")
         closing.start()
         closing.join()
 
 
-def resolved(spec: AgentSpec) -> AgentSpec:
+def resolve_spec(spec: AgentSpec) -> AgentSpec:
     """Return a spec with the options that the environment sets, such as a model's address, so that a run's manifest records them.
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
     cls = class_of(spec)
-    return spec.having(cls.from_environment(spec.target, _options(spec, cls)))
+    return spec.with_options(cls.from_environment(spec.target, _options(spec, cls)))
 
 
-def begun(spec: AgentSpec) -> AgentSpec:
+def pin_defaults(spec: AgentSpec) -> AgentSpec:
     """Return the spec of an agent for a new run: resolved, and with the options whose defaults depend on this installation.
 
     A run from elsewhere keeps its defaults, because its manifest records them. Raises InputError if the kind is unknown or an option is
     invalid.
     """
-    spec = resolved(spec)
+    spec = resolve_spec(spec)
     cls = class_of(spec)
-    return spec.having(cls.defaults_here(spec.target, _options(spec, cls)))
+    return spec.with_options(cls.defaults_here(spec.target, _options(spec, cls)))
 
 
-def source(spec: AgentSpec) -> Path | None:
+def agent_source(spec: AgentSpec) -> Path | None:
     """Return the file with the code of the agent that `spec` names, if its kind reports it. Raises InputError if the kind is unknown."""
     return class_of(spec).source(spec.target)
 
@@ -180,15 +190,15 @@ def at_once(spec: AgentSpec) -> float:
     Raises InputError if the kind is unknown or an option is invalid.
     """
     cls = class_of(spec)
-    return share(cls.at_once(spec.target, _options(spec, cls)))
+    return process_share(cls.at_once(spec.target, _options(spec, cls)))
 
 
 def class_of(spec: AgentSpec) -> type[AgentKind]:
     """Return the class of a kind of agent. Raises InputError for an unknown kind, with the spec that was probably meant, and for a class
     that is not derived from longspan.BaseAgent."""
-    if spec.kind not in installed(AGENTS) and (likely := _likely(str(spec))):
+    if spec.kind not in find_entry_points(AGENTS) and (likely := _likely(str(spec))):
         raise InputError(f"{str(spec)!r:.80} names no agent{likely}")
-    cls = load(AGENTS, "kind of agent", spec.kind)
+    cls = load_plugin(AGENTS, "kind of agent", spec.kind)
     if not (isinstance(cls, type) and issubclass(cls, AgentKind)):
         raise InputError(f"agent {spec}: {_name(cls)} is not a class derived from longspan.BaseAgent")
     return cls
@@ -208,7 +218,7 @@ def _likely(text: str) -> str:
         spec = f"python:{Path(name).name.removesuffix('.py')}:Class"
     elif Path(f"{name.rpartition('.')[0].replace('.', '/')}.py").is_file():
         spec = f"python:{name.rpartition('.')[0]}:{name.rpartition('.')[2]}"
-    elif (provider := _provider(name)) in installed(AGENTS):
+    elif (provider := _provider(name)) in find_entry_points(AGENTS):
         spec = f"{provider}/{name}"
     else:
         return ""
@@ -233,9 +243,9 @@ def _options(spec: AgentSpec, cls: type[AgentKind]) -> AgentOptions:
     if model.model_config.get("extra") != "allow":
         for name in spec.options:
             if not is_option(name, known):
-                raise InputError(f"agent {spec}: unknown option {name!r:.40}{meant(name, known, options_text)}")
+                raise InputError(f"agent {spec}: unknown option {name!r:.40}{suggest(name, known, options_text)}")
     try:
-        return validated(model, spec.options)
+        return validate_options(model, spec.options)
     except ValidationError as error:
         raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
 

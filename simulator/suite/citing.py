@@ -6,17 +6,17 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from longspan.simulator.base.installed import suites
+from longspan.simulator.base.installed import installed_suites
 from longspan.simulator.suite.suite import Suite, load_suite
 
-__all__ = ["keys_of", "longspan_itself", "references"]
+__all__ = ["keys_of", "list_references", "longspan_itself"]
 
 _KEY: Final = re.compile(r"@[A-Za-z]{1,20}\{([A-Za-z0-9_:.+/-]{1,100}),")
 
 
-def references(scenarios: Collection[str], played: Iterable[Suite] = ()) -> list[str]:
+def list_references(scenarios: Collection[str], played: Iterable[Suite] = ()) -> list[str]:
     """Return the references of all suites that contain any of these scenarios: of `played` and of longspan's own."""
-    known = [*played, *map(load_suite, suites())]
+    known = [*played, *map(load_suite, installed_suites())]
     found = [suite.reference.strip() for suite in known if suite.reference and not suite.scenarios.keys().isdisjoint(scenarios)]
     return list(dict.fromkeys(found))
 

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError, ScenarioError
-from longspan.simulator.base.installed import installed
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.base.installed import find_entry_points
+from longspan.simulator.contract.plugins import load_plugin
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Placement, Script
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.suite import Suite, make_test, make_tests, scenarios_in
-from longspan.simulator.suite.trust import clear
+from longspan.simulator.suite.trust import require_trust
 
 __all__ = ["READERS", "Definition", "Definitions", "read_definitions", "tests_for", "tests_of"]
 
@@ -67,9 +67,9 @@ def read_definitions(folder: Path) -> Definitions:
         there = False
     if not there:
         raise InputError(f"definitions {folder}: folder does not exist")
-    names = list(installed(READERS))
+    names = list(find_entry_points(READERS))
     for name in names:
-        reader: Any = load(READERS, "reader of definitions", name)
+        reader: Any = load_plugin(READERS, "reader of definitions", name)
         definitions: Definitions | None = reader(folder)
         if definitions is not None:
             return definitions
@@ -89,7 +89,7 @@ def tests_for(suite: Suite, seed: int, span: int, placement: Placement, definiti
         queues[definition.scenario].append(definition)
     scenarios = scenarios_in(suite)
     tests: list[Test] = []
-    left_out = _unmatched(suite, {scenario.name for scenario in scenarios}, set(queues))
+    left_out = _describe_unmatched(suite, {scenario.name for scenario in scenarios}, set(queues))
     random = Random(f"{seed}/order")
     for number in range(suite.tests):
         for scenario in random.sample(scenarios, len(scenarios)):
@@ -109,14 +109,14 @@ def tests_of(manifest: Manifest) -> dict[str, Test]:
 
     Raises InputError if the definitions have changed, and for anything that the user has not allowed (see `trust`).
     """
-    clear(manifest, "scenarios", "sources")
+    require_trust(manifest, "scenarios", "sources")
     definitions = read_definitions(manifest.definitions) if manifest.definitions is not None else None
     if definitions is not None and definitions.sha256 != manifest.definitions_sha256:
         raise InputError(f"definitions {manifest.definitions}: changed since the run was made; restore them")
     return {test.id: test for test in tests_for(manifest.suite, manifest.seed, manifest.span, manifest.placement, definitions)[0]}
 
 
-def _unmatched(suite: Suite, played: set[str], defined: set[str]) -> list[str]:
+def _describe_unmatched(suite: Suite, played: set[str], defined: set[str]) -> list[str]:
     """Describe tests that are defined but not played, and scenarios that are to be played but not defined."""
     lines = []
     if foreign := defined - played:

@@ -47,7 +47,7 @@ class Grid(Conditions):
         chosen = {"rules=paper": self.rules == "paper", "gold=corrected": self.gold == "corrected"}
         changes = [*self.set, *(change for change, is_wanted in chosen.items() if is_wanted)]
         tests = self.tests or (definitions.max_tests if definitions else None)
-        suites = [load_suite(name).changed(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
+        suites = [load_suite(name).apply_changes(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
         conditions = {name: getattr(self, name) for name in Conditions.model_fields}
         if self.rules == "paper" and "placement" not in self.model_fields_set:
             conditions["placement"] = "uniform"

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, m
 from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.settings import Branch, RunSettings
 
-__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]
+__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit_definitions", "package_versions"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
 """The name of a conversation or a test. It may become the name of a folder."""
@@ -72,8 +72,8 @@ class Manifest(RunSettings):
     `late`: the scenarios that do not allow the requested early placement. `experiments`: additional conversations, by id, that do not count
     toward the score.
 
-    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Publish it before the run to prove later
-    which tests were played. An `imported` run has no valid commitment and cannot be resumed.
+    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit_definitions`). Publish it before the run to
+    prove later which tests were played. An `imported` run has no valid commitment and cannot be resumed.
 
     `parent`: the name of the folder of the run whose failed tests this one plays again. `created`: the creation time in UTC.
     `agent_commit`: the git commit of the agent's code, if known, with "-dirty" if the code has uncommitted changes. `run_nonce`: random for
@@ -210,13 +210,13 @@ class Manifest(RunSettings):
         return all(planned.alone for group in self.conversations.values() for planned in group)
 
 
-def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
+def commit_definitions(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
     """Return the commitment to a seed and its tests' definitions: the SHA-256, in hexadecimal, of their JSON with sorted keys."""
     content = {"nonce": nonce, "seed": seed, "tests": sorted(definitions, key=lambda definition: str(definition["test"]))}
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that a run's result may depend on."""
     packages = ("longspan", "tiktoken", "trio", "pydantic", "jinja2")
     return {"python": platform.python_version()} | {package: _version(package) for package in packages}

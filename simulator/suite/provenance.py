@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-__all__ = ["commit_of", "now"]
+__all__ = ["commit_of", "utc_now"]
 
 TIMEOUT: Final = 10.0
 """The most seconds that git may take. After that, the run has no commit."""
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """Return the current date and time in UTC, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
 

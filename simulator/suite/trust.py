@@ -1,9 +1,9 @@
 """The gate: things that a file names are run, called or read only if they are harmless or the user has allowed them.
 
 A run's folder or a sweep's file may come from an untrusted source. So a manifest read from a folder may not use anything harmful at first.
-`clear` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are created from a manifest. So a
-command that forgets to ask for permission cannot run anything from such a folder. `admit` asks: it allows what the user has named or
-trusts.
+`require_trust` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are created from a manifest.
+So a command that forgets to ask for permission cannot run anything from such a folder. `admit_manifest` asks: it allows what the user has
+named or trusts.
 
 Permissions are stored outside the folder, in the user's own folder (see `cache`). Their key is a digest of the run folder's path and of all
 that the manifest could run. If either changes, the user is asked again.
@@ -23,12 +23,22 @@ from urllib.parse import unquote
 from longspan.simulator.base import cache
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import AGENTS
-from longspan.simulator.contract.agent import Danger, worst
+from longspan.simulator.contract.agent import Danger, worst_danger
 from longspan.simulator.contract.plugins import own_class, path_parameters, scenario_class
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Named", "Part", "admit", "admit_file", "clear", "is_trusted", "named_in", "remember", "vouch"]
+__all__ = [
+    "NamedDanger",
+    "Part",
+    "admit_file",
+    "admit_manifest",
+    "is_trusted",
+    "list_dangers",
+    "remember_trust",
+    "require_trust",
+    "vouch_for",
+]
 
 Part = Literal["agent", "judge", "scenarios", "sources"]
 """The parts of a manifest that name things: the agent, the judge, the scenarios, and the sources of tests and filler (files and
@@ -43,7 +53,7 @@ MAX_NAME: Final = 500
 """The most characters of a name that an error shows."""
 
 
-class Named(NamedTuple):
+class NamedDanger(NamedTuple):
     """A potentially harmful thing in a file: `how` it would be used, and its `name`."""
 
     how: Danger
@@ -58,7 +68,7 @@ WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
 }
 
 
-def danger(spec: str) -> Named | None:
+def spec_danger(spec: str) -> NamedDanger | None:
     """Return the worst potential harm of an agent spec, or None.
 
     The class of the agent's kind decides, and an address to call also counts: it would receive API keys. The options of other packages'
@@ -67,11 +77,11 @@ def danger(spec: str) -> Named | None:
     try:
         parsed = AgentSpec.parse(spec)
     except InputError:  # no agent can be created from it, so be strict
-        return Named("run", spec)
+        return NamedDanger("run", spec)
     texts = [parsed.target, *parsed.options, *parsed.options.values()]
     address = any(name.endswith("url") for name in parsed.options) or any("://" in unquote(unquote(text)) for text in texts)
-    how = worst(_by_class(parsed), "call" if address else None)
-    return None if how is None else Named(how, spec)
+    how = worst_danger(_by_class(parsed), "call" if address else None)
+    return None if how is None else NamedDanger(how, spec)
 
 
 def _by_class(spec: AgentSpec) -> Danger | None:
@@ -83,57 +93,57 @@ def _by_class(spec: AgentSpec) -> Danger | None:
     return danger
 
 
-def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]:
+def list_dangers(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[NamedDanger]:
     """Return the potentially harmful things in these parts of a manifest, allowed or not."""
-    found: list[Named | None] = []
+    found: list[NamedDanger | None] = []
     if "agent" in parts:
-        found.append(danger(manifest.agent))
+        found.append(spec_danger(manifest.agent))
     if "judge" in parts and manifest.judge is not None:
-        found.append(danger(manifest.judge))
+        found.append(spec_danger(manifest.judge))
     if "scenarios" in parts:
-        found += [Named("run", name) for name in manifest.suite.scenarios if ":" in name]
+        found += [NamedDanger("run", name) for name in manifest.suite.scenarios if ":" in name]
     if "sources" in parts:
-        found += [Named("use", str(path)) for path in (manifest.filler, manifest.definitions) if path is not None]
+        found += [NamedDanger("use", str(path)) for path in (manifest.filler, manifest.definitions) if path is not None]
         for name, parameters in manifest.suite.scenarios.items():
             found += _sources(name, parameters)
     return [each for each in found if each is not None]
 
 
-def clear(manifest: Manifest, *parts: Part) -> None:
+def require_trust(manifest: Manifest, *parts: Part) -> None:
     """Raise InputError if these parts of a manifest name anything potentially harmful that the user has not allowed."""
-    found = [each for each in named_in(manifest, parts) if each.name not in manifest.allowed]
+    found = [each for each in list_dangers(manifest, parts) if each.name not in manifest.allowed]
     if found and not (manifest.folder and _is_known(_run_key(manifest.folder, manifest))):
         _refuse(manifest.folder or "the manifest", found)
 
 
-def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
+def admit_manifest(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
     """Allow the things that a run's manifest names: all if the user trusts it now or did before, else those that are `given`."""
     manifest.allow(given)
     if trust or is_trusted(folder, manifest):
-        vouch(manifest)
-    remember(folder, manifest)
+        vouch_for(manifest)
+    remember_trust(folder, manifest)
 
 
 def is_trusted(folder: Path, manifest: Manifest) -> bool:
     """Return whether a run's manifest names nothing potentially harmful, or the user has allowed all of it before."""
-    return not named_in(manifest) or _is_known(_run_key(folder, manifest))
+    return not list_dangers(manifest) or _is_known(_run_key(folder, manifest))
 
 
-def vouch(manifest: Manifest) -> None:
+def vouch_for(manifest: Manifest) -> None:
     """Allow all that a manifest names. For a manifest made from the user's own settings, or equal to one that was."""
-    manifest.allow(each.name for each in named_in(manifest))
+    manifest.allow(each.name for each in list_dangers(manifest))
 
 
-def remember(folder: Path, manifest: Manifest) -> None:
+def remember_trust(folder: Path, manifest: Manifest) -> None:
     """Store that the user has allowed all that a run's manifest names, if that is so and it names anything."""
-    names = {each.name for each in named_in(manifest)}
+    names = {each.name for each in list_dangers(manifest)}
     if names and names <= manifest.allowed:
         _remember(_run_key(folder, manifest))
 
 
 def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] = (), *, trust: bool = False) -> None:
     """Raise InputError if a sweep's or a suite's file names potentially harmful things that are neither `given` nor trusted."""
-    found = [each for spec in specs if spec not in given and (each := danger(spec)) is not None]
+    found = [each for spec in specs if spec not in given and (each := spec_danger(spec)) is not None]
     if found:
         key = _key(file, sorted({each.name for each in found}))
         if trust:
@@ -142,7 +152,7 @@ def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] 
             _refuse(file, found)
 
 
-def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
+def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[NamedDanger]:
     """Yield the files, models and addresses among a scenario's parameters."""
     texts = [(name, text) for name, value in parameters.items() for text in _texts(value)]
     paths: set[str] = set()
@@ -153,7 +163,7 @@ def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
             return
     for name, text in texts:
         if name in paths or not PLAIN.fullmatch(text):
-            yield Named("call" if "://" in text else "use", text)
+            yield NamedDanger("call" if "://" in text else "use", text)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -167,13 +177,13 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
-    what, does = WORDING[worst(*(each.how for each in found)) or "run"]
-    names = ", ".join(dict.fromkeys(_shortened(each.name) for each in found))
+def _refuse(where: str | Path, found: Collection[NamedDanger]) -> NoReturn:
+    what, does = WORDING[worst_danger(*(each.how for each in found)) or "run"]
+    names = ", ".join(dict.fromkeys(_shorten_name(each.name) for each in found))
     raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
 
 
-def _shortened(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Return a name for an error. A shortened name says how many characters are missing, because they could matter."""
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}... (and {len(name) - MAX_NAME:,} more characters)"
 
@@ -192,8 +202,8 @@ def _key(path: str | Path, names: object) -> bytes:
 
 def _remember(key: bytes) -> None:
     if key:
-        cache.write(sha256(key).hexdigest(), key, "trusted")
+        cache.write_cached(sha256(key).hexdigest(), key, "trusted")
 
 
 def _is_known(key: bytes) -> bool:
-    return bool(key) and cache.read(sha256(key).hexdigest(), "trusted") == key
+    return bool(key) and cache.read_cached(sha256(key).hexdigest(), "trusted") == key

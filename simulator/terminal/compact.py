@@ -12,9 +12,9 @@ from rich.table import Table as Grid
 from longspan.simulator.base.tables import Table
 from longspan.simulator.base.terminal import as_line
 from longspan.simulator.terminal.console import Console
-from longspan.simulator.terminal.printed_tables import drawn, print_list
+from longspan.simulator.terminal.printed_tables import draw_heatmap, print_list
 
-__all__ = ["letters", "print_compact"]
+__all__ = ["assign_letters", "print_compact"]
 
 GAP: Final = 2
 """The number of characters between two columns."""
@@ -23,7 +23,7 @@ SHORT: Final = 12
 """The longest name, in characters, that needs no letter."""
 
 
-def letters(names: Sequence[str]) -> dict[str, str]:
+def assign_letters(names: Sequence[str]) -> dict[str, str]:
     """Return a letter for each name, such as an agent's. Return an empty dict if all names are short."""
     if all(cell_len(name) <= SHORT for name in names):
         return {}
@@ -40,8 +40,8 @@ def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> 
 
     A value shared by all rows is printed once. Columns that do not fit next to the others are printed below them.
     """
-    table = _called(drawn(table), called)
-    table, same = _varying(table)
+    table = _rename_cells(draw_heatmap(table), called)
+    table, same = _drop_constant_columns(table)
     console.print(f"\n{as_line(table.title)}", style="bold")
     if same:
         console.print(as_line(f"The same in every row: {'; '.join(same)}."), style="dim")
@@ -55,7 +55,7 @@ def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> 
         console.print(table.note, style="dim")
 
 
-def _called(table: Table, called: Mapping[str, str]) -> Table:
+def _rename_cells(table: Table, called: Mapping[str, str]) -> Table:
     columns = [_name(head, called) for head in table.columns]
     return table.model_copy(update={"columns": columns, "rows": [[called.get(cell, cell) for cell in row] for row in table.rows]})
 
@@ -66,7 +66,7 @@ def _name(head: str, called: Mapping[str, str]) -> str:
     return called[found] + head.removeprefix(found) if found else head
 
 
-def _varying(table: Table) -> tuple[Table, list[str]]:
+def _drop_constant_columns(table: Table) -> tuple[Table, list[str]]:
     """Return the table without columns that have the same value in all rows (two or more), and lines with these values."""
     columns = list(zip(table.columns, *table.rows, strict=True))
     same = [number > 0 and len(table.rows) > 1 and len(set(column[1:])) == 1 for number, column in enumerate(columns)]

@@ -10,7 +10,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from longspan.simulator.base.terminal import as_line, visible
+from longspan.simulator.base.terminal import as_line, escape_invisible
 
 __all__ = ["Console", "wide_console"]
 
@@ -20,7 +20,7 @@ WIDTH: Final = 160
 
 @final
 class Console(console.Console):
-    """A console where only Rich writes control sequences: all other text goes through `visible`.
+    """A console where only Rich writes control sequences: all other text goes through `escape_invisible`.
 
     In a notebook it writes to its file, not into the cell. Markup, emoji codes and highlighting are off. Pass text as str: from a `Text`,
     Rich silently drops some control characters.
@@ -34,11 +34,11 @@ class Console(console.Console):
         self.print(Text.assemble((mark, mark_style), as_line(text)), style=style, soft_wrap=True)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(visible(text), **options)
+        return super().render_str(escape_invisible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+            yield segment if segment.control else Segment(escape_invisible(segment.text), segment.style)
 
 
 def wide_console(file: IO[str] | None = None) -> Console:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import final
 
-from longspan.simulator.base.terminal import complain, rewritable
+from longspan.simulator.base.terminal import can_rewrite_line, complain
 
 __all__ = ["Counter"]
 
@@ -17,7 +17,7 @@ class Counter:
     def __init__(self, what: str) -> None:
         self._what = what
         self._last = 0
-        self._live = rewritable()
+        self._live = can_rewrite_line()
 
     def __enter__(self) -> Counter:
         return self

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.pages.report.reading import TestView, TurnView
+from longspan.simulator.pages.report.run_view import TestView, TurnView
 
-__all__ = ["Found", "found_at", "places"]
+__all__ = ["MemoryRead", "describe_ranks", "memories_read"]
 
 CHARS: Final = 200
 """The number of characters shown of a memory."""
 
 
 @final
-class Found(NamedTuple):
+class MemoryRead(NamedTuple):
     """A memory read for a question, and the turns that it comes from. `rank` counts from 1. `needed`: the question relies on it."""
 
     rank: int
@@ -23,11 +23,11 @@ class Found(NamedTuple):
     needed: bool
 
 
-def found_at(test: TestView, turn: TurnView) -> list[Found]:
+def memories_read(test: TestView, turn: TurnView) -> list[MemoryRead]:
     """Return the memories that were read for a turn, by rank. Empty if the agent's trace does not report any."""
     read = (turn.memory or {}).get("read") or []
     ranks = {pair.rank for pair in test.result.evidence if pair.question_turn == turn.number and pair.rank is not None}
-    return [Found(rank, _text(test, each), each.get("turns", []), rank in ranks) for rank, each in enumerate(read, 1)]
+    return [MemoryRead(rank, _text(test, each), each.get("turns", []), rank in ranks) for rank, each in enumerate(read, 1)]
 
 
 def _text(test: TestView, memory: Mapping[str, Any]) -> str:
@@ -41,7 +41,7 @@ def _text(test: TestView, memory: Mapping[str, Any]) -> str:
     return words if len(words) <= CHARS else f"{words[: CHARS - 1]}…"
 
 
-def places(test: TestView, turn: TurnView) -> list[str]:
+def describe_ranks(test: TestView, turn: TurnView) -> list[str]:
     """Return a sentence for each needle of a question with its rank."""
     count = len((turn.memory or {}).get("read") or []) + int((turn.memory or {}).get("unread", 0))
     said = []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from longspan.simulator.base.shares import percent
+from longspan.simulator.base.shares import format_percent
 
 if TYPE_CHECKING:
     from longspan.simulator.pages.report.excerpts import Excerpt
-    from longspan.simulator.pages.report.reading import ConversationView, TestView, TurnView
-    from longspan.simulator.results.graded_runs import Graded
+    from longspan.simulator.pages.report.run_view import ConversationView, TestView, TurnView
+    from longspan.simulator.results.graded_runs import GradedRun
     from longspan.simulator.terminal.console import Console
 
 __all__ = ["print_test", "print_title", "whole_text"]
@@ -21,7 +21,7 @@ INDENT: Final = 8
 """The indentation of a turn's text. It keeps text in a message from looking like the next turn."""
 
 
-def print_title(graded: Graded, console: Console) -> None:
+def print_title(graded: GradedRun, console: Console) -> None:
     """Print the suite, the span, the agent and the seed of a run."""
     from longspan.simulator.base.terminal import as_line
 
@@ -30,15 +30,15 @@ def print_title(graded: Graded, console: Console) -> None:
     console.print(as_line(f"{manifest.suite.name}{span} · {manifest.labelled} · seed {manifest.seed}"), style="bold")
 
 
-def print_test(graded: Graded, test: TestView, console: Console) -> None:
+def print_test(graded: GradedRun, test: TestView, console: Console) -> None:
     """Print a test as it was played."""
     result = test.result
     print_title(graded, console)
-    score = "no score" if result.score is None else percent(result.score)
+    score = "no score" if result.score is None else format_percent(result.score)
     console.say(f"{result.id}: {score}, {result.status.replace('_', ' ')}", "bold")
     _print_text("reason", result.reason, console)
     if result.correction is not None:
-        machine = "no score" if result.machine_score is None else percent(result.machine_score)
+        machine = "no score" if result.machine_score is None else format_percent(result.machine_score)
         _print_text("by", f"{result.correction.by}: {result.correction.why} (automatic: {machine})", console)
     for effect, lacking in (
         (graded.result.twins, "without its needles"),
@@ -47,10 +47,10 @@ def print_test(graded: Graded, test: TestView, console: Console) -> None:
     ):
         for row in effect.tests if effect is not None else ():
             if row.test == result.id:
-                score = "no score" if row.score_without is None else percent(row.score_without)
+                score = "no score" if row.score_without is None else format_percent(row.score_without)
                 _print_text("again", f"{lacking}: {score}; {row.reason}", console)
     if result.farewell is not None:
-        told = "no score" if result.farewell.score is None else percent(result.farewell.score)
+        told = "no score" if result.farewell.score is None else format_percent(result.farewell.score)
         _print_text("after", f"asked again after its farewell: {told}; {result.farewell.reason}", console)
     if test.causes:
         lost = ", ".join(f"{cause.lost} of {cause.known} needles {cause.stage}" for cause in test.causes)
@@ -81,12 +81,12 @@ def _print_nights(conversation: ConversationView, before: TurnView | None, turn:
 
 
 def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
-    from longspan.simulator.results.analysis.distances import needs
+    from longspan.simulator.results.analysis.distances import find_needs
 
     own = turn.message.test == test.result.id
     kinds = ", ".join(turn.kinds) if own or turn.number in test.evidence else "another's"
     asked = next((each for each in test.asked if each.turn == turn.number), None)
-    several = sum(need.turn == turn.number for need in needs(test.result)) > 1
+    several = sum(need.turn == turn.number for need in find_needs(test.result)) > 1
     distance = f", its {'furthest ' * several}needle {asked.tokens:,} tokens back" if asked is not None else ""
     proof = ", proves the grade" if turn.number in test.proof else ""
     console.print(f"\nturn {turn.number}, {turn.message.sent_at:%a %d %b %Y %H:%M}: {kinds}{distance}{proof}", style="bold")
@@ -103,11 +103,11 @@ def _print_turn(turn: TurnView, test: TestView, console: Console) -> None:
 
 def _print_found(test: TestView, turn: TurnView, console: Console) -> None:
     """Print the memories retrieved for a question, and the ranks of its needles."""
-    from longspan.simulator.terminal.found import found_at, places
+    from longspan.simulator.terminal.found import describe_ranks, memories_read
 
-    for line in places(test, turn):
+    for line in describe_ranks(test, turn):
         _print_text("found", line, console)
-    found = found_at(test, turn)
+    found = memories_read(test, turn)
     shown = [each for each in found if each.rank <= FOUND or each.needed]
     for each in shown:
         origin = f" (turn {', '.join(f'{number:,}' for number in each.turns)})" if each.turns else ""

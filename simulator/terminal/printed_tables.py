@@ -11,7 +11,7 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.base.terminal import as_line
 from longspan.simulator.terminal.console import Console
 
-__all__ = ["cut", "drawn", "print_list", "print_table"]
+__all__ = ["cut_line", "draw_heatmap", "print_list", "print_table"]
 
 MAX_SHADED: Final = 10
 """The most shaded columns that a heatmap shows as numbers. A wider heatmap uses characters."""
@@ -23,7 +23,7 @@ BLOCKS: Final = "·░▒▓█"
 """Characters for shades from 0 to 1."""
 
 
-def cut(line: str, width: int) -> str:
+def cut_line(line: str, width: int) -> str:
     """Cut a line to `width` terminal columns. A cut line ends with an ellipsis."""
     return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1).rstrip()}…"
 
@@ -34,8 +34,8 @@ def print_table(console: Console, table: Table) -> None:
     if table.heads:
         print_list(console, table)
     else:
-        shown = drawn(table)
-        fitting = _fitting(shown, console.width)
+        shown = draw_heatmap(table)
+        fitting = _fit_table(shown, console.width)
         if fitting is None:
             print_list(console, shown.model_copy(update={"heads": 1}))
         else:
@@ -66,7 +66,7 @@ def print_list(console: Console, table: Table) -> None:
                 console.print(as_line(f"    {column}: {value}"))
 
 
-def _fitting(table: Table, width: int) -> Table | None:
+def _fit_table(table: Table, width: int) -> Table | None:
     """Return the table, or its transpose if only that fits into `width`, or None if neither fits without breaking words."""
     if _width(table) <= width or not table.rows:
         return table
@@ -87,7 +87,7 @@ def _widths(table: Table) -> list[int]:
     return [max(map(cell_len, pieces), default=0) for pieces in parts]
 
 
-def drawn(table: Table) -> Table:
+def draw_heatmap(table: Table) -> Table:
     """Replace the shaded columns of a wide heatmap with one column that has a character for each. Return other tables unchanged."""
     if table.shades is None:
         return table

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from longspan.simulator.base.address_space import room
+from longspan.simulator.base.address_space import free_address_space
 from longspan.simulator.base.terminal import as_line, prints_to_terminal
 from longspan.simulator.running.planning import Plan
 from longspan.simulator.running.player import RunEvent
@@ -84,7 +84,7 @@ class Progress:
             self._console.print(as_line(line), style="yellow", soft_wrap=not self._console.is_terminal)
         if self._live_table:
             self._live.start()
-        elif self._plans and not self._quiet and not self._console.is_terminal and room() is None:
+        elif self._plans and not self._quiet and not self._console.is_terminal and free_address_space() is None:
             self._ticking.start()  # not with limited memory: a thread reserves address space that the run may need
         return self
 
@@ -112,17 +112,17 @@ class Progress:
         self._said += 1
         self._console.say(line)
 
-    def heard(self, heard: RunEvent) -> None:
+    def take_event(self, heard: RunEvent) -> None:
         """Process the next event of a run's conversation. A closed terminal does not stop the run."""
         if self._quiet:
             return
         try:
-            self._heard(heard)
+            self._take_event(heard)
         except (OSError, SystemExit):  # Rich exits when a pipe is closed
             self._quiet = True
 
-    def _heard(self, heard: RunEvent) -> None:
-        run, ended = self.standings.heard(heard)
+    def _take_event(self, heard: RunEvent) -> None:
+        run, ended = self.standings.take_event(heard)
         if self._console.is_terminal:
             return
         if run.first_reply(heard.change):
@@ -133,7 +133,7 @@ class Progress:
 
     def table(self) -> RenderableType:
         """Return the current table."""
-        shown, hidden = self._shown()
+        shown, hidden = self._split_shown()
         rows = [run.figures() for run in shown]
         room = self._console.width - MARGIN - NAME
         fitting = []
@@ -159,7 +159,7 @@ class Progress:
             table.caption_justify = "left"
         return table if self.standings else "creating the tests ..."
 
-    def _shown(self) -> tuple[list[Standing], list[Standing]]:
+    def _split_shown(self) -> tuple[list[Standing], list[Standing]]:
         """Return the runs that fit on the terminal, unfinished ones first, and the other runs."""
         room = max(3, self._console.height - 6)
         runs = sorted(self.standings, key=lambda run: (run.done, run.place))

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 
 from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.terminal import as_line
-from longspan.simulator.terminal.compact import letters
+from longspan.simulator.terminal.compact import assign_letters
 
-__all__ = ["RunLine", "elided", "run_lines"]
+__all__ = ["RunLine", "elide_names", "run_lines"]
 
 GAP: Final = 2
 """The number of characters between two columns."""
@@ -59,8 +59,8 @@ def run_lines(runs: Sequence[RunLine], width: int | None, now: datetime) -> Iter
     agents = list(dict.fromkeys(run.agent for run in readable))
     names = short_names(agents) if width is not None else None
     called = {agent: as_line(agent) for agent in agents} if names is None else dict(names.names)
-    by_letter = letters(list(called.values())) if width is not None and len(called) > 1 else {}
-    said = [] if names is None else [*names.legend(by_letter), names.told(by_letter)]
+    by_letter = assign_letters(list(called.values())) if width is not None and len(called) > 1 else {}
+    said = [] if names is None else [*names.legend(by_letter), names.describe_omissions(by_letter)]
     called = {agent: by_letter.get(name, name) for agent, name in called.items()}
     always = [each for each in readable[0].changed if all(each in run.changed for run in readable)] if readable else []
     marks: dict[str, str] = {}
@@ -91,15 +91,15 @@ def run_lines(runs: Sequence[RunLine], width: int | None, now: datetime) -> Iter
     widths = {head: max(map(cell_len, (head, *column))) for head, column in shown.items()}
     room = None if width is None else width - sum(widths.values()) - GAP * len(widths)
     plain = [as_line(run.name) for run in runs]
-    last = plain if room is None else elided(plain, room)
-    yield "  ".join([*(_padded(head, widths[head], head) for head in shown), "run"])
+    last = plain if room is None else elide_names(plain, room)
+    yield "  ".join([*(_pad(head, widths[head], head) for head in shown), "run"])
     for number, name in enumerate(last):
-        yield "  ".join([*(_padded(column[number], widths[head], head) for head, column in shown.items()), name])
+        yield "  ".join([*(_pad(column[number], widths[head], head) for head, column in shown.items()), name])
     for text, sign in marks.items():
         yield f"{sign}  {as_line(text)}"
 
 
-def elided(names: Sequence[str], width: int) -> list[str]:
+def elide_names(names: Sequence[str], width: int) -> list[str]:
     """Return names cut in the middle to `width` columns with an ellipsis. Return them unchanged if they would not stay distinct."""
     for tail in sorted(range(1, width - 1) if width >= LEAST else (), key=lambda size: abs(size - width // 2)):
         head = width - tail - 1
@@ -109,7 +109,7 @@ def elided(names: Sequence[str], width: int) -> list[str]:
     return list(names)
 
 
-def _padded(text: str, width: int, head: str) -> str:
+def _pad(text: str, width: int, head: str) -> str:
     space = " " * (width - cell_len(text))
     return f"{space}{text}" if head in RIGHT else f"{text}{space}"
 

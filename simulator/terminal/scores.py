@@ -18,23 +18,23 @@ from longspan.simulator.base import tables
 from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.document import Document, Sentence, Tone
 from longspan.simulator.base.errors import AgentError, InputError, JournalError
-from longspan.simulator.base.shares import between, percent, points, spanned
-from longspan.simulator.base.terminal import as_line, complain, typed
+from longspan.simulator.base.shares import format_interval, format_percent, format_points, format_share_range
+from longspan.simulator.base.terminal import as_line, complain, quote_command
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report.summary import score_interval
 from longspan.simulator.results.analysis.distances import Distances
-from longspan.simulator.results.analysis.stages import EvidenceQuestions, recall_bounds
+from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions, recall_bounds
 from longspan.simulator.results.analysis.statistics import Interval
-from longspan.simulator.results.graded_runs import Column, Graded
-from longspan.simulator.results.measures import listed, shown
-from longspan.simulator.results.measures.kinds import by_kind, places
+from longspan.simulator.results.graded_runs import Column, GradedRun
+from longspan.simulator.results.measures import document_run, document_runs
+from longspan.simulator.results.measures.kinds import by_kind, common_ranks
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.subject.agent_log import telling
+from longspan.simulator.subject.agent_log import pick_telling_lines
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import is_trusted
 from longspan.simulator.terminal.console import Console
-from longspan.simulator.terminal.printed_tables import cut, print_table
+from longspan.simulator.terminal.printed_tables import cut_line, print_table
 
 __all__ = ["FAILED", "print_opening", "print_outcome", "print_outcomes", "print_scores", "tell_interruption"]
 
@@ -85,7 +85,7 @@ def print_outcome(outcome: Outcome, console: Console | None = None, failed: int 
     if outcome.result is not None:
         manifest = RunFolder(outcome.folder).manifest
         print_scores(manifest, outcome.result, console)
-        closing = shown(manifest, outcome.result).closing
+        closing = document_run(manifest, outcome.result).closing
         print_failed(outcome.result, outcome.folder, console, failed)
     _print_interruption(outcome, console)
     for label, path in (("run", outcome.folder), ("report", outcome.folder / "report.html")):
@@ -120,7 +120,7 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     heads = [named.get(name, name) for name in columns]
     lines = [heads, *([getattr(row, name) for name in columns] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    print_opening(listed(list(_graded(finished))), console)
+    print_opening(document_runs(list(_find_graded(finished))), console)
     if len(rows) > MOST_LINES:
         print_table(console, _by_agent(finished))
         lines = []
@@ -133,8 +133,10 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
         _print_interruption(outcome, console)
     if rows:
         together = compared if len(compared) <= MOST_LINES else list(dict.fromkeys(path.parent for path in compared))
-        console.say(f"compare {typed('longspan', 'compare', *together)}")
-        console.say(f"show    {typed('longspan', 'show', next(outcome.folder for outcome in outcomes if outcome.result is not None))}")
+        console.say(f"compare {quote_command('longspan', 'compare', *together)}")
+        console.say(
+            f"show    {quote_command('longspan', 'show', next(outcome.folder for outcome in outcomes if outcome.result is not None))}"
+        )
 
 
 def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
@@ -147,13 +149,13 @@ def _by_agent(finished: Sequence[tuple[Outcome, Result]]) -> tables.Table:
     columns = sorted({column for by_column in shares.values() for column in by_column})
 
     def cell(found: Sequence[float]) -> str:
-        return f"{percent(fmean(found))}{f' ({len(found)})' if len(found) > 1 else ''}" if found else ""
+        return f"{format_percent(fmean(found))}{f' ({len(found)})' if len(found) > 1 else ''}" if found else ""
 
     best = sorted(shares, key=lambda agent: (-fmean(fmean(found) for found in shares[agent].values()), agent))
     called = short_names(best)
     rows = [[called.names[agent], *(cell(shares[agent].get(column, [])) for column in columns)] for agent in best]
     note = "Mean shares of full marks, with the number of runs in brackets. A run without a score counts with its lowest possible score."
-    note = f"{note} {called.told()}".rstrip()
+    note = f"{note} {called.describe_omissions()}".rstrip()
     return tables.Table(title=f"{len(finished):,} runs", columns=["agent", *map(str, columns)], rows=rows, note=note)
 
 
@@ -167,13 +169,13 @@ def print_opening(said: Document, console: Console) -> int:
     return rows
 
 
-def _graded(finished: Sequence[tuple[Outcome, Result]]) -> Iterator[Graded]:
+def _find_graded(finished: Sequence[tuple[Outcome, Result]]) -> Iterator[GradedRun]:
     """Yield the runs with usable results. A sweep's folder may contain results that are not."""
     for outcome, result in finished:
         with suppress(InputError):
             run = RunFolder(outcome.folder)
             if not result.ungraded and all(0 <= test.lowest <= test.highest <= 1 and 0 <= test.chance <= 1 for test in result.tests):
-                yield Graded(run, run.manifest, result)
+                yield GradedRun(run, run.manifest, result)
 
 
 @final
@@ -194,17 +196,17 @@ class _Row(NamedTuple):
 def _row(outcome: Outcome, result: Result, whole: Interval | None, *, named: bool) -> _Row:
     """Return a run's row. If `named`, the score includes the name of its measure."""
     dollars = result.cost_usd
-    score = _range(result) if result.ungraded else f"{_range(result)} · {points(*result.score_bounds)} of {result.max_score}"
+    score = _range(result) if result.ungraded else f"{_range(result)} · {format_points(*result.score_bounds)} of {result.max_score}"
     memory, searched = result.memory, result.searched is not None
     found = None if memory is None else memory.found
     stored = next((each for each in memory.stages if each.stage == "stored"), None) if memory is not None else None
     return _Row(
         stored="" if stored is None else stored.shown,
         recall="" if found is None else f"{found.shown} among first {found.k}",
-        found="" if found is None else between(found.interval).strip(),
+        found="" if found is None else format_interval(found.interval).strip(),
         score="" if searched else as_line(result.headline) if named else score,
-        interval=between(whole, whole=result.full).strip(),
-        chance="" if searched else percent(result.chance / result.full),
+        interval=format_interval(whole, whole=result.full).strip(),
+        chance="" if searched else format_percent(result.chance / result.full),
         cost=f"${dollars:.4f}" if dollars is not None else "",
         failed="" if searched else f"{sum(test.score == 0 for test in result.tests)} of {len(result.tests)}",
         run=f"{outcome.folder}{'' if outcome.error is None else ' (interrupted)'}",
@@ -232,7 +234,7 @@ def _print_interruption(outcome: Outcome, console: Console) -> None:
         if isinstance(outcome.error, AgentError):
             _print_details(RunFolder(outcome.folder), outcome.error, console)
         trust = ["--trust"] * _needs_trust(outcome.folder)
-        console.say(f"resume  {typed('longspan', 'resume', outcome.folder, *trust)}")
+        console.say(f"resume  {quote_command('longspan', 'resume', outcome.folder, *trust)}")
 
 
 def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
@@ -240,7 +242,7 @@ def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:
     with suppress(JournalError):
         details = next((failure.details for failure in run.failures().values() if failure.error == str(error)), "")
         if details:
-            for line in telling(details.rstrip().splitlines(), LAST_LINES):
+            for line in pick_telling_lines(details.rstrip().splitlines(), LAST_LINES):
                 console.say(f"  {line}", "dim")
             console.say(f"details {run.path / 'incidents.jsonl'}")
 
@@ -255,7 +257,7 @@ def _needs_trust(folder: Path) -> bool:
 def print_scores(manifest: Manifest, result: Result, console: Console | None = None) -> None:
     """Print a run's scores by scenario and in total, the scenarios' own tables, the tests without a score, and the cost."""
     console = console or Console()
-    said = shown(manifest, result)
+    said = document_run(manifest, result)
     print_opening(said, console)
     whole = score_interval(manifest, result.tests)
     title, columns = _scores(manifest, result, whole)
@@ -278,7 +280,7 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
             print_table(console, own)
     if left := [own.title for own in result.tables if len(own.rows) > MAX_ROWS]:
         console.print(as_line(f"in the report: {', '.join(left)}"), style="dim")
-    for reason, ids in _unscored(result).items():
+    for reason, ids in _unscored_by_reason(result).items():
         for id in ids if len(ids) <= MAX_NAMED else ():
             console.say(f"{id} has no score: {reason}", "yellow")
         if len(ids) > MAX_NAMED:
@@ -317,7 +319,7 @@ def _print_kinds(result: Result, console: Console) -> None:
     console.print()
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("kind", overflow="fold")
-    found = places(kinds.values())
+    found = common_ranks(kinds.values())
     scored = result.searched is None
     for name in (
         *(["score"] if scored else []),
@@ -333,7 +335,7 @@ def _print_kinds(result: Result, console: Console) -> None:
     console.print(table)
 
 
-def _unscored(result: Result) -> dict[str, list[str]]:
+def _unscored_by_reason(result: Result) -> dict[str, list[str]]:
     """Return the ids of tests that ended without a score, by reason."""
     found: dict[str, list[str]] = {}
     for test in result.tests:
@@ -348,34 +350,34 @@ def _scores(manifest: Manifest, result: Result, whole: Interval | None) -> tuple
     tests = [scenario.tests for scenario in result.scenarios.values()]
     groups = {name: [test for test in result.tests if test.scenario == name] for name in result.scenarios}
     evidence = [Distances.of(group, result.span) for group in groups.values()]
-    intervals = [between(score_interval(manifest, group)).strip() for group in groups.values()]
+    intervals = [format_interval(score_interval(manifest, group)).strip() for group in groups.values()]
     title = f"{result.suite}{'' if alone else f' at {result.span:,} tokens'} · {manifest.labelled} · seed {result.seed}"
     same = len(set(tests)) == 1
     of_each = f" · {tests[0]} test{'s' * (tests[0] > 1)}{' of each' * (len(tests) > 1)}" if same else ""
     searched = result.searched
     if searched is not None:
         asked = EvidenceQuestions.of([(manifest, result.tests)])
-        found = [asked.found(searched.k or 0, lambda test, name=name: test.scenario == name) for name in groups]  # type: ignore[misc]
+        found = [asked.estimate_found(searched.k or 0, lambda test, name=name: test.scenario == name) for name in groups]  # type: ignore[misc]
         figures = [
             _Column(
                 f"found among first {searched.k}",
-                ["–" if each is None else spanned(each.low, each.high) for each in found],
+                ["–" if each is None else format_share_range(each.low, each.high) for each in found],
                 searched.shown,
             ),
             _Column(
                 "95% interval",
-                ["" if each is None else between(each.interval).strip() for each in found],
-                between(searched.interval).strip(),
+                ["" if each is None else format_interval(each.interval).strip() for each in found],
+                format_interval(searched.interval).strip(),
             ),
         ]
     else:
         figures = [
             _Column(as_line(result.measure), [_figure(scenario.score) for scenario in result.scenarios.values()], _range(result)),
-            *([_Column("95% interval", intervals, between(whole, whole=result.full).strip())] if whole is not None else []),
+            *([_Column("95% interval", intervals, format_interval(whole, whole=result.full).strip())] if whole is not None else []),
             _Column(
                 "chance",
                 [_figure(scenario.chance) for scenario in result.scenarios.values()],
-                percent(result.chance / result.full),
+                format_percent(result.chance / result.full),
             ),
         ]
     columns = [
@@ -397,13 +399,13 @@ def print_failed(result: Result, folder: Path, console: Console, most: int) -> N
     partly = f", {len(lost) - failed} partial" if len(lost) > failed else ""
     console.say(f"failed  {failed} of {len(result.tests)} tests{partly}", "bold")
     shown = _worst(lost)[:most]
-    for line in failed_lines(shown, console.width):
+    for line in describe_failed(shown, console.width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
     if more := len(lost) - len(shown):
-        console.say(f"  {more} more: {typed('longspan', 'show', folder)}")
+        console.say(f"  {more} more: {quote_command('longspan', 'show', folder)}")
 
 
-def failed_lines(tests: Sequence[TestResult], width: int) -> list[str]:
+def describe_failed(tests: Sequence[TestResult], width: int) -> list[str]:
     """Return a line for each test, cut to `width` characters: its id, its score and the reason."""
     return _lines([(test.id, test.score, test.reason) for test in tests], width)
 
@@ -413,13 +415,13 @@ def by_recall(tests: Sequence[TestResult], k: int) -> list[TestResult]:
     return sorted(tests, key=lambda test: -2.0 if (bounds := recall_bounds(test, k)) is None else -bounds[0])
 
 
-def found_lines(tests: Sequence[TestResult], k: int, width: int) -> list[str]:
+def describe_found(tests: Sequence[TestResult], k: int, width: int) -> list[str]:
     """Return a line for each test of a memory without an answerer, cut to `width`: its id, its recall and its retrieved evidence."""
     recalls = [bounds[0] if (bounds := recall_bounds(test, k)) else None for test in tests]
-    return _lines([(test.id, recall, _found(test, k)) for test, recall in zip(tests, recalls, strict=True)], width)
+    return _lines([(test.id, recall, _describe_search(test, k)) for test, recall in zip(tests, recalls, strict=True)], width)
 
 
-def _found(test: TestResult, k: int) -> str:
+def _describe_search(test: TestResult, k: int) -> str:
     told = [pair for pair in test.evidence if pair.retrieved is not None]
     if not told:
         return "unreported: the trace has no search results" if test.evidence else "needs no evidence"
@@ -433,7 +435,7 @@ def _lines(rows: Sequence[tuple[str, float | None, str]], width: int) -> list[st
     ids = [as_line(id) for id, _, _ in rows]
     longest = max(map(cell_len, ids), default=0)
     return [
-        cut(f"  {id}{' ' * (longest - cell_len(id))}  {_figure(figure):>4}  {as_line(' '.join(reason.split()))}", width)
+        cut_line(f"  {id}{' ' * (longest - cell_len(id))}  {_figure(figure):>4}  {as_line(' '.join(reason.split()))}", width)
         for id, (_, figure, reason) in zip(ids, rows, strict=True)
     ]
 
@@ -452,8 +454,8 @@ def _worst(tests: Sequence[TestResult]) -> list[TestResult]:
 def _range(result: Result) -> str:
     if result.ungraded:
         return "no score"
-    return spanned(*(bound / result.full for bound in result.score_bounds))
+    return format_share_range(*(bound / result.full for bound in result.score_bounds))
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else percent(value)
+    return "–" if value is None else format_percent(value)

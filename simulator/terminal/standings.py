@@ -9,8 +9,8 @@ from time import monotonic
 from typing import final
 
 from longspan.simulator.base.files.owners import Owner
-from longspan.simulator.base.shares import percent
-from longspan.simulator.base.sizes import short
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.journal.transcript import Change, PlayedTurn
 from longspan.simulator.play.dry_run import Length, dry_run
 from longspan.simulator.results.gradebook.run_status import RunStatus
@@ -18,7 +18,7 @@ from longspan.simulator.running.planning import Plan, setting_of
 from longspan.simulator.running.player import RunEvent
 from longspan.simulator.subject.spending_record import SpendingFollower
 
-__all__ = ["Standing", "Standings", "duration"]
+__all__ = ["Standing", "Standings", "format_duration"]
 
 
 @final
@@ -35,7 +35,7 @@ class Standings:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def heard(self, heard: RunEvent) -> tuple[Standing, bool]:
+    def take_event(self, heard: RunEvent) -> tuple[Standing, bool]:
         """Process the next event of a run's conversation. Return the run, and whether a test has ended."""
         run = self._runs.get(heard.folder)
         if run is None:
@@ -99,18 +99,18 @@ class Standing:
         return {
             "tests": f"{self.ended}/{self.total}{again}",
             "done": f"{figures.share:.0%}" if figures.share is not None else "",
-            "elapsed": duration(self.elapsed),
-            "left": duration(figures.left) if known and figures.left is not None else "",
+            "elapsed": format_duration(self.elapsed),
+            "left": format_duration(figures.left) if known and figures.left is not None else "",
             "cost": ""
             if not figures.used
             else f"${figures.cost:.4f}"
             if figures.cost is not None
-            else f"{short(figures.model_tokens)} tok",
+            else f"{format_tokens(figures.model_tokens)} tok",
             "turn": f"{figures.turns:,}",
             "tokens": f"{figures.tokens:,}",
             "virtual time": f"{figures.now:%a %d %b %H:%M}" if figures.now is not None else "",
             "open": str(figures.open),
-            "score": percent(figures.score / figures.scenarios) if figures.scenarios else "",
+            "score": format_percent(figures.score / figures.scenarios) if figures.scenarios else "",
         }
 
     def line(self) -> str:
@@ -129,7 +129,7 @@ def _lengths(plan: Plan) -> dict[str, Length]:
     return {id: dry_run(setting_of(plan.manifest, id), tests) for id, tests in plan.tests.items()}
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration in its largest unit: `40 s`, `12 min`, `1.5 h`, `2.3 d`."""
     for unit, size in (("d", 86_400), ("h", 3_600)):
         if round(seconds / size, 1) >= 1:

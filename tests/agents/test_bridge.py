@@ -19,7 +19,7 @@ from tests.conftest import skip
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.outside import bridge, faketime, program
 from longspan.agents.outside.exec import ProgramAgent
-from longspan.simulator.contract.agent import close, has_snapshots, observes, repeatable
+from longspan.simulator.contract.agent import can_observe, can_repeat_turn, close_agent, has_snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
@@ -56,7 +56,7 @@ def play(agent: ProgramAgent, *calls: Callable[[], Awaitable[Any]]) -> Any:
                 result = await call()
             return result
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     return trio.run(whole)
 
@@ -134,8 +134,8 @@ def test_all_methods_of_the_class_are_used(make: Callable[..., ProgramAgent], tm
         await agent.observe(message("told"), "OK.")
         await says("good day told/OK.")
         assert has_snapshots(agent)
-        assert observes(agent)
-        assert repeatable(agent)
+        assert can_observe(agent)
+        assert can_repeat_turn(agent)
         await agent.save(tmp_path)
         await agent.reset()
         await says("reset")
@@ -162,7 +162,7 @@ def test_missing_methods_are_emulated(make: Callable[..., ProgramAgent], tmp_pat
         assert await agent.observe(message("told"), "OK.") == Reply("", besides={"dropped": Usage(10, 0, 1)})
         assert await agent.reply(message("asked")) == Reply("told asked", Usage(10, 0, 1))
         assert not has_snapshots(agent)
-        assert not repeatable(agent)
+        assert not can_repeat_turn(agent)
         await agent.reset()
         assert (await agent.reply(message("again"))).text == "again"
 

@@ -15,7 +15,7 @@ from tests.agents import faulty_memories
 from longspan.agents.memory.bm25 import Bm25
 from longspan.agents.memory.conformance import Conformance
 from longspan.agents.memory.lent import LentModels
-from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder
+from longspan.agents.memory.ltm.embedders import EmbeddedTexts, HashEmbedder
 from longspan.agents.memory.memory import MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.bridge import Models
@@ -23,10 +23,10 @@ from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.findings import Finding
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.preflight.checkup import checkup
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.spending_limit import Amount
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
@@ -49,7 +49,7 @@ def named(memory: str, options: str = "") -> str:
 
 def found(spec: str) -> dict[str, Finding]:
     async def collect() -> dict[str, Finding]:
-        return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec)) if finding.check in NAMES}
+        return {finding.check: finding async for finding in check_agent(AgentSpec.parse(spec)) if finding.check in NAMES}
 
     return trio.run(collect)
 
@@ -94,7 +94,7 @@ class Priced:
 
     name = model = "openai/priced"
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         return (await HashEmbedder().embed(texts))._replace(tokens=len(texts))
 
 
@@ -162,7 +162,7 @@ def test_longspans_own_memories_pass_and_none_but_one_forgets(kind: str) -> None
 
 def played(spec: str, out: Path) -> Outcome:
     suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=spec), out)])
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2000, agent=spec), out)])
     return outcome
 
 
@@ -186,7 +186,9 @@ def test_what_the_checks_cost_counts_against_the_limit(tmp_path: Path) -> None:
     """Billing charges a tenth of a cent for each word that it is told; one word more than the checks take is left for the run."""
     suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
     spec = "memory/python:tests.agents.memories:Billing?answerer=none&batch=turn"
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)], limit=Amount(0.05, inf)))
+    (outcome,) = trio.run(
+        lambda: play_plans([plan_run(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)], limit=Amount(0.05, inf))
+    )
     assert isinstance(outcome.error, StoppedError)
     assert "exceed the limit of $0.05" in str(outcome.error)
     assert outcome.result is not None

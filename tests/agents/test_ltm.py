@@ -24,9 +24,9 @@ from tests.agents.thinker import START, Thinker, memory_agent, message, play, se
 from longspan.agents.base import AgentError, InputError, Usage
 from longspan.agents.memory.ltm.agent import DryLtm
 from longspan.agents.memory.ltm.index import Index
-from longspan.agents.memory.ltm.prompts import ago
+from longspan.agents.memory.ltm.prompts import format_age
 from longspan.agents.models.core import ContextOverflowError
-from longspan.simulator.contract.agent import IdealReplyAgent, has_snapshots, never_asked, observes, repeatable, replay
+from longspan.simulator.contract.agent import IdealReplyAgent, can_observe, can_repeat_turn, has_snapshots, never_asked, replay_turn
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 KEY = "sk-a-key-that-is-nowhere-else"
@@ -164,8 +164,8 @@ def test_observing_costs_nothing() -> None:
     agent = memory_agent(core)
     play(agent, chat(200))
     assert core.prompts == []
-    assert observes(agent)
-    assert repeatable(agent)
+    assert can_observe(agent)
+    assert can_repeat_turn(agent)
 
 
 def test_a_repeated_statement_is_one_memory_with_all_its_times() -> None:
@@ -320,7 +320,7 @@ def test_what_it_answered_is_shown_to_it_again_without_asking_its_model(
                     reply = await one.reply(message(number, text))
                 except ContextOverflowError:
                     return  # this one ends the conversation
-                await replay(other, message(number, text), reply)
+                await replay_turn(other, message(number, text), reply)
         await one.save(folder)
         await other.save(again)
 
@@ -599,4 +599,4 @@ def test_the_documentation_names_all_keys_of_a_trace() -> None:
     ],
 )
 def test_ages_are_in_words(seconds: int, words: str) -> None:
-    assert ago(START, START + timedelta(seconds=seconds)) == words
+    assert format_age(START, START + timedelta(seconds=seconds)) == words

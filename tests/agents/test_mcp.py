@@ -20,7 +20,7 @@ from tests.loopback.apis import Block
 from longspan.agents.base import AgentError, InputError, Message, Reply
 from longspan.agents.tools.agent import McpAgent
 from longspan.agents.tools.server import McpServer
-from longspan.simulator.contract.agent import close, start
+from longspan.simulator.contract.agent import close_agent, start_agent
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
@@ -240,9 +240,9 @@ def test_a_server_that_never_offers_its_tools_has_one_deadline(act: str, kind: s
     async def body() -> None:
         try:
             with pytest.raises(AgentError, match=f"{late}|{flooded}" if act == "notes" else late):  # which comes first, nobody knows
-                await start(agent)
+                await start_agent(agent)
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     trio.run(body)
 

@@ -15,7 +15,7 @@ import trio.testing
 
 from longspan.agents.base import Message, Reply, Usage
 from longspan.simulator.base.errors import AgentError, InputError
-from longspan.simulator.contract.agent import Agent, close, has_snapshots
+from longspan.simulator.contract.agent import Agent, close_agent, has_snapshots
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
@@ -258,7 +258,7 @@ class Mine:
                 await trio.sleep(0)
             nursery.cancel_scope.cancel()
         await agent.reset()
-        await close(agent)
+        await close_agent(agent)
         ended: list[str] = mine.ended
         return ended
 
@@ -304,7 +304,7 @@ def test_a_class_has_one_thread_and_one_loop_which_runs_between_calls_and_ends_i
         mine = agent.object  # type: ignore[attr-defined]
         while mine.told.empty():
             await trio.sleep(0)
-        await close(agent)
+        await close_agent(agent)
         assert mine.background.cancelled()
         seen: set[object] = mine.seen
         return seen
@@ -365,7 +365,7 @@ def test_a_call_that_does_not_return_in_time_ends_the_conversation(module: Modul
     async def play() -> None:
         with pytest.raises(AgentError, match=r":Mine: reply: no complete answer within 0\.05 s; set \?timeout=SECONDS"):
             await agent.reply(_message("x"))
-        await close(agent)
+        await close_agent(agent)
 
     _run(play)
     sys.modules[type(agent.object).__module__].go.set()  # type: ignore[attr-defined]

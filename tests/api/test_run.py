@@ -15,7 +15,7 @@ import trio
 from tests.threads import asyncio_run
 
 import longspan
-from longspan.simulator.api.playing import planned
+from longspan.simulator.api.playing import plan_runs
 from longspan.simulator.journal import events
 from longspan.simulator.running.runner import MAX_CONVERSATIONS
 
@@ -154,8 +154,8 @@ def test_parameters_and_data_are_dicts_or_the_values_of_the_command_line(tmp_pat
     path.write_text(
         '{"turns": [{"speaker": "user", "text": "I like figs."}]}\n{"question": "What do I like?", "answer": "figs", "kind": "fact"}\n'
     )
-    as_dicts = planned("history", agent="silent", set={"questions": 1, "kinds": ["fact"]}, data={"history": path})
-    as_lists = planned("history", agent="silent", set=["questions=1", 'kinds=["fact"]'], data=[f"history={path}"])
+    as_dicts = plan_runs("history", agent="silent", set={"questions": 1, "kinds": ["fact"]}, data={"history": path})
+    as_lists = plan_runs("history", agent="silent", set=["questions=1", 'kinds=["fact"]'], data=[f"history={path}"])
     assert [plan.manifest.suite for plan in as_dicts] == [plan.manifest.suite for plan in as_lists]
 
 

@@ -15,7 +15,7 @@ import trio
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.suite.settings import RunSettings
-from longspan.simulator.suite.trust import vouch
+from longspan.simulator.suite.trust import vouch_for
 from tests.attack import ALL, tried
 from tests.attack.test_damage import commanded, judging, page, played, work_on
 
@@ -56,7 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _work_on(run: RunFolder) -> None:
     """Put into a run what people and models do."""
-    vouch(run.manifest)
+    vouch_for(run.manifest)
     for id in run.manifest.conversations:
         PromptLog(run.prompts(id), run.owner(id)).add("a/b", "reply", [PromptMessage("user", "Hm?")])
     work_on(run)

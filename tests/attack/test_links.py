@@ -16,8 +16,8 @@ import trio
 
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -77,10 +77,10 @@ def world(tmp_path_factory: pytest.TempPathFactory, server: Server) -> World:
     world = World(folder, server)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("OPENAI_API_KEY", "sk-nothing")
-        suite = load_suite("ltm+summhay").changed(
+        suite = load_suite("ltm+summhay").apply_changes(
             ["summhay.documents=20", "summhay.words=100", "summhay.subtopics=1"], [], ["colours", "jokes", "summhay"], 2
         )
-        (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), world.runs)])
+        (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), world.runs)])
         outcome.folder.rename(world.run)
         assert command("publish", world.run, "--out", folder / "published.json") == 0
         interrupt(RunFolder(world.run))

@@ -25,9 +25,9 @@ from longspan.simulator.cli import main
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.run_folder import Correction, RunFolder
 from longspan.simulator.pages.report import Report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.preflight.pruning import Prunable, knows_code, prunable
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.pruning import Prunable, find_prunable, knows_code
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -42,9 +42,9 @@ JOURNAL: Final = "conversations/main/journal.jsonl"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two finished replicates of a run with snapshots, an old and a new one, and a run of another seed."""
     out = tmp_path_factory.mktemp("made")
-    suite = load_suite("ltm").changed([], [], ["colours"], 2)
-    plans = [plan(RunSettings(suite=suite, span=2_000, seed=seed, agent="notebook"), out) for seed in (1, 1, 2)]
-    outcomes = trio.run(lambda: play(plans, pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 2)
+    plans = [plan_run(RunSettings(suite=suite, span=2_000, seed=seed, agent="notebook"), out) for seed in (1, 1, 2)]
+    outcomes = trio.run(lambda: play_plans(plans, pages=Report))
     for name, outcome in zip((OLD, NEW, OTHER), outcomes, strict=True):
         assert outcome.error is None
         outcome.folder.rename(out / name)
@@ -220,7 +220,7 @@ def test_what_is_needed_is_not_deleted(how: str, runs: Path) -> None:
 
 
 def offered(runs: Path) -> Prunable:
-    found, left = prunable(runs, replicates=True)
+    found, left = find_prunable(runs, replicates=True)
     assert not left
     (old,) = (each for each in found if each.kind == "replicate")
     return old

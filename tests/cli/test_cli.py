@@ -20,10 +20,10 @@ from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
 from longspan.simulator.base.fields import option_names
-from longspan.simulator.base.installed import AGENTS, installed
+from longspan.simulator.base.installed import AGENTS, find_entry_points
 from longspan.simulator.cli import main, run_command, whole_app
 from longspan.simulator.cli.options import GridOptions
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.contract.plugins import load_plugin
 from longspan.simulator.results.analysis.baseline import Fall
 from longspan.simulator.suite.grid import Grid
 
@@ -508,7 +508,7 @@ def test_an_error_of_the_system_is_told_in_one_line(
     def fail(*_: object) -> None:
         raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
 
-    monkeypatch.setattr("longspan.simulator.running.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.running.planning.plan_run", fail)
     monkeypatch.setattr("longspan.simulator.cli.give_up_output", lambda: None)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
@@ -532,7 +532,7 @@ def test_an_interrupt_is_told_in_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("longspan.simulator.running.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.running.planning.plan_run", fail)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
     assert exiting.value.code == 130
@@ -606,10 +606,10 @@ def test_the_help_says_what_each_option_does() -> None:
 
 
 def test_every_option_of_every_kind_of_agent_is_listed_with_its_meaning(capsys: pytest.CaptureFixture[str]) -> None:
-    for kind in installed(AGENTS):
+    for kind in find_entry_points(AGENTS):
         assert run_command(["list", "agents", kind, "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert {row["option"] for row in told["options"]} == {*option_names(load(AGENTS, "kind of agent", kind).Options)}, kind
+        assert {row["option"] for row in told["options"]} == {*option_names(load_plugin(AGENTS, "kind of agent", kind).Options)}, kind
         assert [row["option"] for row in told["options"] if not row["meaning"]] == [], kind
 
 

@@ -64,10 +64,10 @@ def test_other_shells_are_told_in_their_own_way(shell: str, tmp_path: Path) -> N
 
 def test_what_is_installed_is_offered() -> None:
     ours = ["beam", "counting-stars", "elitr", "history", "locomo", "longmemeval", "ltm", "memory", "personamem", "reach", "summhay"]
-    assert completion.suites("") == ours
-    assert completion.suites("ltm+e") == ["ltm+elitr"]
-    assert {"notebook", "openai", "python"} <= set(completion.agents(""))
-    assert completion.scenarios("colo") == ["colours"]
+    assert completion.complete_suites("") == ours
+    assert completion.complete_suites("ltm+e") == ["ltm+elitr"]
+    assert {"notebook", "openai", "python"} <= set(completion.complete_agents(""))
+    assert completion.complete_scenarios("colo") == ["colours"]
 
 
 def test_names_that_a_shell_would_take_for_something_else_are_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_names_that_a_shell_would_take_for_something_else_are_not_offered(tmp_pa
         (tmp_path / "runs" / name).mkdir(parents=True)
         ids = [{"id": name}, {"id": "jokes-1"}, {"id": 3}]
         (tmp_path / "runs" / name / "manifest.json").write_text(json.dumps({"conversations": {"main": ids}}), "utf-8")
-    assert completion.runs("") == ["runs/plain"]
+    assert completion.complete_runs("") == ["runs/plain"]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"conversations": [1]}', '{"conversations": {"main": 3}}', "[" * 100_000])
@@ -85,7 +85,7 @@ def test_a_manifest_that_cannot_be_read_offers_nothing(content: str, tmp_path: P
         params = {"run": tmp_path}  # noqa: RUF012
 
     (tmp_path / "manifest.json").write_text(content, "utf-8")
-    assert completion.tests(Context(), "") == []  # type: ignore[arg-type]
+    assert completion.complete_tests(Context(), "") == []  # type: ignore[arg-type]
 
 
 def test_completing_imports_nothing_heavy() -> None:

@@ -21,16 +21,16 @@ from pydantic import ValidationError
 from tests.made_runs import made_run
 from tests.sealing import change_json
 
-from longspan.simulator.api.playing import planned
+from longspan.simulator.api.playing import plan_runs
 from longspan.simulator.cli import main
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.view.run_list import RunList, has_results
 from longspan.simulator.results.analysis.rows import rows_of
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.graded_runs import load_runs
 from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.terminal.run_lines import RunLine, elided, run_lines
+from longspan.simulator.terminal.run_lines import RunLine, elide_names, run_lines
 
 AGENT = """
 class Parrot:
@@ -85,7 +85,7 @@ def test_a_run_tells_its_label_its_date_and_the_commit_of_its_agent(
         assert manifest.created is not None
         assert timedelta(0) <= datetime.now(UTC) - manifest.created + timedelta(seconds=1) < timedelta(hours=1)
     assert "parrot_of_a_repository:Parrot [new prompt] · seed 0" in capsys.readouterr().out
-    (graded,), _ = load([tmp_path / "runs" / f"{base}-new-prompt-seed0"])
+    (graded,), _ = load_runs([tmp_path / "runs" / f"{base}-new-prompt-seed0"])
     assert rows_of("run", graded).tests[0]["label"] == "new prompt"
     assert called("replay", f"runs/{base}-new-prompt-seed0", "--agent", "silent", "--json") == 0
     again = RunFolder(tmp_path / "runs" / "ltm-2k-silent-seed0").manifest
@@ -96,14 +96,14 @@ def test_no_two_long_specs_have_the_same_folder(monkeypatch: pytest.MonkeyPatch)
     options = "&".join(f"header.x{number}=value-{number}" for number in range(6))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     agents = [f"openai/gpt-4o-mini?base_url=http://127.0.0.1:9/v1&{options}&header.last={last}" for last in ("a", "b")]
-    names = {each.name for each in planned("ltm@2k", agent=agents, scenarios=["colours"], tests=1, label="x" * 40)}
+    names = {each.name for each in plan_runs("ltm@2k", agent=agents, scenarios=["colours"], tests=1, label="x" * 40)}
     assert len(names) == 2
     assert all(len(name) < 200 and name.isascii() for name in names)
 
 
 def test_labels_that_are_not_ascii_have_folders_that_can_be_told_apart() -> None:
     labels = ["größe", "grosse", "日本語", "日本", "größer", "plain", "кот", "кит"]
-    names = {label: planned("ltm@2k", agent="silent", scenarios=["colours"], tests=1, label=label)[0].name for label in labels}
+    names = {label: plan_runs("ltm@2k", agent="silent", scenarios=["colours"], tests=1, label=label)[0].name for label in labels}
     assert len(set(names.values())) == len(labels)
     assert all(re.fullmatch(r"ltm-2k-silent-[A-Za-z0-9.-]+-seed0", name) for name in names.values())
     assert names["plain"] == "ltm-2k-silent-plain-seed0"
@@ -183,7 +183,7 @@ def test_a_list_of_runs_that_is_piped_has_everything_in_full(tmp_path: Path, cap
 
 @given(st.lists(st.text("abc", min_size=1, max_size=40), min_size=1, max_size=8, unique=True), st.integers(1, 50))
 def test_names_are_cut_in_their_middle_only_where_they_stay_distinct(names: list[str], width: int) -> None:
-    found = elided(names, width)
+    found = elide_names(names, width)
     assert len(set(found)) == len(names)
     for name, each in zip(names, found, strict=True):
         start, cut, end = each.partition("…")
@@ -270,11 +270,11 @@ def test_failed_tests_are_played_again_as_a_new_run(
     play = ("--scenario", "colours", "--scenario", "shopping", "--tests", "2", "--agent", "notebook", "--label", "one")
     assert called("run", *play, "--json") == 0
     run = tmp_path / "runs" / "ltm-2k-notebook-one-seed0"
-    (graded,), _ = load([run])
+    (graded,), _ = load_runs([run])
     failed = sorted(test.id for test in graded.result.tests if test.score != 1)
     assert 0 < len(failed) < 4
     assert called("replay", str(run, "--only-failed"), "--json") == 0
-    (again,), _ = load([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
+    (again,), _ = load_runs([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
     assert sorted(test.id for test in again.result.tests) == failed
     assert (again.manifest.parent, again.manifest.label) == (run.name, "one")
     assert called("replay", str(again.folder.path)) == 0

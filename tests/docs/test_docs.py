@@ -40,9 +40,9 @@ from longspan.simulator.results.analysis import contrasts
 from longspan.simulator.results.analysis.rows import TESTS, TURNS
 from longspan.simulator.results.effects import Effect, TestEffect
 from longspan.simulator.results.measures.memory_losses import COUNTS
-from longspan.simulator.results.measures.shown import MEAN, MOST
+from longspan.simulator.results.measures.prompt_sizes import MEAN, MOST
 from longspan.simulator.results.measures.stages import COLUMNS as MEMORY_COLUMNS
-from longspan.simulator.results.reach import ReachResult
+from longspan.simulator.results.reach_result import ReachResult
 from longspan.simulator.results.result import Meaning, MemoryResult, Result, ScenarioResult, StageResult, TestResult
 from longspan.simulator.running.dataset import EXPECTED, MESSAGES
 from longspan.simulator.suite.experiment import Experiment

@@ -9,8 +9,8 @@ import pytest
 from scripts import reproduction
 from tests.conftest import PEER_DATA, skip
 
-from longspan.scenarios.elitr.marks import shown
-from longspan.simulator.results.papers import paper
+from longspan.scenarios.elitr.marks import format_figure
+from longspan.simulator.results.papers import find_paper
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "reproduction.md"
 
@@ -68,7 +68,7 @@ def test_the_pages_are_what_the_command_writes(data: Path, page: str) -> None:
 
 def test_the_guides_figures_of_counting_stars_are_those_of_the_command(data: Path) -> None:
     text = " ".join((PAGE.parent / "counting-stars.md").read_text("utf-8").split())
-    found = paper("counting-stars")([data / "counting-stars" / "stone_kimi_32_16.txt.gz"], "paper").tables
+    found = find_paper("counting-stars")([data / "counting-stars" / "stone_kimi_32_16.txt.gz"], "paper").tables
     (raw,), (middle, tail) = found[0].rows, found[-1].rows
     there, elsewhere, p = float(tail[1]), float(tail[2]), float(tail[-1])
     assert f"{raw[2].replace('/', ' of ')} stars are in the answers: {raw[3]}" in text
@@ -89,6 +89,6 @@ def test_what_the_page_says_is_reproduced_comes_out_as_printed(data: Path) -> No
     assert [cell.ours for cell in elitr.of("table1")] == [cell.published for cell in elitr.of("table1")]
     dev = [cell for cell in elitr.of("table2") if cell.published is not None]
     assert len(dev) == 25
-    assert [shown(cell.ours or 0) for cell in dev] == [f"{cell.published:.2f}" for cell in dev]
+    assert [format_figure(cell.ours or 0) for cell in dev] == [f"{cell.published:.2f}" for cell in dev]
     (stars,) = reproduction.Found("counting-stars", [data / "counting-stars" / "stone_kimi_32_16.txt.gz"]).of("raw", "membership")
     assert round(stars.ours or 0, 3) == stars.published

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from scripts import output_schema
 
 import longspan
-from longspan.simulator.api.playing import planned
+from longspan.simulator.api.playing import plan_runs
 from longspan.simulator.cli import main
 from longspan.simulator.journal import events
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.results.analysis.baseline import detectable_fall, fall
-from longspan.simulator.results.analysis.pairing import paired
-from longspan.simulator.results.analysis.statistics import Difference, fall_p, paired_p
-from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.results.analysis.baseline import detectable_fall, measure_fall
+from longspan.simulator.results.analysis.pairing import pair_tests
+from longspan.simulator.results.analysis.statistics import Difference, fall_p, paired_permutation_p
+from longspan.simulator.results.graded_runs import GradedRun, load_runs
 from longspan.simulator.results.result import read_result
 from tests.made_runs import made_run
 
@@ -88,9 +88,9 @@ def test_equal_agents_raise_no_more_alarms_from_several_seeds_of_recorded_histor
     for seed in range(4):
         for agent in ("old", "new"):
             made_run(tmp_path / agent, agent, lambda scenario, number: 0.0, seed=seed, **options)
-    runs = {agent: load([tmp_path / agent])[0] for agent in ("old", "new")}
+    runs = {agent: load_runs([tmp_path / agent])[0] for agent in ("old", "new")}
 
-    def scored(run: Graded, scores: NDArray[np.float64]) -> Graded:
+    def scored(run: GradedRun, scores: NDArray[np.float64]) -> GradedRun:
         tests = [test.model_copy(update={"score": score}) for test, score in zip(run.result.tests, scores.tolist(), strict=True)]
         return replace(run, result=run.result.model_copy(update={"tests": tests}))
 
@@ -98,10 +98,10 @@ def test_equal_agents_raise_no_more_alarms_from_several_seeds_of_recorded_histor
     worse = differ = 0
     for _ in range(300):
         old, new = ([scored(run, right) for run in runs[agent]] for agent in runs for right in [random.integers(0, 2, 10).astype(float)])
-        found = fall(new, old)
+        found = measure_fall(new, old)
         assert (found.conversations, found.tests) == (10, 10)
         worse += found.verdict == "worse"
-        differ += paired_p([each.difference for each in paired(old, new)]) < 0.05
+        differ += paired_permutation_p([each.difference for each in pair_tests(old, new)]) < 0.05
     assert worse <= 0.07 * 300
     assert differ <= 0.07 * 300
 
@@ -187,7 +187,7 @@ def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) 
     found = results.compare(results)
     assert (found.conversations, found.tests) == (1, len(results.tests))
     assert found.tests > 10
-    (plan,) = planned("history", agent="silent", tests=1)  # what pytest would make tests of
+    (plan,) = plan_runs("history", agent="silent", tests=1)  # what pytest would make tests of
     assert {test.id for _, test in plan.manifest.graded} == set(results.tests["test"])
 
 

@@ -14,9 +14,9 @@ from playwright.sync_api import expect
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import report_of, write_report
-from longspan.simulator.results.analysis.export import export
+from longspan.simulator.results.analysis.export import export_runs
 from longspan.simulator.results.gradebook.gradebook import grade_run
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.graded_runs import load_runs
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.dataset import export_datasets
 from tests.browser import PHONE, Open
@@ -141,9 +141,9 @@ def test_branches_of_a_damaged_trunk_are_left_out_and_said(diaries: Path, tmp_pa
 def test_exports_have_each_turn_once_and_name_the_trunk(diaries: Path, tmp_path: Path) -> None:
     from inspect_ai.log import read_eval_log
 
-    graded, _ = load([diaries])
+    graded, _ = load_runs([diaries])
     for format in ("jsonl", "inspect"):
-        assert export(graded, format, tmp_path / format) == []
+        assert export_runs(graded, format, tmp_path / format) == []
     turns = [json.loads(line) for line in (tmp_path / "jsonl" / "turns.jsonl").read_text("utf-8").splitlines()]
     places = Counter((turn["conversation"], turn["turn"]) for turn in turns)
     assert set(places.values()) == {1}

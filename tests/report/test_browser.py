@@ -17,8 +17,8 @@ from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import Report, write_report
 from longspan.simulator.results.analysis.spreadsheet import write_csv
 from longspan.simulator.results.gradebook.gradebook import grade_run
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from tests.browser import LAPTOP, PHONE, Open, Visit
@@ -29,10 +29,12 @@ from tests.report.pages import altered, data_of, journal, question, replying
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run at a span of 500k with an agent whose replies are long."""
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
     out = tmp_path_factory.mktemp("long")
     (outcome,) = trio.run(
-        lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)], pages=Report)
+        lambda: play_plans(
+            [plan_run(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)], pages=Report
+        )
     )
     assert outcome.result is not None
     assert outcome.result.tokens > 1_300_000

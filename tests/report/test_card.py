@@ -12,7 +12,7 @@ from PIL import Image
 
 from longspan.simulator.cli import main
 from longspan.simulator.pages.report.card import DARK, draw_card
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.results.graded_runs import load_runs
 from tests.made_runs import made_run
 from tests.report.pages import played
 from tests.report.test_figures import HOSTILE
@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def card(folder: Path) -> str:
-    ((graded,), _) = load([folder])
+    ((graded,), _) = load_runs([folder])
     return draw_card(graded, "svg").decode()
 
 
@@ -38,7 +38,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_it_shows_agent_score_interval_lanes_and_commitment(run: Path) -> None:
-    svg, ((graded,), _) = card(run), load([run])
+    svg, ((graded,), _) = card(run), load_runs([run])
     written = texts(svg)
     assert written[:3] == ["longspan · ltm at 2,000 tokens", "notebook", f"{(graded.result.score or 0) / 3:.0%}"]
     assert any(text.startswith("95% interval ") for text in written)

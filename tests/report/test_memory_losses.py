@@ -12,10 +12,10 @@ from playwright.sync_api import expect
 
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.pages.report.memory import split, stages
-from longspan.simulator.results.analysis.distances import points
+from longspan.simulator.pages.report.memory_pictures import funnel_stages, split_bar
+from longspan.simulator.results.analysis.distances import graded_points
 from longspan.simulator.results.gradebook.gradebook import grade_run
-from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles, outcome
+from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles, needle_outcome
 from tests.browser import PHONE, Open
 from tests.report.pages import journal, played, report
 
@@ -87,7 +87,7 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
         assert figure.one("ul").words == " ".join(f"{number} {how}" for number, how in counts if number)
     else:
         rows = [[li.one("span", class_="name").words, int(li.one("b").words)] for li in figure.one("ol").all("li")]
-        assert rows == [[stage.name, stage.passed] for stage in stages(losses)]
+        assert rows == [[stage.name, stage.passed] for stage in funnel_stages(losses)]
         assert rows[0] == ["needed", sum(expected.values())]
         assert rows[-1] == ["answered right", sum(number for (_, how), number in expected.items() if how == "found_right")]
         assert ("stored" in [name for name, _ in rows]) == (tells == "memory")
@@ -96,7 +96,7 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
 
 def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
     def of(stored: bool | None, retrieved: bool | None, score: float | None) -> str:
-        return outcome(Evidence(1, 2, 10, 10, stored, retrieved), score)
+        return needle_outcome(Evidence(1, 2, 10, 10, stored, retrieved), score)
 
     assert of(False, True, 1) == "found_right", "still in the prompt, it need not have been stored"
     assert [of(None, None, 1), of(True, None, 1)] == ["unknown"] * 2
@@ -128,7 +128,7 @@ def test_the_sentence_says_where_needles_were_lost(needles: Needles, sentence: s
     object.__setattr__(losses, "needles", needles)
     object.__setattr__(losses, "tells", "memory")
     assert losses.sentence == sentence
-    pieces = split(needles._asdict())
+    pieces = split_bar(needles._asdict())
     assert sum(piece.number for piece in pieces) == needles.needed
     assert pieces[-1].start + pieces[-1].width == pytest.approx(1)
 
@@ -163,7 +163,7 @@ def test_the_sentence_of_an_agent_that_tells_nothing(answers: Answers, sentence:
 def test_a_cell_of_the_map_opens_its_tests_without_a_script(visit: Open, tmp_path: Path) -> None:
     folder = played(tmp_path, *SCENARIOS, agent="notebook")
     seen = visit(folder / "report.html", viewport=PHONE, java_script_enabled=False)
-    asked = points(grade_run(RunFolder(folder)).tests, 2000)
+    asked = graded_points(grade_run(RunFolder(folder)).tests, 2000)
     cells = seen.page.locator(".map a")
     questions = [int(re.findall(r"(\d+) asked", text)[0]) for text in cells.all_inner_texts()]
     assert sum(questions) == len(asked)

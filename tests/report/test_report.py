@@ -13,8 +13,8 @@ import pytest
 from longspan.simulator.base.errors import JournalError
 from longspan.simulator.journal.run_folder import Correction, RunFolder
 from longspan.simulator.pages.report import write_report
-from longspan.simulator.results.analysis.distances import Distances, asked, spans_kept, spans_said
-from longspan.simulator.results.analysis.statistics import Observed, interval
+from longspan.simulator.results.analysis.distances import Distances, questions_with_needs, spans_kept, spans_said
+from longspan.simulator.results.analysis.statistics import ObservedTest, total_interval
 from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import Spending
@@ -60,7 +60,7 @@ def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> Non
 
     page = report(woven, change)
     _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
-    expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
+    expected = total_interval([ObservedTest(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
     assert expected is not None
     points = f"({expected.low:.2f} to {expected.high:.2f} points)"
     text = f"95% interval: {expected.low / 2:.0%} to {expected.high / 2:.0%} {points}, from the spread of its tests"
@@ -99,7 +99,7 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
     colours = result.scenarios["colours"]
     evidence = {name: Distances.of([test for test in result.tests if name in ("Sum", test.scenario)], 2000) for name in ("colours", "Sum")}
     between = {
-        name: interval([Observed(test.scenario, "main", 1, 1) for test in result.tests if name in ("Sum", test.scenario)])
+        name: total_interval([ObservedTest(test.scenario, "main", 1, 1) for test in result.tests if name in ("Sum", test.scenario)])
         for name in evidence
     }
     full = {"colours": 1, "Sum": 2}
@@ -148,7 +148,7 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     messages = [entry for entry in journal(woven) if entry["type"] == "message" and entry.get("test") == "colours-2"]
     replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
     opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
-    (question_asked,) = asked(result)
+    (question_asked,) = questions_with_needs(result)
     assert cells(test) == ["colours-2#", "●100%", " ".join(result.reason.split()), f"{question_asked.tokens:,}", ""]
     assert test.one("p", class_="reason").text == result.reason
     facts = facts_of(test)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longspan.simulator.pages.report.verdict import verdict
+from longspan.simulator.pages.report.verdict import loss_verdict
 from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles, Tells
 
 
@@ -29,12 +29,12 @@ def test_it_says_where_most_is_lost(tells: Tells, needles: Needles, sentence: st
     losses = MemoryLosses.of([], 0)
     object.__setattr__(losses, "needles", needles)
     object.__setattr__(losses, "tells", tells)
-    assert verdict(losses) == sentence
+    assert loss_verdict(losses) == sentence
 
 
 def test_of_an_agent_that_tells_nothing_it_counts_the_answers() -> None:
     losses = MemoryLosses.of([], 0)
     object.__setattr__(losses, "answers", Answers(1, 2, 3, 4))
-    assert verdict(losses) == "Reports nothing about its memory: 1 of 6 questions answered in full, 2 in part."
+    assert loss_verdict(losses) == "Reports nothing about its memory: 1 of 6 questions answered in full, 2 in part."
     object.__setattr__(losses, "answers", Answers(undecided=4))
-    assert verdict(losses) == ""
+    assert loss_verdict(losses) == ""

@@ -19,7 +19,7 @@ QUOTATION = ' "A lantern is patience that learned to burn." - Ottokar Brindle'
 
 def test_ideal_replies_have_full_marks_with_and_without_a_quotation_behind_them() -> None:
     for seed in SEEDS:
-        for test in make_tests(load_suite("ltm").changed([], [], SCENARIOS, None), seed, "uniform"):
+        for test in make_tests(load_suite("ltm").apply_changes([], [], SCENARIOS, None), seed, "uniform"):
             for ending in ("", QUOTATION):
                 grade = rehearse_test(test, lambda text, ideal, ending=ending: ideal + ending).grade  # type: ignore[misc]
                 assert grade.score == 1, (seed, test.id, ending, grade.reason)

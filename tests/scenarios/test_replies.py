@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.contract.plugins import make_scenario
 
@@ -50,7 +50,7 @@ def replies(name: str) -> list[Reply]:
 
 def meeting(means: dict[str, str]) -> dict[str, Any]:
     """The facts of a spies' meeting, of the first name of each of its three messages."""
-    pool = words("spy_meeting")
+    pool = load_words("spy_meeting")
     entries = {kind: next(entry for entry in pool[kind] if name in entry["names"]) for kind, name in means.items()}
     return {
         "accepted": [[*entry["names"], *entry["also"]] for entry in entries.values()],

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from longspan.agents.base import AgentError, Message, Reply
 from longspan.simulator.running.preflight import checkup as checkup_module
-from longspan.simulator.running.preflight.checkup import Finding, checkup
+from longspan.simulator.running.preflight.checkup import Finding, check_agent
 from longspan.simulator.suite.agent_spec import AgentSpec
 
 
@@ -159,7 +159,7 @@ def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[s
     spec = named if isinstance(named, str) else f"python:{__name__}:{named.__name__}"
 
     async def collect() -> dict[str, Finding]:
-        return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec))}
+        return {finding.check: finding async for finding in check_agent(AgentSpec.parse(spec))}
 
     return trio.run(collect, clock=clock)
 

@@ -30,16 +30,16 @@ from longspan.simulator.cli import main, run_command
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import Report
-from longspan.simulator.pages.report.comparison_tables import tables
+from longspan.simulator.pages.report.comparison_tables import comparison_tables
 from longspan.simulator.results.analysis.changes import command_of
 from longspan.simulator.results.analysis.distance_cost import PairedTest, measure_distance_cost
 from longspan.simulator.results.analysis.guessing import compare_scenarios, compare_with_guessing
 from longspan.simulator.results.measures.comparing import load_comparison
-from longspan.simulator.results.measures.meaning import Played, meaning_of
+from longspan.simulator.results.measures.meaning import RunScores, meaning_of
 from longspan.simulator.results.result import Meaning, Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.preflight.estimate import estimate
-from longspan.simulator.running.runner import play, replay
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.runner import play_plans, replay_run
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -83,12 +83,12 @@ class Deaf(BaseAgent):
 
 
 def settings(agent: str = "notebook", scenarios: Sequence[str] = SCENARIOS, tests: int = 4, **more: Any) -> RunSettings:
-    suite = load_suite("ltm").changed([], [], scenarios, tests)
+    suite = load_suite("ltm").apply_changes([], [], scenarios, tests)
     return RunSettings(suite=suite, agent=agent, **{"span": 2_000, "seed": 3} | more)
 
 
 def played(out: Path, agent: str = "notebook", **more: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([plan(settings(agent, **more), out)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings(agent, **more), out)], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result
@@ -122,7 +122,7 @@ def test_a_control_is_what_isolated_plays_and_changes_nothing_else(tmp_path: Pat
     for row in result.control.tests:
         assert essential(run, row.conversation) == essential(alone, row.test)
     assert (result.control.turns, result.control.conversation_tokens) == (isolated.turns, isolated.tokens)
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
 
 
 def test_distance_is_compared_test_by_test_within_each_scenario(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_distance_is_compared_test_by_test_within_each_scenario(tmp_path: Path) 
 
 def test_what_a_control_takes_is_estimated_apart(tmp_path: Path) -> None:
     _, result = played(tmp_path, "oracle", control=True, tests=2)
-    estimated = trio.run(estimate, plan(settings("oracle", control=True, tests=2), tmp_path))
+    estimated = trio.run(estimate_run, plan_run(settings("oracle", control=True, tests=2), tmp_path))
     assert result.control is not None
     assert estimated.control is not None
     assert (estimated.turns, estimated.tokens) == (result.turns, result.tokens)
@@ -166,7 +166,7 @@ def test_where_no_test_has_a_distance_that_can_be_left_out_a_control_is_refused(
         with pytest.raises(
             InputError, match=r"--experiment control: every test of the run already has a conversation to itself, or asks without"
         ):
-            plan(asked, tmp_path)
+            plan_run(asked, tmp_path)
 
 
 @pytest.mark.parametrize("kill_at", [7, 60, 140])
@@ -197,7 +197,7 @@ with killed_at({kill_at}):
 def test_runs_of_several_seeds_are_compared_by_their_controls_together(tmp_path: Path) -> None:
     for seed in (1, 2):
         played(tmp_path, FORGETFUL, control=True, seed=seed, scenarios=["colours"])
-    (table,) = [each for each in tables(load_comparison([tmp_path])) if each.title == "The same tests with and without distance"]
+    (table,) = [each for each in comparison_tables(load_comparison([tmp_path])) if each.title == "The same tests with and without distance"]
     (row,) = table.rows
     loaded = longspan.load(tmp_path)
     assert row[2:4] == ["8", "2"]
@@ -358,8 +358,8 @@ def test_a_command_plays_what_a_run_played(words: str, tmp_path: Path, capsys: p
 
 
 def test_a_suite_of_ones_own_has_advice_without_a_command(tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed([], [], ["colours"], 6).model_copy(update={"name": "mine"})
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)]))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 6).model_copy(update={"name": "mine"})
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)]))
     assert outcome.result is not None
     found = meaning(outcome.result)
     assert (found.verdict, found.command) == ("not shown", "")
@@ -439,7 +439,7 @@ def test_an_agent_that_does_one_scenario_that_nobody_guesses_is_better_than_gues
     )
     tests = [test.model_copy(update={"score": float(test.scenario == "locations")}) for test in result.tests]
     assert compare_with_guessing([(test.score or 0.0, test.chance) for test in tests]).p > 0.05
-    found = meaning_of([Played(run.manifest, tests)])
+    found = meaning_of([RunScores(run.manifest, tests)])
     assert (found.verdict, found.scenarios) == ("better", ["locations"])
     assert found.sentence.startswith("Better than guessing (p < 0.001 over 18 tests), shown in 1 of 6 scenarios: 17% of full marks")
 
@@ -451,7 +451,7 @@ def test_no_p_value_is_printed_where_nobody_knows_what_guessing_earns(tmp_path: 
         tests = [
             test.model_copy(update={"score": score, "chance": 0.0 if test.scenario in open_ else test.chance}) for test in result.tests
         ]
-        return meaning_of([Played(run.manifest, tests)])
+        return meaning_of([RunScores(run.manifest, tests)])
 
     found = judged(1.0, "colours", "jokes")
     assert (found.verdict, found.scenarios) == ("unknown", [])

@@ -34,10 +34,10 @@ from longspan.simulator.pages.report import Report
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.results.gradebook.needle_fates import NeedleFates
-from longspan.simulator.running.planning import plan, setting_of
-from longspan.simulator.running.preflight.estimate import estimate
+from longspan.simulator.running.planning import plan_run, setting_of
+from longspan.simulator.running.preflight.estimate import estimate_run
 from longspan.simulator.running.preflight.rehearsal import rehearse_test
-from longspan.simulator.running.runner import play as play_runs
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
 
@@ -208,9 +208,9 @@ def test_notebook_remembers_what_it_is_told_and_its_fate_is_known(tmp_path: Path
 @pytest.mark.parametrize("isolated", [False, True])
 def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(isolated: bool, tmp_path: Path) -> None:
     suite = Suite(name="made", tests=1, scenarios={"python:tests.simulator.test_told:Past": {}})
-    planned = plan(RunSettings(suite=suite, span=2000, agent="notebook", isolated=isolated), tmp_path)
+    planned = plan_run(RunSettings(suite=suite, span=2000, agent="notebook", isolated=isolated), tmp_path)
     assert planned.manifest.starts_at == datetime(2019, 1, 1)
-    (outcome,) = trio.run(lambda: play_runs([planned], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([planned], pages=Report))
     run = RunFolder(outcome.folder)
     (id,) = planned.tests
     (test,) = outcome.result.tests
@@ -220,11 +220,11 @@ def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(is
     assert evidence.tokens > (0 if isolated else 1000)
     asked = [event.asked for event in run.events(id) if isinstance(event, events.Reply)]
     assert dry_run(setting_of(planned.manifest, id), planned.tests[id]).asked == sum(asked) == 2
-    guess = trio.run(estimate, planned)
+    guess = trio.run(estimate_run, planned)
     assert (guess.turns, guess.asked) == (len(asked), 2)
     assert "<dt>Told</dt>" in (outcome.folder / "report.html").read_text("utf-8")
-    with_oracle = plan(RunSettings(suite=suite, span=2000, agent="oracle", isolated=isolated), tmp_path)
-    (ideal,) = trio.run(lambda: play_runs([with_oracle]))
+    with_oracle = plan_run(RunSettings(suite=suite, span=2000, agent="oracle", isolated=isolated), tmp_path)
+    (ideal,) = trio.run(lambda: play_plans([with_oracle]))
     assert ideal.result.score == 1
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.base.terminal import typed
+from longspan.simulator.base.terminal import quote_command
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import write_report
@@ -199,7 +199,7 @@ def test_a_report_equals_the_written_one(server: Server, made: Path) -> None:
     run = RunFolder(made / ORACLE)
     answer = server.get(f"/runs/{ORACLE}/report")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    added = [b'<a href="/">All runs</a>', f' data-run="{typed(made / ORACLE)}"'.encode()]
+    added = [b'<a href="/">All runs</a>', f' data-run="{quote_command(made / ORACLE)}"'.encode()]
     added.append(b', and the <a href="card.svg" download>card</a>')
     assert [answer.body.count(each) for each in added] == [1, 1, 1]
     body = answer.body

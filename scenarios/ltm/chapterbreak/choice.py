@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.base.words import normalised
-from longspan.simulator.reading.replies.layout import unstruck
+from longspan.simulator.base.words import normalise_text
+from longspan.simulator.reading.replies.layout import drop_struck
 
-__all__ = ["Choice", "chosen"]
+__all__ = ["Choice", "find_choice"]
 
 WINDOW: Final = 12
 """Number of words considered before and after a number."""
@@ -91,7 +91,7 @@ class _Mention(NamedTuple):
     at: int
 
 
-def chosen(reply: str) -> Choice:
+def find_choice(reply: str) -> Choice:
     """Return the numbers that `reply` chooses.
 
     These are the numbers declared to be the answer ("the true one is 3", "I choose option 3"). Failing that, in order of preference: the
@@ -106,7 +106,7 @@ def chosen(reply: str) -> Choice:
         stances += zip(_stances(words, group), group, strict=True)
     if stances and _closes(words, stances[-1][1].at):
         stances[-1] = (CONCLUDED, stances[-1][1])
-    leading = set(_leading(words, mentions))
+    leading = set(_leading_mentions(words, mentions))
     stances = [(LEADING if mention in leading and FAVOURED <= stance <= NAMED else stance, mention) for stance, mention in stances]
     denied = {mention.value for stance, mention in stances if stance == DENIED}
     standing = [(stance, mention) for stance, mention in stances if stance != DENIED]
@@ -119,7 +119,7 @@ def chosen(reply: str) -> Choice:
 
 def _words(reply: str) -> list[str]:
     """Return the reply's words, numbers and punctuation marks, without markup."""
-    text = normalised(_ROMAN.sub(_arabic, unstruck(reply)))
+    text = normalise_text(_ROMAN.sub(_arabic, drop_struck(reply)))
     text = text.replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "").replace("...", " \u2026 ")
     return [word.casefold() for word in _TOKENS.findall(re.sub(r"[*_`~\"\u201c\u201d{}\[\]]", "", text).strip())]
 
@@ -148,7 +148,7 @@ def _names_option(words: Sequence[str], at: int) -> bool:
         return False
     if follows == "of" and not numbered and word in _CARDINALS and after[1:2] != ["these"]:
         return False  # a quantity, such as "two of them"
-    if _ELSEWHERE & set(_skipped(before, _LIST | {"number"}, numbers=True)[:1]):
+    if _ELSEWHERE & set(_skip_words(before, _LIST | {"number"}, numbers=True)[:1]):
         return False
     if word in ("one", "first", "second"):
         ordinal = word != "one" and first == "the" and follows in (_BEING | {"it"})
@@ -235,7 +235,7 @@ def _polarity(words: Sequence[str]) -> int:
     return -1 if words[:1] == ["no"] else 0
 
 
-def _leading(words: Sequence[str], mentions: Sequence[_Mention]) -> list[_Mention]:
+def _leading_mentions(words: Sequence[str], mentions: Sequence[_Mention]) -> list[_Mention]:
     """Return the number at the beginning of the reply, and those joined to it by "or", "and" or a comma."""
     if not mentions or not all(word in _LEADS | _OPTION for word in words[: mentions[0].at]):
         return []
@@ -285,7 +285,7 @@ def _window(words: Sequence[str], at: int, step: int) -> list[str]:
     return nearby
 
 
-def _skipped(words: Sequence[str], skip: frozenset[str], *, numbers: bool = False) -> list[str]:
+def _skip_words(words: Sequence[str], skip: frozenset[str], *, numbers: bool = False) -> list[str]:
     """Return `words` from the first one that is not in `skip`. With `numbers`, numbers are skipped too."""
     for at, word in enumerate(words):
         if word not in skip and not (numbers and _value(word) is not None):

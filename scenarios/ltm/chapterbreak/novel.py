@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
-from longspan.scenarios.shared.pages import about, paged
+from longspan.scenarios.shared.paging import cut_pages, estimate_tokens
+from longspan.scenarios.shared.word_lists import load_words
 
-__all__ = ["VOCABULARY", "Claim", "Fact", "Novel", "Opening", "write"]
+__all__ = ["VOCABULARY", "Claim", "Fact", "Novel", "Opening", "write_novel"]
 
 OPENINGS: Final = 6
 CLAIMS: Final = 3
@@ -105,13 +105,13 @@ class Beat(NamedTuple):
     fact: Fact | None = None
 
 
-def write(random: Random, tokens: int) -> Novel:
+def write_novel(random: Random, tokens: int) -> Novel:
     """Generate a novel of about `tokens` tokens, in pages of 600 to 900 tokens, with openings of its next chapter."""
     cast = _cast(random)
-    setting = random.choice(words("novel")["settings"])
+    setting = random.choice(load_words("novel")["settings"])
     facts = _facts(random, setting, cast)
     prose = _Prose(random, setting, cast.company)
-    pages = paged("\n\n".join(_Story(random, prose, _beats(random, facts)).chapters(tokens)), 750)
+    pages = cut_pages("\n\n".join(_Story(random, prose, _beats(random, facts)).chapters(tokens)), 750)
     return Novel(tuple(pages), _openings(random, prose, facts), tuple(facts))
 
 
@@ -125,7 +125,7 @@ class _Cast(NamedTuple):
 
 def _cast(random: Random) -> _Cast:
     """Draw twelve people who appear throughout, and six who are only reported to have left, died or done wrong."""
-    lists = words("novel")
+    lists = load_words("novel")
     surnames = Deck(random, lists["surnames"])
     women = [Person(name, surnames.deal(), True) for name in random.sample(lists["women"], 9)]
     men = [Person(name, surnames.deal(), False) for name in random.sample(lists["men"], 9)]
@@ -133,7 +133,7 @@ def _cast(random: Random) -> _Cast:
 
 
 def _facts(random: Random, setting: Mapping[str, Any], cast: _Cast) -> list[Fact]:
-    lists = words("novel")
+    lists = load_words("novel")
     company = Deck(random, cast.company)
     others = iter(cast.others)
     facts = []
@@ -213,7 +213,7 @@ class _Prose:
     """Writes sentences without repeating any, and keeps the sentence that stated each fact."""
 
     def __init__(self, random: Random, setting: Mapping[str, Any], company: Sequence[Person]) -> None:
-        lists = words("novel")
+        lists = load_words("novel")
         self._wording = Wording("novel")
         self._random = random
         self._lines: dict[str, Deck[str]] = {}
@@ -236,7 +236,7 @@ class _Prose:
             self._lines[macro] = Deck(self._random, self._wording.all(macro))
         # Bounded, because a very long novel may use up all sentences; then one repeats.
         for _ in range(200):
-            text = self._filled(self._lines[macro].deal(), slots)
+            text = self._fill(self._lines[macro].deal(), slots)
             sentences = {sentence.strip() for sentence in _SENTENCE.findall(text)}
             if not sentences & self._said:
                 break
@@ -252,7 +252,7 @@ class _Prose:
     def introduce(self, person: Person) -> str:
         return self.say("introduce", {"full": f"{person.name} {person.surname}", "role": self._roles.deal()})
 
-    def _filled(self, line: str, slots: Mapping[str, str]) -> str:
+    def _fill(self, line: str, slots: Mapping[str, str]) -> str:
         def word(match: re.Match[str]) -> str:
             name = match[1]
             if name in slots:
@@ -296,7 +296,7 @@ class _Story:
             if number % SCENES_PER_CHAPTER == 0:
                 scene[0] = f"Chapter {_ordinal(number // SCENES_PER_CHAPTER)}\n{scene[0]}"
             paragraphs += scene
-            size += sum(map(about, scene))
+            size += sum(map(estimate_tokens, scene))
         return paragraphs
 
     def scene(self, beats: Sequence[Beat], tokens: float) -> list[str]:
@@ -306,7 +306,7 @@ class _Story:
         told = [[self.prose.tell(beat)] for beat in beats]
         paragraphs = [[says("scene", slots), says("sense", slots)], [says("arrive", slots)], *told]
         closing = says("close", slots)
-        left = tokens - about(closing) - sum(about(sentence) for paragraph in paragraphs for sentence in paragraph)
+        left = tokens - estimate_tokens(closing) - sum(estimate_tokens(sentence) for paragraph in paragraphs for sentence in paragraph)
         for _ in range(round(left / SENTENCE_TOKENS)):
             self._extend(paragraphs, told, slots)
         return [" ".join(paragraph) for paragraph in [*paragraphs, [closing]]]

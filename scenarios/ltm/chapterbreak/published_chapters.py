@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import MAX_BYTES, parse_json, read_packed, stamp
+from longspan.simulator.base.files.file_io import MAX_BYTES, file_stamp, parse_json, read_packed
 
-__all__ = ["Example", "examples"]
+__all__ = ["Example", "read_examples"]
 
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """The magic bytes of a zstd frame."""
@@ -36,18 +36,18 @@ class Example(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def examples(path: Path) -> tuple[Example, ...]:
+def read_examples(path: Path) -> tuple[Example, ...]:
     """Return the file's examples, in order. The file is reread only if it changes.
 
     Examples with a blank text are skipped. Raises InputError if the file is unreadable, contains anything other than examples, or has
     only examples with a blank text.
     """
-    return _load(path, stamp(path, REMEDY))
+    return _load(path, file_stamp(path, REMEDY))
 
 
 @lru_cache(maxsize=1)
 def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
-    found = tuple(_examples(_parsed(path), path, "", MAX_DEPTH))
+    found = tuple(_examples(_parse_file(path), path, "", MAX_DEPTH))
     if not found:
         raise InputError(f'{path}: no examples found: expected {{"pg19": {{WORK: [{{"ctx": ..., "pos": ..., "negs": [...]}}, ...]}}}}')
     usable = tuple(example for example in found if all(text.strip() for text in (example.context, example.right, *example.wrong)))
@@ -56,14 +56,14 @@ def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
     return usable
 
 
-def _parsed(path: Path) -> Any:
+def _parse_file(path: Path) -> Any:
     content = read_packed(path, MAX_BYTES, REMEDY)
     if content.startswith(ZSTD) or path.suffix in (".zst", ".zstd"):
-        content = _unpacked(content, path)
+        content = _decompress(content, path)
     return parse_json(content, str(path))
 
 
-def _unpacked(content: bytes, path: Path) -> bytes:
+def _decompress(content: bytes, path: Path) -> bytes:
     try:
         import zstandard
     except ImportError as error:

@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar, Final, final
 
 from pydantic import Field
 
-from longspan.scenarios.ltm.chapterbreak.choice import chosen
-from longspan.scenarios.ltm.chapterbreak.novel import Novel, write
-from longspan.scenarios.ltm.chapterbreak.published_chapters import Example, examples
+from longspan.scenarios.ltm.chapterbreak.choice import find_choice
+from longspan.scenarios.ltm.chapterbreak.novel import Novel, write_novel
+from longspan.scenarios.ltm.chapterbreak.published_chapters import Example, read_examples
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.digests import digest
-from longspan.scenarios.shared.pages import head, paged, tail
+from longspan.scenarios.shared.digests import hash_texts
+from longspan.scenarios.shared.paging import cut_pages, take_head, take_tail
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
 from longspan.simulator.contract.graded_record import Grade, Record
@@ -53,12 +53,12 @@ class ChapterBreak(Scenario):
         """Make a test. Raises InputError for unreadable data."""
         wording, recorded = Wording(self.name), None
         if self.data is None:
-            pages, openings, facts = _made_up(write(random, self.tokens))
+            pages, openings, facts = _cut_made_up(write_novel(random, self.tokens))
             question = wording.say(random, "question", openings=len(openings))
         else:
             example = _sample(random, self.data, self.samples)
-            pages, openings, facts = _published(random, example, self.tokens)
-            recorded = digest([example.context])
+            pages, openings, facts = _cut_published(random, example, self.tokens)
+            recorded = hash_texts([example.context])
             question = wording.say(random, "question_published", openings=len(openings))
         lines = [Line(wording.say(random, "intro", pages=len(pages), openings=len(openings)), needle=False)]
         for number, page in enumerate(pages, 1):
@@ -78,11 +78,11 @@ class ChapterBreak(Scenario):
         return str(Random(message).randint(1, int(asked["openings"]))) if asked else None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        named = chosen(record.answer.reply).numbers
+        named = find_choice(record.answer.reply).numbers
         right = named == (facts["answer"],)
         return Grade(
             score=float(right),
-            reason=f"expected opening {facts['answer']}, the reply chooses {_given(named)}{_why(facts, named)}",
+            reason=f"expected opening {facts['answer']}, the reply chooses {_format_given(named)}{_why(facts, named)}",
             turns=(record.answer.turn,),
         )
 
@@ -91,7 +91,7 @@ _Parts = tuple[Sequence[str], Sequence[str], dict[str, Any]]
 """Pages, openings and facts."""
 
 
-def _made_up(novel: Novel) -> _Parts:
+def _cut_made_up(novel: Novel) -> _Parts:
     """Return a novel's parts. `facts` contains, for each false opening, its false claim and the pages' version."""
     answer = 1 + next(at for at, opening in enumerate(novel.openings) if opening.true)
     false = {
@@ -109,16 +109,16 @@ def _page(novel: Novel, told: str) -> int:
     return 1 + next(at for at, page in enumerate(novel.pages) if told in page)
 
 
-def _published(random: Random, example: Example, tokens: int) -> _Parts:
+def _cut_published(random: Random, example: Example, tokens: int) -> _Parts:
     openings = [example.right, *example.wrong]
     order = random.sample(range(len(openings)), len(openings))
     facts = {"answer": 1 + order.index(0), "openings": len(openings), "source": example.where}
-    return paged(tail(example.context, tokens), PAGE_TOKENS), [head(openings[at], OPENING_TOKENS) for at in order], facts
+    return cut_pages(take_tail(example.context, tokens), PAGE_TOKENS), [take_head(openings[at], OPENING_TOKENS) for at in order], facts
 
 
 def _sample(random: Random, data: Path, samples: Sequence[str]) -> Example:
     """Draw one of the file's examples, or of those in `samples`."""
-    candidates = examples(data)
+    candidates = read_examples(data)
     if samples:
         known = {example.where: example for example in candidates}
         for sample in samples:
@@ -128,7 +128,7 @@ def _sample(random: Random, data: Path, samples: Sequence[str]) -> Example:
     return random.choice(candidates)
 
 
-def _given(named: Sequence[float]) -> str:
+def _format_given(named: Sequence[float]) -> str:
     return " and ".join(f"{number:g}" for number in named[:6]) or "no number"
 
 

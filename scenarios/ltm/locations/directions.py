@@ -17,8 +17,8 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
 from longspan.simulator.base.words import number
-from longspan.simulator.reading.replies.mentions import corrects
-from longspan.simulator.reading.replies.splitting import clauses
+from longspan.simulator.reading.replies.mentions import is_correction
+from longspan.simulator.reading.replies.splitting import split_clauses
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
@@ -83,9 +83,9 @@ def read_legs(text: str, places: Sequence[str], unit: str = "km") -> list[Leg]:
     """
     text = lay_out(text, unit)
     tokens = _tokens(text, places, unit)
-    legs = _paired(text, [token for token in _carried(text, tokens) if token.kind in ("distance", "direction", "turn")])
+    legs = _pair_tokens(text, [token for token in _carry_directions(text, tokens) if token.kind in ("distance", "direction", "turn")])
     _Annotator(text, tokens, legs, places[0]).run()
-    return _merged(legs)
+    return _merge_legs(legs)
 
 
 # ---- text -> tokens
@@ -246,26 +246,26 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
         else:
             if kind == "bare" or (kind == "letter" and end == begin + 1):
                 weak.add(len(tokens))
-            tokens += _measured(match, kind, unit)
+            tokens += _tokens_of_match(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
-    tokens = _without_conversions(text, _amended(text, _corrected(text, _without_stepping(text, tokens))))
+    tokens = _without_conversions(text, _amend_steps(text, _drop_corrected(text, _without_stepping(text, tokens))))
     return _without_totals(text, tokens)
 
 
-def _corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+def _drop_corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
     """Return the tokens without those that the reply immediately corrects: "3 km south, sorry, north"."""
     kept: list[_Token] = []
     for token in tokens:
         before = kept[:-1] if kept and kept[-1].kind == "retract" else kept
         last = before[-1] if before else None
         again = last and last.kind == token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE
-        if last and again and any(map(corrects, clauses(text[last.begin : token.end]))):
+        if last and again and any(map(is_correction, split_clauses(text[last.begin : token.end]))):
             kept = before[:-1]
         kept.append(token)
     return kept
 
 
-def _amended(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
     """Return the tokens, applying corrections of a step on its own line: "3 km south to the Mill - correction: north", "2 km east (no: 3
     km)".
 
@@ -325,7 +325,7 @@ def _within(spans: Sequence[tuple[int, int]], at: int) -> bool:
     return before > 0 and at < spans[before - 1][1]
 
 
-def _measured(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
+def _tokens_of_match(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
     """Yield the distance, direction or turn of a match; two directions for an impossible one ("east west")."""
     begin, end = match.span()
     if kind in _TURNS:
@@ -420,7 +420,7 @@ _UNPAIRED_COST = 15.0
 _STOP = re.compile(r"[.!?;](?=\s|$)|\b(?:then|next|finally|afterwards)\b|from there", re.IGNORECASE)
 
 
-def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
+def _pair_tokens(text: str, tokens: list[_Token]) -> list[Leg]:
     """Pair each distance with a neighbouring direction so that the total cost is minimal.
 
     An unpaired direction is a leg without a distance. An unpaired distance is not a leg.
@@ -449,7 +449,7 @@ def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
 _GOES_ON = re.compile(r",|\band\b")
 
 
-def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
+def _carry_directions(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
     """Yield the tokens, repeating the direction before each further distance to a place: "north 2 km (Mill), 1 km (Pier)"."""
     way: _Token | None = None  # the direction of the current sentence, if it has only one
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
@@ -526,7 +526,7 @@ class _Annotator:
         self.items, self.any_legs, self.restarts, self.retracts = 0, False, False, False
 
     def run(self) -> None:
-        roles = _chained(self.text, self.tokens)
+        roles = _chain_places(self.text, self.tokens)
         if stops := _between(self.tokens, self.legs, self.start):
             for leg, place in zip(self.legs, stops, strict=True):
                 leg.place, leg.more = place, True
@@ -636,7 +636,7 @@ def _between(tokens: Sequence[_Token], legs: Sequence[Leg], start: str) -> list[
     return names[1:] if apart and len(tokens) == len(names) + 2 * len(legs) and not any(leg.turn for leg in legs) else []
 
 
-def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:
+def _chain_places(text: str, tokens: list[_Token]) -> dict[int, str]:
     """Return the roles of places joined by "to" or arrows, by their positions.
 
     A pair is the "from" and "to" of a leg. The places of a longer chain, which is not a single leg, have the role "".
@@ -659,7 +659,7 @@ def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:
     return roles
 
 
-def _merged(legs: list[Leg]) -> list[Leg]:
+def _merge_legs(legs: list[Leg]) -> list[Leg]:
     """Return the legs, merging a direction that is announced first ("Head east: 2 km east to the Mill") into its leg."""
     merged: list[Leg] = []
     for leg in legs:

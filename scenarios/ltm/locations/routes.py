@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, Leg
 
-__all__ = ["Point", "Route", "bearing_name", "routes", "settle", "vector"]
+__all__ = ["Point", "Route", "build_routes", "displacement", "name_bearing", "settle_route"]
 
 TOLERANCE = 0.25
 """Maximum distance between two points that count as one. It allows for rounded conversions."""
@@ -38,13 +38,13 @@ class Point(NamedTuple):
 HOME = Point(0.0, 0.0)
 
 
-def vector(bearing: float, distance: float) -> Point:
+def displacement(bearing: float, distance: float) -> Point:
     """Return the displacement of `distance` in the direction of `bearing`, in degrees clockwise from north."""
     angle = math.radians(bearing)
     return Point(distance * math.sin(angle), distance * math.cos(angle))
 
 
-def bearing_name(bearing: float) -> str:
+def name_bearing(bearing: float) -> str:
     """Return the name of the nearest of the eight directions."""
     return min(BEARINGS, key=lambda name: abs((BEARINGS[name] - bearing + 180) % 360 - 180))
 
@@ -87,7 +87,7 @@ class Route:
         """Return whether the text says that a place is on the route, but not at that point."""
         return place in self.at and not self.points[self.at[place]].near(point)
 
-    def missed(self, points: Iterable[Point]) -> int | None:
+    def find_missed(self, points: Iterable[Point]) -> int | None:
         """Return the index of the first point that no leg ends at, visiting them in order; None if all are reached."""
         at = 0
         for number, point in enumerate(points):
@@ -98,7 +98,7 @@ class Route:
         return None
 
 
-def routes(legs: list[Leg], start: str) -> list[Route]:
+def build_routes(legs: list[Leg], start: str) -> list[Route]:
     """Return the routes that `legs` describe, in order; empty without legs, and a single one with a problem if there are too many legs.
 
     Sentences about the whole route ("overall, 2 km west") count only if there is nothing else.
@@ -109,7 +109,7 @@ def routes(legs: list[Leg], start: str) -> list[Route]:
     return _Walk(start).follow(steps) or _Walk(start).follow(legs)
 
 
-def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
+def settle_route(described: list[Route], goal: str) -> tuple[Route | None, str]:
     """Return the one route that a reply describes, or None and the reason why there is not exactly one.
 
     Routes with the same end agree. A route also agrees with one that it is the beginning of, unless the text says that it ends at the
@@ -195,9 +195,9 @@ class _Walk:
         bearing = (route.heading or 0.0) + self.turned + leg.bearing if leg.turn else leg.bearing
         self.turned = 0.0
         if leg.distance is None:
-            self._unmeasured(leg, bearing)
+            self._follow_unmeasured(leg, bearing)
             return
-        way = vector(bearing, leg.distance)
+        way = displacement(bearing, leg.distance)
         if self._restates(leg, way):
             if leg.place:
                 route.at.setdefault(leg.place, len(route.points) - 1)
@@ -212,19 +212,19 @@ class _Walk:
         if leg.place is not None and leg.place != self.start:
             route.at[leg.place] = len(route.points) - 1
 
-    def _unmeasured(self, leg: Leg, bearing: float) -> None:
+    def _follow_unmeasured(self, leg: Leg, bearing: float) -> None:
         """Follow a leg without a distance, which is possible if it leads to a place that the route has visited."""
         route = self.route
         if leg.unclear:
-            route.problem = route.problem or f"gives more than one distance for the leg {bearing_name(bearing)}"
+            route.problem = route.problem or f"gives more than one distance for the leg {name_bearing(bearing)}"
         elif leg.place is not None and leg.place in route.at:
             there = route.points[route.at[leg.place]]
             length = math.dist(there, route.end)
-            if length and route.end.plus(vector(bearing, length)).near(there):
+            if length and route.end.plus(displacement(bearing, length)).near(there):
                 route.points.append(there)
                 self.legs.append(leg)
         elif leg.place is not None:
-            route.problem = route.problem or f"gives no distance for the leg {bearing_name(bearing)} to the {leg.place}"
+            route.problem = route.problem or f"gives no distance for the leg {name_bearing(bearing)} to the {leg.place}"
 
     def _restates(self, leg: Leg, way: Point) -> bool:
         """Return whether the leg repeats the last one: "go 2 km east (2 km east) to the Mill"."""

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
-from longspan.scenarios.ltm.locations.routes import HOME, Point, routes, settle, vector
+from longspan.scenarios.ltm.locations.routes import HOME, Point, build_routes, displacement, settle_route
 from longspan.scenarios.ltm.paper_rules import Rules
-from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, with_asides
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.queries import Holds, Query, statement
 from longspan.simulator.contract.scenario import Scenario, Skill
@@ -57,7 +57,7 @@ class Locations(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        names = random.sample(words("locations"), self.places)
+        names = random.sample(load_words("locations"), self.places)
         legs = _walk(random, self.places - 1)
         lines = [Line(wording.say(random, "first", place=names[0]), needle=False)]  # no needle, because the question names the place too
         lines += [
@@ -71,7 +71,7 @@ class Locations(Scenario):
         # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             asides, facts["similar"] = [], []
-            for who in people(random, self.similar):
+            for who in draw_people(random, self.similar):
                 place = random.randrange(1, self.places)
                 way, km = random.choice([(way, km) for way in _STEPS for km in range(1, MAX_LEG + 1) if (way, km) != legs[place - 1]])
                 leg = {"place": names[place], "before": names[place - 1], "way": way, "distance": f"{km} km"}
@@ -81,7 +81,7 @@ class Locations(Scenario):
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts)
+        return count_similar(facts)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         legs = len(facts["legs"])
@@ -112,8 +112,8 @@ class Locations(Scenario):
         """
         answer = record.answer
         places, unit = list(facts["places"]), facts["unit"]
-        town = list(accumulate((vector(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
-        route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
+        town = list(accumulate((displacement(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
+        route, trouble = settle_route(build_routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
         right = False
         if route is None:
             result = f"the reply {trouble}"
@@ -123,7 +123,7 @@ class Locations(Scenario):
             result += f", as if a way in the town of the user's {whose[0]} were in it" if whose else ""
         else:
             astray = [name for name, at in zip(places, town, strict=True) if route.misplaces(name, at)]
-            missed = route.missed(town)
+            missed = route.find_missed(town)
             right = len(astray) < SWAPPED and (missed is None or self.rules == "paper")
             result = "the reply's route ends there"
             if len(astray) >= SWAPPED:
@@ -171,8 +171,8 @@ def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
 
 def _elsewhere(legs: Sequence[Sequence[Any]], place: int, way: str, km: float) -> Point:
     """Return the end of a route whose leg to a place was taken from another town."""
-    own = [vector(BEARINGS[each], distance) for each, distance in legs]
-    own[place - 1] = vector(BEARINGS[way], km)
+    own = [displacement(BEARINGS[each], distance) for each, distance in legs]
+    own[place - 1] = displacement(BEARINGS[way], km)
     return Point(sum(leg.east for leg in own), sum(leg.north for leg in own))
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.base.words import SMALL, normalised, plain
+from longspan.simulator.base.words import SMALL, normalise_text, plain
 from longspan.simulator.reading.matching import is_slip, split_json
-from longspan.simulator.reading.replies.layout import unstruck
+from longspan.simulator.reading.replies.layout import drop_struck
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -82,7 +82,7 @@ def lay_out(text: str, unit: str) -> str:
     A row or object becomes "from A 4 km east to B", followed by its other words. A distance without a unit gets `unit`. Sums are
     dropped.
     """
-    text = _FURTHER.sub(lambda step: f"{step[1] or ''} {step[2] or step[3]} {unit} ", _normal(unstruck(text)))
+    text = _FURTHER.sub(lambda step: f"{step[1] or ''} {step[2] or step[3]} {unit} ", _normal(drop_struck(text)))
     text = "".join(_data(piece, value, unit) for piece, value in split_json(text))
     return "\n".join(_rows(text.split("\n"), unit))
 
@@ -94,11 +94,11 @@ def _normal(text: str) -> str:
     """
     text = re.sub(r"\\(?:text|mathrm|textbf|mathbf)\s?\{([^{}]*)\}|\\[,;: ]|\$", r"\1 ", text)
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
-    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
+    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalise_text(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
     text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
-    text = _AMENDED.sub("", _SLIPS.sub(_mended, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
+    text = _AMENDED.sub("", _SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
@@ -116,7 +116,7 @@ def _element(element: re.Match[str]) -> str:
     return "\n{" + ", ".join(f'"{key}": "{value}"' for key, value in pairs) + "}\n"
 
 
-def _mended(word: re.Match[str]) -> str:
+def _correct_direction(word: re.Match[str]) -> str:
     """Return a direction with one wrong letter corrected."""
     return next((meant for meant in ("north", "south") if is_slip(word[0], meant)), word[0])
 
@@ -148,7 +148,7 @@ def _lines(value: Any, unit: str, depth: int) -> Iterator[str]:
             if isinstance(item, (dict, list)):
                 yield from _lines(item, unit, depth + 1)
     elif isinstance(value, list) and value and not any(isinstance(item, (dict, list)) for item in value) and any(map(_is_direction, value)):
-        yield _row(_named(list(map(str, value)), [], unit), unit)
+        yield _row(_name_cells(list(map(str, value)), [], unit), unit)
     elif isinstance(value, list):
         for number, item in enumerate(value, 1):
             for k, line in enumerate(_lines(item, unit, depth + 1)):
@@ -208,14 +208,14 @@ def _rows(lines: list[str], unit: str) -> Iterator[str]:
         cells = _cells(line)
         if not cells:
             header, row = [], 0
-            yield _numbered(line)
+            yield _mark_steps(line)
         elif _RULE.fullmatch(line):
             continue
         elif not row and not header and not any(_is_direction(cell) or re.search(r"\d", cell) for cell in cells):
             header = cells
         else:
             row += 1
-            yield f"\x1e{row}\x1f {_row(_named(cells, header, unit), unit)}"
+            yield f"\x1e{row}\x1f {_row(_name_cells(cells, header, unit), unit)}"
 
 
 def _cells(line: str) -> list[str]:
@@ -228,7 +228,7 @@ def _cells(line: str) -> list[str]:
     return values if listed and all(len(value) < 40 for value in values) else []
 
 
-def _named(cells: list[str], header: list[str], unit: str) -> _Cells:
+def _name_cells(cells: list[str], header: list[str], unit: str) -> _Cells:
     """Return cells with their columns' names. Without a header, the last bare number is the distance; an earlier one counts rows."""
     if len(header) == len(cells):
         return list(zip(header, cells, strict=True))
@@ -236,7 +236,7 @@ def _named(cells: list[str], header: list[str], unit: str) -> _Cells:
     return [("distance" if numbers[-1:] == [k] else "", cell) for k, cell in enumerate(cells)]
 
 
-def _numbered(line: str) -> str:
+def _mark_steps(line: str) -> str:
     """Return a line of prose with its step numbers, at the beginning and inside, as MARKERs; nested ones are dropped."""
     head = _HEAD.match(line)
     rest = line[head.end() :] if head else line

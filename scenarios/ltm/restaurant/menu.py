@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.ltm.restaurant.guest_phrases import BEFORE_NOUNS, MANNERS, SIDES
 from longspan.simulator.base.words import plain
-from longspan.simulator.reading.replies.values import mended
+from longspan.simulator.reading.replies.values import correct_typos
 
-__all__ = ["Item", "Mention", "Menu", "stem", "stems"]
+__all__ = ["Item", "Mention", "Menu", "drop_plural", "plural_free_words"]
 
 SHORT: Final = 5
 LONG: Final = 6
@@ -25,7 +25,7 @@ _LINKS = re.compile(r"\s+(?:(?:served|topped|filled|drizzled)\s+)?(?:with|in|on|
 _FILLERS = frozenset("a and of the with in on over to s la al alla served".split())
 
 
-def stem(word: str) -> str:
+def drop_plural(word: str) -> str:
     """Return `word` without its plural ending, so that "potatoes" equals "potato"."""
     for ending, instead in (("ss", "ss"), ("ies", "y"), ("oes", "o"), ("s", "")):
         if word.endswith(ending) and len(word) > 3:
@@ -33,9 +33,9 @@ def stem(word: str) -> str:
     return word
 
 
-def stems(text: str) -> list[str]:
+def plural_free_words(text: str) -> list[str]:
     """Return the plain words of `text`, stemmed."""
-    return [stem(word) for word in plain(text).split()]
+    return [drop_plural(word) for word in plain(text).split()]
 
 
 @final
@@ -55,15 +55,15 @@ class Item:
 
     @classmethod
     @lru_cache(maxsize=1000)
-    def called(cls, name: str, drink: bool) -> Item:
+    def parse_item(cls, name: str, drink: bool) -> Item:
         """Return the item with that name. The part after "with", "in", "on" or "over" does not name it alone."""
-        full = tuple(stems(name))
-        head = [word for word in stems(_LINKS.split(name, maxsplit=1)[0]) if word not in _FILLERS]
+        full = tuple(plural_free_words(name))
+        head = [word for word in plural_free_words(_LINKS.split(name, maxsplit=1)[0]) if word not in _FILLERS]
         core = [word for word in head if word not in MANNERS]
         enough = [word for word in core if word not in SIDES] or core or head
         return cls(name, drink, full, frozenset(full) - _FILLERS, frozenset(enough), core[-1] if len(core) > 1 else None)
 
-    def named_by(self, words: Sequence[str], run: Sequence[int]) -> bool:
+    def is_named_by(self, words: Sequence[str], run: Sequence[int]) -> bool:
         """Return whether the words at the positions `run`, all of them the item's, suffice to name it."""
         if not any(words[at] in self.enough for at in run) or (self.noun and len(run) == 1 and words[run[0]] in SIDES):
             return False
@@ -94,7 +94,7 @@ class Menu:
     """The drinks and dishes that can be ordered, and items of other restaurants (`elsewhere`)."""
 
     def __init__(self, drinks: Iterable[str], dishes: Iterable[str], elsewhere: Iterable[Item] = ()) -> None:
-        self.items = [Item.called(name, True) for name in drinks] + [Item.called(name, False) for name in dishes]
+        self.items = [Item.parse_item(name, True) for name in drinks] + [Item.parse_item(name, False) for name in dishes]
         self.served = frozenset(self.items)
         self._names = tuple(item.name for item in self.items)
         self._with: dict[str, list[Item]] = {}
@@ -104,9 +104,9 @@ class Menu:
             for word in item.words:
                 self._with.setdefault(word, []).append(item)
 
-    def mended(self, text: str) -> str:
+    def correct_typos(self, text: str) -> str:
         """Return plain text with single wrong letters in words of the menu's items corrected."""
-        return mended(text, self._names, SHORT if len(text.split()) <= FEW else LONG)
+        return correct_typos(text, self._names, SHORT if len(text.split()) <= FEW else LONG)
 
     def mentions(self, words: Sequence[str]) -> list[Mention]:
         """Return the items that `words` (stems) name, in order. Words that fit two of the menu's items equally well name neither."""
@@ -116,7 +116,7 @@ class Menu:
         for at, word in enumerate(words):
             for item in self._with.get(word, ()) if at not in taken else ():
                 places.setdefault(item, []).append(at)
-        runs = [(run, item) for item, held in places.items() for run in _runs(words, item, held, taken) if item.named_by(words, run)]
+        runs = [(run, item) for item, held in places.items() for run in _runs(words, item, held, taken) if item.is_named_by(words, run)]
         candidates = [(frozenset(run), item, item in self.served) for run, item in runs]
         return sorted((*found, *_best(candidates)), key=lambda mention: mention[1:3])
 

@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.ltm.restaurant.guest import Reading, listed, nothing_ordered, read_complaint, read_recall, read_talk
+from longspan.scenarios.ltm.restaurant.guest import GuestReading, join_names, nothing_ordered, read_complaint, read_recall, read_talk
 from longspan.scenarios.ltm.restaurant.menu import Item, Menu
 from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
-from longspan.scenarios.shared.pages import about
+from longspan.scenarios.shared.paging import estimate_tokens
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.graded_record import Item as Scored
 from longspan.simulator.contract.queries import Holds, Query, statement
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.reading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["PARTS", "Restaurant"]
 
@@ -120,7 +120,7 @@ class Restaurant(Scenario):
         asks: dict[str, Query[Holds]] = {}
         items = []
         for name, turn, found in table.parts:
-            claims = [claim.judged(record) for claim in found]
+            claims = [claim.apply_verdict(record) for claim in found]
             failed = next((claim for claim in reversed(claims) if claim.holds is False), None)
             open_ = [claim for claim in claims if claim.holds is None and not failed]
             asks |= {claim.query.about: claim.query for claim in open_}
@@ -138,7 +138,7 @@ class Restaurant(Scenario):
 
 def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
     """Draw a menu by course. No two items can be named by the same word."""
-    lists = words("restaurant")
+    lists = load_words("restaurant")
     shares = {"drinks": drinks, **{course: round(dishes * share) for course, share in COURSES.items()}}
     shares["mains"] += dishes - sum(shares[course] for course in COURSES)
     taken: set[str] = set()
@@ -146,7 +146,7 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
     for course, number in shares.items():
         chosen: list[str] = []
         for name in random.sample(lists[course], len(lists[course])):
-            item = Item.called(name, course == "drinks")
+            item = Item.parse_item(name, course == "drinks")
             if len(chosen) < number and not item.enough & taken:
                 chosen.append(name)
                 taken |= item.enough
@@ -156,24 +156,24 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
 
 def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
     """Return the maximum size of the waiter's lines, assuming the longest name for each dish."""
-    plate, choice = max(map(about, dishes)) + NAME_TOKENS, 1 + about(lines["no_order"])
+    plate, choice = max(map(estimate_tokens, dishes)) + NAME_TOKENS, 1 + estimate_tokens(lines["no_order"])
     extra = {"food": choice, "off": plate + choice, "wrong": plate + choice, "right": plate}
-    sizes = [about(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
-    sizes = [round(MENU_TOKENS * about(lines["scene"])), *sizes]
+    sizes = [estimate_tokens(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
+    sizes = [round(MENU_TOKENS * estimate_tokens(lines["scene"])), *sizes]
     return [Segment(None, size, 1) for size in sizes]
 
 
 @cache
 def _public() -> tuple[Item, ...]:
     """Return the items of all restaurants."""
-    return tuple(Item.called(name, course == "drinks") for course, names in words("restaurant").items() for name in names)
+    return tuple(Item.parse_item(name, course == "drinks") for course, names in load_words("restaurant").items() for name in names)
 
 
 @cache
 def _usual(course: str) -> list[str]:
     """Return a course's items, those on the most menus first. They share the fewest words with other items."""
     rivals = {item.name: sum(bool(item.enough & other.enough) for other in _public()) for item in _public()}
-    return sorted(words("restaurant")[course], key=rivals.__getitem__)
+    return sorted(load_words("restaurant")[course], key=rivals.__getitem__)
 
 
 def _is(name: str, message: str) -> bool:
@@ -193,13 +193,13 @@ class _Claim(NamedTuple):
     wanted: bool
 
     @classmethod
-    def of(cls, reading: Reading, said: str, reply: str, *, wanted: bool = True) -> _Claim:
+    def of(cls, reading: GuestReading, said: str, reply: str, *, wanted: bool = True) -> _Claim:
         """Return the claim that `said` is true of the reply. A reply that leaves the role makes no statement."""
         role = out_of_role(reply)
         right, why = (False, role) if role else (reading.right, reading.why)
         return cls(None if right is None else right is wanted, why, statement(said, reply), wanted)
 
-    def judged(self, record: Record) -> _Claim:
+    def apply_verdict(self, record: Record) -> _Claim:
         """Return the claim with the judge's verdict if rules cannot decide and there is one."""
         answer = record.said(self.query) if self.holds is None else None
         if answer is None or isinstance(answer, str):
@@ -256,11 +256,11 @@ class _Table:
         self.left_open = False
         match step:
             case 0:
-                self.drinks, claim = self._wanted(reply, drinks=True)
+                self.drinks, claim = self._find_ordered(reply, drinks=True)
                 self.left_open = not self.drinks
                 self._part("drink", turn, claim)
             case 1:
-                ordered, claim = self._wanted(reply, drinks=False)
+                ordered, claim = self._find_ordered(reply, drinks=False)
                 self.left_open = not ordered
                 # The waiter continues without an order, so that the conversation does not depend on the agent.
                 self.order = ordered or [self.guest["dish"]]
@@ -268,7 +268,7 @@ class _Table:
                 self.rests = (claim,)
             case 2:
                 self.off = named
-                wanted, claim = self._wanted(reply, drinks=False, besides=self.order)
+                wanted, claim = self._find_ordered(reply, drinks=False, besides=self.order)
                 self.chosen = [name for name in wanted if name not in self.order]
                 kept = [name for name in self.order if name != named]
                 self._part("other dish", turn, claim)
@@ -286,14 +286,14 @@ class _Table:
                     name, first, (*rests, noticed) = self.parts.pop()
                     self.parts.append((name, first, (*rests, claim, noticed)))
             case _:
-                same = f"The guest says that the drink before was {listed(self.drinks)}, and no other."
+                same = f"The guest says that the drink before was {join_names(self.drinks)}, and no other."
                 recall = _Claim.of(read_recall(self.menu, reply, drinks=self.drinks), same, reply)
                 self._part("same drink", turn, *self.parts[0][2], recall)
 
     def _part(self, name: str, turn: int, *claims: _Claim) -> None:
         self.parts.append((name, turn, (*self.rests, *claims)))
 
-    def _wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
+    def _find_ordered(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
         """Return the items that the reply orders from the menu, or seems to order, and the claim that it does so.
 
         No items are returned if it orders anything that is not on the menu, more than MAX_ORDER, or only items already on order.
@@ -305,21 +305,21 @@ class _Table:
         maybe = [name for name in talk.maybe if name not in besides]
         right: bool | None = False
         if foreign:
-            new, why = [], f"not on the menu: {some(foreign)}"
+            new, why = [], f"not on the menu: {join_some(foreign)}"
         elif len(talk.ordered) > MAX_ORDER[drinks]:
             new, why = [], f"{len(talk.ordered)} items are ordered at once"
         elif new:
-            right, why = True, f"the guest orders {listed(new)}"
+            right, why = True, f"the guest orders {join_names(new)}"
         elif maybe:
-            new, right, why = maybe[:1], None, f"{listed(maybe)} is praised, or named by its kind alone"
+            new, right, why = maybe[:1], None, f"{join_names(maybe)} is praised, or named by its kind alone"
         elif talk.ordered:
-            why = f"the guest insists on {listed(talk.ordered)}"
+            why = f"the guest insists on {join_names(talk.ordered)}"
         else:
             mentions = {"is only discussed": talk.discussed, "is declined": talk.rejected}
-            told = (f"{listed(names)} {how}" for how, names in mentions.items() if names)
+            told = (f"{join_names(names)} {how}" for how, names in mentions.items() if names)
             why = next(told, None) or nothing_ordered(self.menu, reply, drinks=drinks)
-        said = f"The guest orders this {kind} and does not merely talk about it or name what kind of {kind} it is: {listed(new)}."
-        claim = _Claim.of(Reading(right, right is not False, why), said, reply)
+        said = f"The guest orders this {kind} and does not merely talk about it or name what kind of {kind} it is: {join_names(new)}."
+        claim = _Claim.of(GuestReading(right, right is not False, why), said, reply)
         return ([] if claim.holds is False else new), claim
 
 

@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from longspan.scenarios.ltm.restaurant.guest_phrases import REFUSAL, WAITERS_WORDS
-from longspan.scenarios.ltm.restaurant.menu import Menu, stems
+from longspan.scenarios.ltm.restaurant.menu import Menu, plural_free_words
 from longspan.simulator.base.words import plain
 
-__all__ = ["CLOSING", "MAX_CHARACTERS", "out_of_role", "spoken", "without_quotation"]
+__all__ = ["CLOSING", "MAX_CHARACTERS", "guest_words", "out_of_role", "without_quotation"]
 
 MAX_CHARACTERS: Final = 10_000
 """Maximum number of characters to read. A guest who talks longer has left the role long before."""
@@ -67,7 +67,7 @@ def out_of_role(reply: str) -> str | None:
     return None
 
 
-def spoken(menu: Menu, reply: str) -> str:
+def guest_words(menu: Menu, reply: str) -> str:
     """Return the guest's own words, without a quotation at the end, speakers' names and stage directions.
 
     Marked text that names an item ("*Lemon tart*") is not a stage direction, unless it describes an action ("*looks at the tart*").
@@ -76,7 +76,7 @@ def spoken(menu: Menu, reply: str) -> str:
 
     def keep(match: re.Match[str]) -> str:
         inner = next(group for group in match.groups() if group is not None)
-        words = stems(inner)
+        words = plural_free_words(inner)
         acted = bool(words) and _ACTING.match(inner) and not any(words[0] in item.words for item in menu.items)
         return f" {inner} " if menu.mentions(words) and not acted else " "
 

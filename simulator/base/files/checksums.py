@@ -11,7 +11,7 @@ from typing import Final, final
 
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["SEAL_LENGTH", "ChecksumError", "RunningSum", "checked", "sealed"]
+__all__ = ["SEAL_LENGTH", "ChecksumError", "RunningSum", "add_checksum", "verify_checksum"]
 
 SEAL: Final = b',"sum":"%s"}\n'
 """The end of a line."""
@@ -62,13 +62,13 @@ class RunningSum:
         self._sum = digest
 
 
-def sealed(text: str) -> str:
+def add_checksum(text: str) -> str:
     """Return the JSON text of an object, indented by 1, with its checksum."""
     fields = text.removesuffix("\n}")
     return fields + (FILE_SEAL % _digest(fields.encode())).decode()
 
 
-def checked(content: bytes, path: Path, remedy: str) -> bytes:
+def verify_checksum(content: bytes, path: Path, remedy: str) -> bytes:
     """Return the JSON text of a sealed file without its checksum. Raises InputError with the remedy if the checksum is wrong."""
     length = len(FILE_SEAL % (b"0" * 16))
     fields, end = content[:-length], content[-length:]

@@ -16,10 +16,10 @@ from typing import BinaryIO, Literal
 
 from longspan.simulator.base.errors import JournalError
 
-__all__ = ["below", "check_file", "inside", "open_file", "read_file", "remove", "subfolders"]
+__all__ = ["check_file", "list_subfolders", "open_file", "path_inside", "read_file", "remove_folder", "walk_folder"]
 
 
-def inside(root: Path, *names: str) -> Path:
+def path_inside(root: Path, *names: str) -> Path:
     """Return the path of a folder below `root`. It may not exist.
 
     Raises JournalError if a part of the path below `root` is a link or not a folder.
@@ -61,17 +61,17 @@ def read_file(path: Path, max_bytes: int | None = None) -> bytes:
         return file.read()
 
 
-def subfolders(root: Path, *names: str) -> list[Path]:
+def list_subfolders(root: Path, *names: str) -> list[Path]:
     """Return the subfolders of a folder below `root`, sorted by name. Return an empty list if the folder does not exist.
 
     Raises JournalError if a subfolder or a part of the path is a link.
     """
-    folder = inside(root, *names)
+    folder = path_inside(root, *names)
     found = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
-    return [inside(folder, name) for name in found]
+    return [path_inside(folder, name) for name in found]
 
 
-def below(folder: Path) -> Iterator[Path]:
+def walk_folder(folder: Path) -> Iterator[Path]:
     """Yield the regular files and folders at any depth below a folder, in an order that depends only on their names.
 
     Raises OSError, and JournalError for anything but regular files and folders.
@@ -87,7 +87,7 @@ def below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Delete a folder and its content. Links in it are deleted, not followed. Does nothing if `folder` is not a folder; ignores errors."""
     if not folder.is_symlink() and folder.is_dir():  # rmtree would open a named pipe, and wait for its other end
         with suppress(RecursionError):  # too deeply nested

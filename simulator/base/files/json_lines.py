@@ -75,7 +75,7 @@ class JsonLines:
                 end.file.close()
 
     @contextmanager
-    def kept_open(self) -> Iterator[None]:
+    def keep_open(self) -> Iterator[None]:
         """Keep the file open between appends. No other process may write to it in the meantime."""
         self._keeps = True
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError, one_line
-from longspan.simulator.base.files.reading import parse_json, read_packed
+from longspan.simulator.base.files.file_io import parse_json, read_packed
 
 __all__ = ["Row", "read_rows"]
 

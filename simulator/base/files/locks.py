@@ -13,7 +13,7 @@ from typing import Final
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.base.files.folders import open_file
 
-__all__ = ["LOCK", "is_lock", "is_locked", "locked"]
+__all__ = ["LOCK", "is_lock", "is_locked", "lock_folder"]
 
 LOCK: Final = ".lock"
 """The name of the lock file inside a folder."""
@@ -36,7 +36,7 @@ os.register_at_fork(after_in_child=_close_all)
 
 
 @contextmanager
-def locked(folder: Path, what: str) -> Iterator[int]:
+def lock_folder(folder: Path, what: str) -> Iterator[int]:
     """Lock a folder, and yield the lock's file handle. The lock lasts until the last process with this handle ends.
 
     `what` names the folder's content in errors. Raises InputError if another process holds the lock, or if the folder was moved or deleted
@@ -49,7 +49,7 @@ def locked(folder: Path, what: str) -> Iterator[int]:
         raise InputError(f"{folder}: cannot be written to: {error.strerror}") from error
     _held.add(handle)
     try:
-        if not _acquired(handle):
+        if not _acquire(handle):
             raise InputError(f"{folder}: another process is playing this {what}; wait until it ends")
         if not is_lock(handle, folder):
             raise InputError(f"{folder}: it was moved or deleted meanwhile")
@@ -68,27 +68,27 @@ def is_lock(handle: int, folder: Path) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process holds the folder's lock. If the lock file is not a regular file, none does: `locked` refuses it."""
+    """Return whether a process holds the folder's lock. If the lock file is not a regular file, none does: `lock_folder` refuses it."""
     try:
         with open_file(folder / LOCK, "rb") as file:
-            return not _tried(file.fileno(), fcntl.LOCK_SH)
+            return not _try_lock(file.fileno(), fcntl.LOCK_SH)
     except (OSError, JournalError):
         return False
 
 
-def _acquired(handle: int) -> bool:
+def _acquire(handle: int) -> bool:
     """Take the lock unless another process holds it. A process that only checks it holds a shared lock for a moment."""
     for _ in range(LOOKS):
-        if _tried(handle, fcntl.LOCK_EX):
+        if _try_lock(handle, fcntl.LOCK_EX):
             return True
-        if not _tried(handle, fcntl.LOCK_SH):
+        if not _try_lock(handle, fcntl.LOCK_SH):
             return False
         fcntl.flock(handle, fcntl.LOCK_UN)
         sleep(0.001)
     return False
 
 
-def _tried(handle: int, how: int) -> bool:
+def _try_lock(handle: int, how: int) -> bool:
     try:
         fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError:

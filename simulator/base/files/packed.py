@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from longspan.simulator.base.errors import JournalError
+from longspan.simulator.base.files.file_io import partial_of
 from longspan.simulator.base.files.folders import open_file
-from longspan.simulator.base.files.reading import partial_of
 
-__all__ = ["PACKED", "is_packed", "open_journal", "pack"]
+__all__ = ["PACKED", "is_packed", "open_journal", "pack_journal"]
 
 PACKED: Final = ".gz"
 """The suffix of a packed journal's name."""
@@ -54,7 +54,7 @@ def open_journal(path: Path) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, unpacked)
 
 
-def pack(path: Path) -> int:
+def pack_journal(path: Path) -> int:
     """Pack a complete journal, compare the result with the original, and delete the original. The caller must hold the run's lock.
 
     Returns the number of bytes freed. Raises OSError. Raises JournalError if the packed file's name is taken, unless by an earlier packed

@@ -7,27 +7,27 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, final
 
-from longspan.simulator.base.files.reading import write_text
+from longspan.simulator.base.files.file_io import write_text
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.pages.report.chart import chart
+from longspan.simulator.pages.report.chart import make_chart
 from longspan.simulator.pages.report.curve import lay_out
 from longspan.simulator.pages.report.excerpts import script_list
-from longspan.simulator.pages.report.folded import fold
-from longspan.simulator.pages.report.memory import memory_map, split, stages
-from longspan.simulator.pages.report.page import environment, policy
-from longspan.simulator.pages.report.prompts import add_prompts
-from longspan.simulator.pages.report.reading import ConversationView, Reading, TestView, with_branches
-from longspan.simulator.pages.report.summary import failures, further_figures, score_interval, times, without_score
-from longspan.simulator.pages.report.timeline import fates, grade_of, panels, played_in
-from longspan.simulator.pages.report.verdict import standing, verdict
+from longspan.simulator.pages.report.folded import fold_rows
+from longspan.simulator.pages.report.memory_pictures import funnel_stages, memory_map, split_bar
+from longspan.simulator.pages.report.page import content_policy, page_environment
+from longspan.simulator.pages.report.prompt_excerpts import add_prompts
+from longspan.simulator.pages.report.run_view import ConversationView, RunView, TestView, with_branches
+from longspan.simulator.pages.report.summary import further_figures, last_failures, reply_times, score_interval, without_score
+from longspan.simulator.pages.report.timeline import count_fates, grade_of, make_panels, tests_by_conversation
+from longspan.simulator.pages.report.verdict import compare_with_guessing, loss_verdict
 from longspan.simulator.results import measures
-from longspan.simulator.results.analysis.distances import Distances, narrow, points, spans_kept, spans_said
-from longspan.simulator.results.analysis.groups import by_distance, by_skill, grouped
-from longspan.simulator.results.analysis.interference import planted
-from longspan.simulator.results.analysis.stages import Estimate, EvidenceQuestions
-from longspan.simulator.results.analysis.units import placed
+from longspan.simulator.results.analysis.distances import Distances, describe_narrow_scenarios, graded_points, spans_kept, spans_said
+from longspan.simulator.results.analysis.groups import by_distance, by_skill, group_tests
+from longspan.simulator.results.analysis.interference import group_by_planted
+from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions, ShareEstimate
+from longspan.simulator.results.analysis.units import observe_questions
 from longspan.simulator.results.judging.calibration import calibration_notes
-from longspan.simulator.results.measures.kinds import by_kind, places
+from longspan.simulator.results.measures.kinds import by_kind, common_ranks
 from longspan.simulator.results.measures.memory_losses import OUTCOMES, MemoryLosses
 from longspan.simulator.results.result import Result
 
@@ -52,7 +52,7 @@ DEFLATED_FROM: Final = 100_000
 BUFFERED_PIECES: Final = 500
 """The number of pieces of the rendered template that are written together."""
 
-POLICY: Final = policy(SCRIPTS, STYLES)
+POLICY: Final = content_policy(SCRIPTS, STYLES)
 """The Content-Security-Policy of all reports."""
 
 
@@ -62,8 +62,8 @@ class Report:
 
     def __init__(self, run: RunFolder) -> None:
         self._run = run
-        self._reading = Reading(run)
-        self.heard: Final = self._reading.heard
+        self._reading = RunView(run)
+        self.take_change: Final = self._reading.take_change
         self.forget: Final = self._reading.forget
 
     def write(self, result: Result) -> None:
@@ -71,7 +71,7 @@ class Report:
         write_report(self._run, result, self._reading)
 
 
-def write_report(run: RunFolder, result: Result, reading: Reading | None = None) -> Path:
+def write_report(run: RunFolder, result: Result, reading: RunView | None = None) -> Path:
     """Write `report.html` into a run's folder atomically and return its path.
 
     The conversations come from `reading`, which is changed, or else from the folder's journals. A missing or incomplete journal is shown up
@@ -85,7 +85,7 @@ def write_report(run: RunFolder, result: Result, reading: Reading | None = None)
 def report_of(
     run: RunFolder,
     result: Result,
-    reading: Reading | None = None,
+    reading: RunView | None = None,
     home: str | None = None,
     live: str | None = None,
     run_path: str = "",
@@ -96,18 +96,18 @@ def report_of(
     without such a page. `run_path` is the run's folder for commands; a page opened from disk knows its own path. Raises JournalError if a
     journal is damaged.
     """
-    conversations = (reading or Reading.of(run)).conversations
+    conversations = (reading or RunView.of(run)).conversations
     add_prompts(run, conversations)
-    asked = points(result.tests, result.span)
+    asked = graded_points(result.tests, result.span)
     tests = {name: [TestView.of(test, conversations) for test in result.tests if test.scenario == name] for name in result.scenarios}
     shown = [test for group in tests.values() for test in group]
     losses = MemoryLosses.of(result.tests, result.span)
-    recalled = _recalled(run, result)
+    recalled = _pooled_recall(run, result)
     kinds = by_kind(result.tests)
-    drawn = panels(shown, conversations)
-    said = measures.shown(run.manifest, result)
-    more = environment().get_template("more.html.j2")
-    page = environment().get_template("run.html.j2")
+    drawn = make_panels(shown, conversations)
+    said = measures.document_run(run.manifest, result)
+    more = page_environment().get_template("more.html.j2")
+    page = page_environment().get_template("run.html.j2")
     pieces = page.stream(
         home=home,
         live=live,
@@ -117,17 +117,17 @@ def report_of(
         result=result,
         chance=result.chance,
         scenarios=tests,
-        folded=fold((test.result.id, more.render(test=test, result=result)) for test in shown),
+        folded=fold_rows((test.result.id, more.render(test=test, result=result)) for test in shown),
         bounds={name: _bounds(group) for name, group in tests.items()},
         intervals={name: score_interval(run.manifest, [test.result for test in group]) for name, group in tests.items()},
         evidence={name: Distances.of([test.result for test in group], result.span) for name, group in tests.items()},
         all_evidence=Distances.of(result.tests, result.span),
         kinds=kinds,
-        places=places(kinds.values()),
-        planted=planted(run.manifest, result),
+        places=common_ranks(kinds.values()),
+        planted=group_by_planted(run.manifest, result),
         groups=[
-            ("skills", "Skills", "A test counts for each skill of its scenario.", grouped(result.tests, by_skill)),
-            ("distances", "Evidence distances", DISTANCES_NOTE, grouped(asked, by_distance)),
+            ("skills", "Skills", "A test counts for each skill of its scenario.", group_tests(result.tests, by_skill)),
+            ("distances", "Evidence distances", DISTANCES_NOTE, group_tests(asked, by_distance)),
         ]
         if not recalled
         else [],
@@ -135,26 +135,26 @@ def report_of(
         k=result.searched.k if result.searched is not None else None,
         spans_kept=result.certified in (None, 1),
         spans=[sentence for sentence in (spans_kept(result), spans_said(result)) if sentence],
-        curve=chart(placed([(run.manifest, result.tests)])),
-        narrow=narrow(asked),
+        curve=make_chart(observe_questions([(run.manifest, result.tests)])),
+        narrow=describe_narrow_scenarios(asked),
         losses=losses,
-        stages=stages(losses),
-        split=split,
+        stages=funnel_stages(losses),
+        split=split_bar,
         outcomes=OUTCOMES,
         memory_map=None if recalled else memory_map(asked, result.tests, conversations),
         panels=drawn,
         lanes=script_list(panel.data() for panel in drawn),
-        fates=fates(drawn),
-        verdict=verdict(losses),
-        standing=standing(result),
+        fates=count_fates(drawn),
+        verdict=loss_verdict(losses),
+        standing=compare_with_guessing(result),
         conversations=conversations,
         branches=with_branches(conversations.values()),
-        kept=_kept(conversations, shown),
+        kept=_turns_to_keep(conversations, shown),
         deflated=sum(turn.size for conversation in conversations.values() for turn in conversation.turns) >= DEFLATED_FROM,
-        played_in=played_in(shown, conversations),
+        played_in=tests_by_conversation(shown, conversations),
         interval=score_interval(run.manifest, result.tests),
-        failures=failures(run, conversations),
-        times=times(conversations.values()),
+        failures=last_failures(run, conversations),
+        times=reply_times(conversations.values()),
         cost=result.cost_usd,
         without=without_score(result),
         figures=further_figures(result),
@@ -171,16 +171,16 @@ def report_of(
     return pieces
 
 
-def _recalled(run: RunFolder, result: Result) -> Mapping[str, Estimate]:
+def _pooled_recall(run: RunFolder, result: Result) -> Mapping[str, ShareEstimate]:
     """Return the recall of a memory that only searched, by scenario, and in total under an empty name; empty for all other runs."""
     if result.searched is None:
         return {}
     asked, k = EvidenceQuestions.of([(run.manifest, result.tests)]), result.searched.k or 0
-    found = {name: asked.found(k, lambda test, name=name: test.scenario == name) for name in result.scenarios}  # type: ignore[misc]
-    return {name: estimate for name, estimate in {**found, "": asked.found(k)}.items() if estimate is not None}
+    found = {name: asked.estimate_found(k, lambda test, name=name: test.scenario == name) for name in result.scenarios}  # type: ignore[misc]
+    return {name: estimate for name, estimate in {**found, "": asked.estimate_found(k)}.items() if estimate is not None}
 
 
-def _kept(conversations: Mapping[str, ConversationView], tests: Iterable[TestView]) -> dict[str, set[int]] | None:
+def _turns_to_keep(conversations: Mapping[str, ConversationView], tests: Iterable[TestView]) -> dict[str, set[int]] | None:
     """Return the turns of histories that the page keeps, by conversation and number; None if it keeps all of them."""
     if sum(turn.size for conversation in conversations.values() for turn in conversation.turns if turn.told) <= MAX_TOLD:
         return None

@@ -8,17 +8,17 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 from xml.sax.saxutils import escape
 
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.pages.report.curve import CurveLayout, lay_out
-from longspan.simulator.pages.report.figures import INK, Format, draw_curve, render
-from longspan.simulator.pages.report.reading import Reading, TestView
-from longspan.simulator.pages.report.styles import label
+from longspan.simulator.pages.report.figures import INK, Format, draw_curve, render_figure
+from longspan.simulator.pages.report.run_view import RunView, TestView
+from longspan.simulator.pages.report.styles import wrap_label
 from longspan.simulator.pages.report.summary import score_interval
-from longspan.simulator.pages.report.timeline import Grade, Lane, Tick, panels
-from longspan.simulator.pages.report.verdict import verdict
+from longspan.simulator.pages.report.timeline import Grade, Lane, Tick, make_panels
+from longspan.simulator.pages.report.verdict import loss_verdict
 from longspan.simulator.results import measures
 from longspan.simulator.results.analysis.statistics import Interval
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.measures.memory_losses import OUTCOMES, MemoryLosses, Outcome
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Card:
     `curve` has no lanes.
     """
 
-    run: Graded
+    run: GradedRun
     interval: Interval | None
     sentence: str
     lanes: Mapping[str, Sequence[Lane]]
@@ -111,18 +111,18 @@ class Card:
     curve: CurveLayout | None = None
 
     @classmethod
-    def of(cls, run: Graded) -> Card:
+    def of(cls, run: GradedRun) -> Card:
         """Read a run's journals. Raises JournalError if one is damaged."""
         result = run.result
-        if curves := measures.shown(run.manifest, result).curves:
+        if curves := measures.document_run(run.manifest, result).curves:
             return cls(run, score_interval(run.manifest, result.tests), curves[0].sentence, {}, [], lay_out(curves[0]))
-        conversations = Reading.of(run.folder).conversations
-        drawn = panels([TestView.of(test, conversations) for test in result.tests], conversations)
+        conversations = RunView.of(run.folder).conversations
+        drawn = make_panels([TestView.of(test, conversations) for test in result.tests], conversations)
         lanes = [lane for panel in drawn for lane in panel.lanes]
         return cls(
             run,
             score_interval(run.manifest, result.tests),
-            verdict(MemoryLosses.of(result.tests, result.span)),
+            loss_verdict(MemoryLosses.of(result.tests, result.span)),
             {name: [lane for lane in lanes if lane.test.result.scenario == name] for name in result.scenarios},
             drawn[0].ticks if len(drawn) == 1 else [],
         )
@@ -140,7 +140,9 @@ class Card:
     @property
     def title(self) -> str:
         result = self.run.result
-        return visible(f"{result.suite} at {result.span:,} tokens" if result.span and not self.run.manifest.alone else result.suite)
+        return escape_invisible(
+            f"{result.suite} at {result.span:,} tokens" if result.span and not self.run.manifest.alone else result.suite
+        )
 
     @property
     def commitment(self) -> str:
@@ -148,13 +150,13 @@ class Card:
         return f"commitment {manifest.commitment}" if manifest.imported is None else "an imported conversation, without a commitment"
 
 
-def draw_card(run: Graded, format: Format) -> bytes:
+def draw_card(run: GradedRun, format: Format) -> bytes:
     """Return the content of a file with a run's card. An SVG adapts to light and dark screens.
 
     The same run gives the same bytes. Raises JournalError if a journal is damaged.
     """
     card = Card.of(run)
-    drawn = render(lambda figure: _fill(figure, card) if card.curve is None else _fill_curve(figure, card, card.curve), format)
+    drawn = render_figure(lambda figure: _fill(figure, card) if card.curve is None else _fill_curve(figure, card, card.curve), format)
     return _adaptive(drawn, card) if format == "svg" else drawn
 
 
@@ -163,8 +165,8 @@ def _adaptive(svg: bytes, card: Card) -> bytes:
     rules = "".join(
         f'[style*="{paint}: {light}"]{{{paint}:{dark}!important}}' for light, dark in DARK.items() for paint in ("fill", "stroke")
     )
-    agent = visible(" ".join(card.run.result.agent.split()))
-    headline = f"{visible(card.run.result.headline.removeprefix('score '))} in {card.title}"
+    agent = escape_invisible(" ".join(card.run.result.agent.split()))
+    headline = f"{escape_invisible(card.run.result.headline.removeprefix('score '))} in {card.title}"
     title = escape(f"{agent}: {headline if card.curve is None else card.sentence}; {card.commitment}")
     head, body = svg.decode().split("<metadata>", 1)
     return f"{head}<title>{title}</title><style>@media (prefers-color-scheme: dark){{{rules}}}</style><metadata>{body}".encode()
@@ -172,7 +174,7 @@ def _adaptive(svg: bytes, card: Card) -> bytes:
 
 def _fill_curve(figure: Figure, card: Card, layout: CurveLayout) -> None:
     """Draw the result in words, and the curve in place of score and lanes."""
-    lines, said = label(card.run.result.agent).splitlines(), wrap(card.sentence, 56)
+    lines, said = wrap_label(card.run.result.agent).splitlines(), wrap(card.sentence, 56)
     top = 84 + 26 * len(lines) + 24 * len(said)
     height = top + CURVE + 100
     axes = _begin(figure, height)
@@ -206,7 +208,7 @@ def _name(axes: Axes, card: Card, lines: Sequence[str]) -> None:
 
 
 def _fill(figure: Figure, card: Card) -> None:
-    lines = label(card.run.result.agent).splitlines()
+    lines = wrap_label(card.run.result.agent).splitlines()
     said = wrap(card.sentence, 84) if card.sentence else []
     lanes_at = 168 + 26 * len(lines) + 19 * len(said)
     places, groups, bottom = _places(card, lanes_at)
@@ -217,7 +219,7 @@ def _fill(figure: Figure, card: Card) -> None:
         _write(axes, WIDTH - MARGIN, lanes_at - 6, "mean", 10.5, SOFT, ha="right")
     for name, at in groups.items():
         mean = card.run.result.scenarios[name].score
-        _write(axes, LEFT - 12, at, visible(name).replace("_", " ")[:24], 11.5, ha="right", va="center")
+        _write(axes, LEFT - 12, at, escape_invisible(name).replace("_", " ")[:24], 11.5, ha="right", va="center")
         _write(axes, WIDTH - MARGIN, at, "–" if mean is None else f"{mean:.0%}", 11.5, ha="right", va="center")
     _foot(axes, card, bottom)
 
@@ -229,7 +231,7 @@ def _head(axes: Axes, card: Card, lines: Sequence[str], said: Sequence[str]) -> 
     _name(axes, card, lines)
     at = 84 + 26 * len(lines)
     _write(axes, MARGIN, at + 13, card.score, 40, weight="bold")
-    named = f", {visible(result.measured)}" if result.measured != "score" else ""
+    named = f", {escape_invisible(result.measured)}" if result.measured != "score" else ""
     beside = MARGIN + 29 * len(card.score) + 12
     points = f"{low:.2f}" if result.score is not None else f"{low:.2f} to {high:.2f}"
     searched = result.searched

@@ -7,11 +7,11 @@ from math import inf
 from typing import Final, NamedTuple, final
 from zlib import crc32
 
-from longspan.simulator.pages.report.timeline import Tick, ticks
-from longspan.simulator.results.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
+from longspan.simulator.pages.report.timeline import Tick, round_ticks
+from longspan.simulator.results.analysis.distance_curve import CurveEstimate, DistanceCurve, distance_curve
 from longspan.simulator.results.analysis.distances import Point
 
-__all__ = ["Chart", "Dot", "chart"]
+__all__ = ["Chart", "Dot", "make_chart"]
 
 SPREAD: Final = 0.025
 """The maximum distance that a dot is moved, as a share of the figure's height."""
@@ -43,10 +43,10 @@ class Chart(NamedTuple):
     ticks: list[Tick]
     line: str
     band: str
-    half: Estimate | None
+    half: CurveEstimate | None
 
 
-def chart(points: Sequence[Point]) -> Chart | None:
+def make_chart(points: Sequence[Point]) -> Chart | None:
     """Return the figure of graded questions; None if there are too few for a curve."""
     curve = distance_curve(points)
     if curve is None:
@@ -57,15 +57,15 @@ def chart(points: Sequence[Point]) -> Chart | None:
     band += reversed([*zip(across, (score.low for score in curve.scores), strict=True)])
     return Chart(
         curve=curve,
-        dots=[Dot(point, point.distance / width, _moved(point, 1 - point.score)) for point in points if point.score is not None],
-        ticks=ticks(int(width)),
+        dots=[Dot(point, point.distance / width, _jitter(point, 1 - point.score)) for point in points if point.score is not None],
+        ticks=round_ticks(int(width)),
         line=_path(zip(across, (score.value for score in curve.scores), strict=True)),
         band=_path(band),
-        half=Estimate(*(min(1.0, at / width) for at in curve.half)) if 0 < curve.half.value < inf else None,
+        half=CurveEstimate(*(min(1.0, at / width) for at in curve.half)) if 0 < curve.half.value < inf else None,
     )
 
 
-def _moved(point: Point, y: float) -> float:
+def _jitter(point: Point, y: float) -> float:
     # A checksum instead of a random number, so that the same run gives the same page.
     return y + SPREAD * (crc32(f"{point.test} {point.turn}".encode()) / 2**31 - 1)
 

@@ -11,27 +11,26 @@ from typing import Final, NamedTuple, final
 from urllib.parse import quote
 
 from longspan.simulator.base.document import MORE_RUNS
-from longspan.simulator.pages.report.comparison_tables import more_tables, notes
-from longspan.simulator.pages.report.contrasts import Family, corrected_by, sentence, table
+from longspan.simulator.pages.report.comparison_tables import comparison_notes, more_tables
+from longspan.simulator.pages.report.contrast_words import Family, contrast_table, describe_contrast, describe_correction
 from longspan.simulator.pages.report.curve import lay_out_alike
-from longspan.simulator.pages.report.figures import FigureName, draw, missing
-from longspan.simulator.pages.report.forest import against, drawn
+from longspan.simulator.pages.report.figures import FigureName, draw_figure, missing_figures
+from longspan.simulator.pages.report.forest import draw_forest, forests_by_baseline
 from longspan.simulator.pages.report.inline_svg import inline_svg
-from longspan.simulator.pages.report.memory import split
-from longspan.simulator.pages.report.page import environment, policy
+from longspan.simulator.pages.report.memory_pictures import split_bar
+from longspan.simulator.pages.report.page import content_policy, page_environment
 from longspan.simulator.results.analysis.groups import Group
-from longspan.simulator.results.analysis.matrix import Scored
-from longspan.simulator.results.analysis.stages import Estimate
+from longspan.simulator.results.analysis.matrix import ScoreBounds
+from longspan.simulator.results.analysis.stage_estimates import ShareEstimate
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.comparing import Comparison
-from longspan.simulator.results.measures.memory_losses import OUTCOMES, Answers, Needles, lost_note, lost_of
-from longspan.simulator.results.measures.memory_losses import Lost as CellLost
+from longspan.simulator.results.measures.memory_losses import OUTCOMES, Answers, LossCounts, Needles, losses_by_column, losses_note
 
 __all__ = ["POLICY", "Links", "as_html", "links_from"]
 
 STYLES: Final = ("base.css", "pictures.css", "compare.css")
 
-POLICY: Final = policy((), STYLES)
+POLICY: Final = content_policy((), STYLES)
 """The Content-Security-Policy of all comparison pages."""
 
 CAPTIONS: Final[Mapping[FigureName, str]] = {
@@ -52,7 +51,7 @@ MAX_TESTS: Final = 3_000
 
 
 @final
-class Lost(NamedTuple):
+class LossTable(NamedTuple):
     """A table of outcomes: its id, the counted unit, the outcomes of agents at each span, and the totals."""
 
     id: str
@@ -117,10 +116,10 @@ def links_from(folder: Path, title: str = "", files: Mapping[str, str] = NO_FILE
 
 def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | None = None) -> str:
     """Return the page, with contrasts if any. Text from agents and files is escaped; in figures it is drawn as outlines."""
-    left_out = missing(comparison)
+    left_out = missing_figures(comparison)
     pictures = [name for name in CAPTIONS if name not in left_out and (name != "spans" or len(comparison.columns) > 1)]
     captions = {name: f"{CAPTIONS[name]}{SHARES if comparison.mixed and name != 'distance' else ''}" for name in pictures}
-    figures = {name: inline_svg(draw(comparison, name, "svg", page=True), name, captions[name]) for name in pictures}
+    figures = {name: inline_svg(draw_figure(comparison, name, "svg", page=True), name, captions[name]) for name in pictures}
     shown, rows = [], 0
     for matrix in comparison.matrices:
         if (rows := rows + matrix.tests) <= MAX_TESTS:
@@ -130,24 +129,24 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
     def test_in(run: Path, test: str) -> str | None:
         return f"{reports[run]}#test-{test}" if reports[run] is not None else None
 
-    def side_by_side(scores: Mapping[str, Scored], test: str) -> str | None:
+    def side_by_side(scores: Mapping[str, ScoreBounds], test: str) -> str | None:
         """Return the page that compares a test's two best agents side by side."""
         runs = [scores[agent].runs[0] for agent in comparison.agents if agent in scores]
         return links.side_by_side(runs[0], runs[1], test) if len(runs) > 1 else None
 
     chance = {column: _chance(comparison, column) for column in comparison.columns}
-    template = environment().get_template("compare.html.j2")
+    template = page_environment().get_template("compare.html.j2")
     return template.render(
         comparison=comparison,
         links=links,
         called=comparison.side.called,
         home=links.home,
         family=family,
-        contrasts=None if family is None else table(family),
-        sentences=[] if family is None else [sentence(each, family.contrasts) for each in family.tested],
-        correction="" if family is None else corrected_by(family.contrasts),
-        forest=None if family is None else drawn(family.tested),
-        against=against(comparison),
+        contrasts=None if family is None else contrast_table(family),
+        sentences=[] if family is None else [describe_contrast(each, family.contrasts) for each in family.tested],
+        correction="" if family is None else describe_correction(family.contrasts),
+        forest=None if family is None else draw_forest(family.tested),
+        against=forests_by_baseline(comparison),
         reports=reports,
         test_in=test_in,
         side_by_side=side_by_side,
@@ -155,15 +154,15 @@ def as_html(comparison: Comparison, links: Links = NOWHERE, family: Family | Non
         chance=chance,
         matrices=[(matrix, [agent for agent in comparison.agents if agent in matrix.agents]) for matrix in shown],
         hidden=len(comparison.matrices) - len(shown),
-        lost=_lost(comparison),
-        recalled=_recalled(comparison),
+        lost=_loss_tables(comparison),
+        recalled=_recall_by_column(comparison),
         remembering={agent for agent, _ in comparison.side.memories},
         scores=bool(comparison.side.answering),
         outcomes=OUTCOMES,
-        split=split,
-        lost_note=lost_note(lost_of(comparison.side).values()),
+        split=split_bar,
+        lost_note=losses_note(losses_by_column(comparison.side).values()),
         verdicts=[each for each in comparison.said.verdicts if family is None or each.label != MORE_RUNS],
-        notes=notes(comparison, stated=family is not None),
+        notes=comparison_notes(comparison, stated=family is not None),
         grids=_grids(comparison),
         tables=more_tables(comparison, stated=family is not None),
         figures=figures,
@@ -193,10 +192,10 @@ def _grids(comparison: Comparison) -> list[Grid]:
     return grids
 
 
-def _recalled(comparison: Comparison) -> Mapping[tuple[str, Column], Estimate]:
+def _recall_by_column(comparison: Comparison) -> Mapping[tuple[str, Column], ShareEstimate]:
     """Return the recall of each memory in each column."""
     side = comparison.side
-    found = {key: asked.found(side.k) for key, asked in side.memories.items()}
+    found = {key: asked.estimate_found(side.k) for key, asked in side.memories.items()}
     return {key: estimate for key, estimate in found.items() if estimate is not None}
 
 
@@ -205,16 +204,16 @@ def _chance(comparison: Comparison, column: Column) -> float:
     return max(cell.chance / cell.maximum for (_, place), cell in comparison.cells.items() if place == column)
 
 
-def _lost(comparison: Comparison) -> list[Lost]:
-    lost = lost_of(comparison.side)
+def _loss_tables(comparison: Comparison) -> list[LossTable]:
+    lost = losses_by_column(comparison.side)
     told = _by_column(comparison, lost, lambda lost: lost.needles if lost.tells != "nothing" else None)
     untold = _by_column(comparison, lost, lambda lost: lost.answers if lost.tells == "nothing" and lost.answers.asked else None)
-    tables = [Lost("memory", "needed", told, _sums(told)), Lost("answers", "questions", untold, _sums(untold))]
+    tables = [LossTable("memory", "needed", told, _sums(told)), LossTable("answers", "questions", untold, _sums(untold))]
     return [table for table in tables if table.groups]
 
 
 def _by_column(
-    comparison: Comparison, lost: Mapping[tuple[str, Column], CellLost], counted: Callable[[CellLost], Needles | Answers | None]
+    comparison: Comparison, lost: Mapping[tuple[str, Column], LossCounts], counted: Callable[[LossCounts], Needles | Answers | None]
 ) -> Groups:
     """Return the counts for each agent at each span, with the spans' headings."""
     names = comparison.side.called.names

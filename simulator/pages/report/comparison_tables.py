@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
 from longspan.simulator.base.document import Data
-from longspan.simulator.base.shares import between, points, spanned
-from longspan.simulator.base.sizes import short
+from longspan.simulator.base.shares import format_interval, format_points, format_share_range
+from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.base.tables import Table
 from longspan.simulator.results.analysis.distances import Distances
 from longspan.simulator.results.analysis.spreadsheet import write_csv
@@ -17,7 +17,7 @@ from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.against import against_rows, against_table
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.measures.comparing import Comparison
-from longspan.simulator.results.measures.group_tables import Row, by_span, group_rows, one_line, place, side_by_side
+from longspan.simulator.results.measures.group_tables import Row, by_span, group_rows, one_line, place_columns, side_by_side
 from longspan.simulator.results.measures.pair_tables import pair_row, pair_table
 from longspan.simulator.results.result import Status
 
@@ -26,11 +26,11 @@ __all__ = [
     "as_csv",
     "as_markdown",
     "as_rows",
-    "escaped_markdown",
+    "comparison_notes",
+    "comparison_tables",
+    "escape_markdown",
     "more_tables",
-    "notes",
     "scenario_tables",
-    "tables",
 ]
 
 COMMON_COLUMNS: Final = (
@@ -49,7 +49,7 @@ EVIDENCE_NOTE: Final = (
 )
 
 
-def tables(comparison: Comparison) -> list[Table]:
+def comparison_tables(comparison: Comparison) -> list[Table]:
     """Return the tables for people, most important first."""
     said, scores = comparison.said, _score_tables(comparison)
     best = [*said.first, *scores] if comparison.side.by_recall else [*scores, *said.first]
@@ -103,7 +103,7 @@ def _facts(comparison: Comparison, *, stated: bool) -> list[Table]:
     return [pairs, _tests(comparison), *comparison.said.tables]
 
 
-def notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
+def comparison_notes(comparison: Comparison, *, stated: bool = False) -> list[str]:
     """Return notes on the tables: differences between the runs, omissions, and how intervals are made.
 
     If contrasts were `stated`, the notes do not recommend more seeds, since only the contrasts were to be tested.
@@ -145,16 +145,16 @@ def _scores(comparison: Comparison) -> Table:
         maxima = sorted({cell.maximum for cell in cells})
         columns.append(f"{column}, of {'/'.join(map(str, maxima))}")
         shares, sums = [cell.chance / cell.maximum for cell in cells], [cell.chance for cell in cells]
-        chance.append(f"{spanned(min(shares), max(shares))} · {points(min(sums), max(sums))}")
+        chance.append(f"{format_share_range(min(shares), max(shares))} · {format_points(min(sums), max(sums))}")
     rows = [
         [comparison.side.called.names[agent], *(_score(comparison.cells.get((agent, c))) for c in comparison.columns)]
         for agent in comparison.side.answering
     ]
-    title = f"{_measured(comparison)} in percent of full marks [95% interval] · points ± the sum of the scenarios' standard deviations"
+    title = f"{_score_title(comparison)} in percent of full marks [95% interval] · points ± the sum of the scenarios' standard deviations"
     return Table(title=title, columns=columns, rows=[*rows, chance])
 
 
-def _measured(comparison: Comparison) -> str:
+def _score_title(comparison: Comparison) -> str:
     return "Scores" if comparison.measured == "score" else f"Scores, {one_line(comparison.measured)},"
 
 
@@ -162,7 +162,7 @@ def _score(cell: Cell | None) -> str:
     if cell is None:
         return ""
     spread = f" ± {cell.spread:.2f}" if cell.spread is not None else ""
-    return f"{spanned(*cell.share)}{between(cell.interval, whole=cell.maximum)} · {points(*cell.bounds)}{spread}"
+    return f"{format_share_range(*cell.share)}{format_interval(cell.interval, whole=cell.maximum)} · {format_points(*cell.bounds)}{spread}"
 
 
 def _tests(comparison: Comparison) -> Table:
@@ -177,7 +177,7 @@ def _tests(comparison: Comparison) -> Table:
             *(str(cell.statuses.get(status, 0)) for status in statuses),
             cell.evidence.in_tokens,
             cell.evidence.of_span,
-            "–" if cell.spans is None else short(cell.spans.median),
+            "–" if cell.spans is None else format_tokens(cell.spans.median),
             *(["–" if cell.cost_usd is None else f"{cell.cost_usd:.4f}"] if comparison.priced else []),
         ]
         for agent in comparison.agents
@@ -211,16 +211,16 @@ def _evidence(comparison: Comparison) -> Table:
 
 def as_markdown(comparison: Comparison) -> str:
     """Return the tables and notes in Markdown. Untrusted text is escaped, so that it cannot become HTML, a link or a mention."""
-    parts = [f"# {escaped_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
-    parts += [escaped_markdown(verdict.text) for verdict in comparison.said.verdicts]
-    parts += [escaped_markdown(told)] if (told := comparison.side.called.told()) else []
-    for table in tables(comparison):
+    parts = [f"# {escape_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
+    parts += [escape_markdown(verdict.text) for verdict in comparison.said.verdicts]
+    parts += [escape_markdown(told)] if (told := comparison.side.called.describe_omissions()) else []
+    for table in comparison_tables(comparison):
         rules = ["---:" if right else "---" for right in table.numeric]
-        lines = [f"| {' | '.join(map(escaped_markdown, row))} |" for row in (table.columns, *table.rows)]
-        parts.append("\n".join([f"## {escaped_markdown(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
-        parts += [escaped_markdown(table.note)] if table.note else []
-    if lines := notes(comparison):
-        parts.append("\n".join(["## Notes", "", *(f"- {escaped_markdown(note)}" for note in lines)]))
+        lines = [f"| {' | '.join(map(escape_markdown, row))} |" for row in (table.columns, *table.rows)]
+        parts.append("\n".join([f"## {escape_markdown(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
+        parts += [escape_markdown(table.note)] if table.note else []
+    if lines := comparison_notes(comparison):
+        parts.append("\n".join(["## Notes", "", *(f"- {escape_markdown(note)}" for note in lines)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -236,7 +236,7 @@ _NUMBERED: Final = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 """Matches the beginning of an item in a numbered list."""
 
 
-def escaped_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     return _NUMBERED.sub(r"\1\\\2", _MARKED.sub(r"\\\g<0>", one_line(text)))
 
 
@@ -269,8 +269,8 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
     for agent in comparison.agents:
         for column in comparison.columns:
             if (cell := comparison.cells.get((agent, column))) is not None:
-                yield {"table": "scores"} | place(column, agent=agent) | _cell_row(cell) | _attempts_row(comparison, agent, column)
-    yield from _said(comparison.said.leading_data)
+                yield {"table": "scores"} | place_columns(column, agent=agent) | _cell_row(cell) | _attempts_row(comparison, agent, column)
+    yield from _flatten_data(comparison.said.leading_data)
     for row in against_rows(comparison.side, comparison.against):
         yield {"table": "baseline"} | row
     for pair in comparison.pairs:
@@ -278,10 +278,10 @@ def _rows(comparison: Comparison) -> Iterable[Row]:
     for column in comparison.columns:
         for row in group_rows(column, comparison.scenarios[column]):
             yield {"table": "scenarios"} | row | _evidence_row(comparison.evidence[column][row["name"]])
-    yield from _said(comparison.said.data)
+    yield from _flatten_data(comparison.said.data)
 
 
-def _said(data: Iterable[Data]) -> Iterable[Row]:
+def _flatten_data(data: Iterable[Data]) -> Iterable[Row]:
     for each in data:
         yield from ({"table": each.name} | dict(row) for row in each.rows)
 

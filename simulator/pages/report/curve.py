@@ -7,7 +7,7 @@ from math import log, log10
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.base.document import Curve, CurvePoint
-from longspan.simulator.base.shares import percent
+from longspan.simulator.base.shares import format_percent
 from longspan.simulator.pages.report.timeline import Tick
 
 __all__ = ["CurveLayout", "PlacedPoint", "lay_out", "lay_out_alike"]
@@ -64,7 +64,9 @@ class CurveLayout(NamedTuple):
     @property
     def text(self) -> str:
         """The points in words."""
-        return "; ".join(f"{each.point.text} ({percent(each.point.low)} to {percent(each.point.high)})" for each in self.all_points)
+        return "; ".join(
+            f"{each.point.text} ({format_percent(each.point.low)} to {format_percent(each.point.high)})" for each in self.all_points
+        )
 
 
 def lay_out(curve: Curve, ends: tuple[float, float] | None = None) -> CurveLayout:

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, final
 from markupsafe import Markup
 from pydantic_core import to_json
 
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 
-__all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "embedded", "script_json", "script_list"]
+__all__ = ["EXCERPT_CHARS", "MAX_CHARS", "TRACE_CHARS", "Excerpt", "embed_json", "script_json", "script_list"]
 
 MAX_CHARS: Final = 20_000
 """The maximum characters shown of a message, a reply or a piece of JSON. Of longer text, the start and the end are shown."""
@@ -61,8 +61,8 @@ class Excerpt(NamedTuple):
     def data(self) -> str | list[str | int]:
         """Return the excerpt as JSON: the whole text, or a list of its start, its end and its length."""
         if not self.left_out:
-            return visible(self.head)
-        return [visible(self.head), visible(self.tail), self.length]
+            return escape_invisible(self.head)
+        return [escape_invisible(self.head), escape_invisible(self.tail), self.length]
 
 
 def script_list(values: Iterable[Any]) -> Markup:
@@ -71,16 +71,16 @@ def script_list(values: Iterable[Any]) -> Markup:
 
 
 def script_json(value: Any) -> Markup:
-    """Return JSON that is safe inside a script element. The strings in it must have gone through `visible`."""
+    """Return JSON that is safe inside a script element. The strings in it must have gone through `escape_invisible`."""
     text = to_json(value).decode()
     for character in _SCRIPT_ENDING:
         text = text.replace(character, f"\\u{ord(character):04x}")
     if not text.isascii() and ASCII_SHARE * len(text.encode()) < len(text):
-        text = _NOT_ASCII.sub(_escaped, text)
+        text = _NOT_ASCII.sub(_escape_character, text)
     return Markup(text)  # noqa: S704
 
 
-def embedded(json: str, *, deflated: bool) -> Markup:
+def embed_json(json: str, *, deflated: bool) -> Markup:
     """Return a script element with JSON from `script_json`, for the page's script: unchanged, or deflated and in base64."""
     if not deflated:
         return Markup(f'<script type="application/json">{json}</script>')  # noqa: S704
@@ -89,7 +89,7 @@ def embedded(json: str, *, deflated: bool) -> Markup:
     return Markup(f'<script type="text/plain" class="deflated">{packed}</script>')  # noqa: S704
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     """Return a character as JSON escapes: two if it is beyond the basic plane."""
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -9,10 +9,10 @@ from dataclasses import replace
 from math import ceil, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from longspan.simulator.base.sizes import short
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.sizes import format_tokens
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.pages.report.curve import CurveLayout, lay_out_alike
-from longspan.simulator.pages.report.styles import COLOURS, MARKERS, Style, label, labels, styles
+from longspan.simulator.pages.report.styles import COLOURS, MARKERS, Style, assign_styles, label_agents, wrap_label
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.measures.comparing import Comparison
@@ -31,14 +31,14 @@ __all__ = [
     "FigureName",
     "Format",
     "agent_lines",
-    "draw",
     "draw_curve",
+    "draw_figure",
     "draw_legend",
     "draw_level",
     "level_marks",
     "line_look",
-    "missing",
-    "render",
+    "missing_figures",
+    "render_figure",
 ]
 
 FigureName = Literal["bars", "spans", "distance", "reach", "cost"]
@@ -73,7 +73,7 @@ SETTINGS: Final[Any] = {
 }
 
 
-def missing(comparison: Comparison) -> dict[FigureName, str]:
+def missing_figures(comparison: Comparison) -> dict[FigureName, str]:
     """Return the figures that cannot be drawn for a comparison, with the reason."""
     found: dict[FigureName, str] = {}
     if not comparison.side.answering:
@@ -88,15 +88,15 @@ def missing(comparison: Comparison) -> dict[FigureName, str]:
     return found
 
 
-def draw(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """Return the content of a file with one figure of a comparison, which must not be among the `missing` ones.
+def draw_figure(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
+    """Return the content of a file with one figure of a comparison, which must not be among the `missing_figures` ones.
 
     Scores are drawn as shares of their maximum. For a `page`, the background is transparent.
     """
-    return render(lambda drawn: DRAWN[figure](as_shares(comparison), drawn), format, page=page)
+    return render_figure(lambda drawn: DRAWN[figure](as_shares(comparison), drawn), format, page=page)
 
 
-def render(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
+def render_figure(fill: Callable[[Figure], None], format: Format, *, page: bool = False) -> bytes:
     """Return the content of a file with the figure that `fill` draws, regardless of the user's matplotlib settings."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -129,7 +129,7 @@ def _no_glyph_warnings() -> Iterator[None]:
 
 def _bars(comparison: Comparison, figure: Figure) -> None:
     """Draw bars grouped by span, as in the paper's Figure 5 (GoodAI). The pale end shows the possible points of tests without a score."""
-    agents, looks = comparison.side.answering, styles(comparison.agents)
+    agents, looks = comparison.side.answering, assign_styles(comparison.agents)
     figure.set_size_inches(max(6.0, 1.4 + 0.24 * (len(agents) + 1.2) * len(comparison.columns)), 4)
     axes = _axes(figure, comparison)
     width = 0.8 / len(agents)
@@ -167,7 +167,7 @@ def _bar_look(style: Style) -> dict[str, Any]:
 
 def _spans(comparison: Comparison, figure: Figure) -> None:
     """Draw score by span, with intervals. Isolated tests are on the left, apart from the spans."""
-    agents, looks = comparison.side.answering, styles(comparison.agents)
+    agents, looks = comparison.side.answering, assign_styles(comparison.agents)
     figure.set_size_inches(max(7.5, 1.6 * len(comparison.columns)), 4.2)
     axes = _axes(figure, comparison)
     places = _places(comparison.columns)
@@ -197,11 +197,11 @@ def _points(axes: Axes, points: Sequence[tuple[float, Cell, bool]], style: Style
 
 def _distance(comparison: Comparison, figure: Figure) -> None:
     """Draw score by evidence distance: a curve for each agent, with its interval. With several spans, the axis is logarithmic."""
-    agents, looks = list(comparison.curves), styles(comparison.agents)
+    agents, looks = list(comparison.curves), assign_styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
     axes.set_ylim(0, 1.04)
-    axes.set_ylabel(f"expected {visible(comparison.measured)}")
+    axes.set_ylabel(f"expected {escape_invisible(comparison.measured)}")
     for agent in agents:
         curve, line = comparison.curves[agent], line_look(looks[agent]) | {"markevery": 8, "markersize": 4}
         low, high = ([getattr(score, end) for score in curve.scores] for end in ("low", "high"))
@@ -210,7 +210,7 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
     draw_level(axes, 0, 1, max(curve.chance for curve in comparison.curves.values()), (4, 2), axes.get_yaxis_transform())
     if max(curve.distances[-1] for curve in comparison.curves.values()) > WIDE * min(column.span for column in comparison.columns):
         axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.xaxis.set_major_formatter(lambda value, _: format_tokens(value))
     axes.set_xlabel("tokens from the furthest needle that a question needs")
     draw_legend(figure, axes, agent_lines(agents, looks), level_marks()[:1])
 
@@ -224,7 +224,7 @@ def _reach(comparison: Comparison, figure: Figure) -> None:
     figure.subplots_adjust(hspace=0.55, wspace=0.2)
     for number, layout in enumerate(layouts, 1):
         axes = figure.add_subplot(down, across, number)
-        axes.set_title(f"{label(layout.curve.agent)} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
+        axes.set_title(f"{wrap_label(layout.curve.agent)} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
         draw_curve(axes, layout)
 
 
@@ -260,7 +260,7 @@ def draw_curve(axes: Axes, layout: CurveLayout, colours: tuple[str, str] = (INK,
 
 def _cost(comparison: Comparison, figure: Figure) -> None:
     """Draw score by dollars per run, with a marker for each span. Agents without a known cost are only in the legend."""
-    agents, looks = comparison.side.answering, styles(comparison.agents)
+    agents, looks = comparison.side.answering, assign_styles(comparison.agents)
     figure.set_size_inches(7.5, 4.2)
     axes = _axes(figure, comparison)
     marks = {column: MARKERS[number % len(MARKERS)] for number, column in enumerate(comparison.columns)}
@@ -282,7 +282,7 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
         axes.axhline(max(cell.chance for cell in _cells(comparison, column)), color=INK, dashes=(4, 2), linewidth=0.8, alpha=0.6)
     priced = {agent for (agent, _), cell in comparison.cells.items() if cell.cost_usd is not None}
     axes.set_xlabel("dollars per run, at list prices")
-    names = {agent: f"{text}{'' if agent in priced else ' (cost unknown)'}" for agent, text in labels(agents).items()}
+    names = {agent: f"{text}{'' if agent in priced else ' (cost unknown)'}" for agent, text in label_agents(agents).items()}
     shapes = [_marker(str(column), mark) for column, mark in marks.items()]
     draw_legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, level_marks()[0]])
 
@@ -321,7 +321,7 @@ def _as_share(cell: Cell) -> Cell:
 def _axes(figure: Figure, comparison: Comparison) -> Axes:
     axes = figure.add_subplot()
     axes.set_ylim(0, 1.04)
-    axes.set_ylabel("share of full marks" if comparison.measured == "score" else visible(comparison.measured))
+    axes.set_ylabel("share of full marks" if comparison.measured == "score" else escape_invisible(comparison.measured))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -375,14 +375,14 @@ def _patch(text: str, looks: Mapping[str, Any]) -> Any:
 
 
 def _patches(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
-    names = labels(agents)
+    names = label_agents(agents)
     return [_patch(names[agent], _bar_look(looks[agent])) for agent in agents]
 
 
 def agent_lines(agents: Sequence[str], looks: Mapping[str, Style]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    names = labels(agents)
+    names = label_agents(agents)
     return [Line2D([], [], label=names[agent], linewidth=1.5, **line_look(looks[agent])) for agent in agents]
 
 

@@ -12,28 +12,28 @@ from typing import Any, Final, NamedTuple, final
 
 from markupsafe import Markup
 
-from longspan.simulator.pages.report.excerpts import embedded, script_list
+from longspan.simulator.pages.report.excerpts import embed_json, script_list
 
-__all__ = ["Folded", "fold"]
+__all__ = ["FoldedRows", "fold_rows"]
 
 FOLDED_FROM: Final = 300_000
 """Folded rows with this many characters or more are put on the page as data, since they repeat each other and few are ever opened."""
 
 
 @final
-class Folded(NamedTuple):
+class FoldedRows(NamedTuple):
     """The folded contents of rows by name; or, if they are long, all of them in order in a `script`."""
 
     rows: Mapping[str, Markup]
     script: Markup = Markup()
 
 
-def fold(rows: Iterable[tuple[str, str]]) -> Folded:
+def fold_rows(rows: Iterable[tuple[str, str]]) -> FoldedRows:
     """Fold rows, given as names and rendered templates."""
     folded = dict(rows)
     if sum(map(len, folded.values())) < FOLDED_FROM:
-        return Folded({name: Markup(row) for name, row in folded.items()})  # noqa: S704
-    return Folded({}, embedded(script_list(map(_nodes, folded.values())), deflated=True))
+        return FoldedRows({name: Markup(row) for name, row in folded.items()})  # noqa: S704
+    return FoldedRows({}, embed_json(script_list(map(_nodes, folded.values())), deflated=True))
 
 
 def _nodes(html: str) -> list[Any]:

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.base.shares import percent
-from longspan.simulator.pages.report.contrasts import percent as tenths
-from longspan.simulator.pages.report.contrasts import where
-from longspan.simulator.results.analysis.contrasts import Tested, Verdict
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.pages.report.contrast_words import describe_place, percent_of_marks
+from longspan.simulator.results.analysis.contrasts import ContrastResult, Verdict
 from longspan.simulator.results.analysis.pairs import Pair
 from longspan.simulator.results.measures.comparing import Comparison
 from longspan.simulator.results.measures.group_tables import one_line
 from longspan.simulator.results.measures.pair_tables import p_text
 
-__all__ = ["Forest", "Line", "against", "drawn"]
+__all__ = ["Forest", "Line", "draw_forest", "forests_by_baseline"]
 
 MAX_AGENTS: Final = 12
 """The maximum number of agents that can be chosen as a baseline."""
@@ -50,13 +49,13 @@ class Forest(NamedTuple):
     limit: int
 
 
-def drawn(tested: Sequence[Tested]) -> Forest:
+def draw_forest(tested: Sequence[ContrastResult]) -> Forest:
     """Return the forest plot of contrasts."""
     limit = _limit(end for each in tested for end in (each.difference or 0.0, each.contrast.margin, *(each.interval or ())))
     return Forest(list(_lines(tested, limit)), limit)
 
 
-def against(comparison: Comparison) -> Mapping[str, Forest]:
+def forests_by_baseline(comparison: Comparison) -> Mapping[str, Forest]:
     """Return the differences of the other agents from each possible baseline, from `SideBySide.against`.
 
     With too many agents, only the baseline that the user named has differences.
@@ -81,8 +80,8 @@ def _line(pair: Pair, limit: int) -> Line:
         low=_place(low, limit),
         high=_place(high, limit),
         margin=None,
-        difference=percent(pair.difference, sign=True),
-        interval="" if low is None or high is None else f"{percent(low, sign=True)}, {percent(high, sign=True)}",
+        difference=format_percent(pair.difference, sign=True),
+        interval="" if low is None or high is None else f"{format_percent(low, sign=True)}, {format_percent(high, sign=True)}",
         p=p,
         verdict="higher" if pair.verdict == "better" else "lower" if pair.verdict == "worse" else "not shown",
         badge=pair.verdict,
@@ -94,27 +93,27 @@ def _limit(ends: Iterable[float]) -> int:
     return min(100, max(10, 10 * ceil(10 * max(map(abs, ends), default=0.0) - 1e-9)))
 
 
-def _lines(tested: Iterable[Tested], limit: int) -> Iterable[Line]:
+def _lines(tested: Iterable[ContrastResult], limit: int) -> Iterable[Line]:
     for each in tested:
         one, other = map(one_line, each.contrast.agents)
         low, high = (None, None) if each.interval is None else each.interval
         yield Line(
             agent=one,
             other=other,
-            where=where(each.contrast),
+            where=describe_place(each.contrast),
             at=_place(each.difference, limit),
             low=_place(low, limit),
             high=_place(high, limit),
             margin=_place(each.contrast.margin, limit) if each.contrast.margin else None,
-            difference="" if each.difference is None else tenths(each.difference, sign=True),
-            interval="" if low is None or high is None else f"{tenths(low, sign=True)} to {tenths(high, sign=True)}",
+            difference="" if each.difference is None else percent_of_marks(each.difference, sign=True),
+            interval="" if low is None or high is None else f"{percent_of_marks(low, sign=True)} to {percent_of_marks(high, sign=True)}",
             p="",
             verdict=each.verdict,
             badge=_badge(each),
         )
 
 
-def _badge(each: Tested) -> str:
+def _badge(each: ContrastResult) -> str:
     """Describe the verdict on the first agent in a few words."""
     if each.contrast.sides == 2 or each.verdict == "undecided":
         return SHOWN[each.verdict]

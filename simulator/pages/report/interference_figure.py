@@ -7,9 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.sizes import short
-from longspan.simulator.pages.report.figures import INK, WIDE, Format, agent_lines, draw_legend, draw_level, level_marks, line_look, render
-from longspan.simulator.pages.report.styles import Style, styles
+from longspan.simulator.base.sizes import format_tokens
+from longspan.simulator.pages.report.figures import (
+    INK,
+    WIDE,
+    Format,
+    agent_lines,
+    draw_legend,
+    draw_level,
+    level_marks,
+    line_look,
+    render_figure,
+)
+from longspan.simulator.pages.report.styles import Style, assign_styles
 from longspan.simulator.results.analysis.interference import CAUSES, Cause, Interference, Level
 
 if TYPE_CHECKING:
@@ -34,11 +44,11 @@ def draw_interference(found: Mapping[str, Interference], format: Format) -> byte
             "--figure interference: too few questions have an evidence distance, and no scenario was played with different numbers of "
             "similar facts or updates; play runs with --set similar=0, --set similar=8"
         )
-    return render(partial(_fill, found), format)
+    return render_figure(partial(_fill, found), format)
 
 
 def _fill(found: Mapping[str, Interference], figure: Figure) -> None:
-    looks = styles(list(found))
+    looks = assign_styles(list(found))
     figure.set_size_inches(11, 4)
     panels = figure.subplots(1, 1 + len(CAUSES), sharey=True)
     for axes in panels:
@@ -67,7 +77,7 @@ def _distance(axes: Axes, found: Mapping[str, Interference], looks: Mapping[str,
     nearest, furthest = min(curve.distances[0] for curve in curves.values()), max(curve.distances[-1] for curve in curves.values())
     if nearest > 0 and furthest > 10 * WIDE * nearest:
         axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.xaxis.set_major_formatter(lambda value, _: format_tokens(value))
     draw_level(axes, 0, 1, max(curve.chance for curve in curves.values()), (4, 2), axes.get_yaxis_transform())
 
 

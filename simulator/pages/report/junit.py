@@ -7,14 +7,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.files.reading import write_text
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.files.file_io import write_text
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report.excerpts import Excerpt
-from longspan.simulator.pages.report.reading import Reading, TestView, TurnView
+from longspan.simulator.pages.report.run_view import RunView, TestView, TurnView
 from longspan.simulator.results.result import Result, TestResult
 
-__all__ = ["check_junit", "failure_text", "seconds", "write_junit"]
+__all__ = ["check_junit", "failure_text", "sum_seconds", "write_junit"]
 
 
 def check_junit(path: Path) -> None:
@@ -38,26 +38,28 @@ def write_junit(path: Path, runs: Sequence[tuple[RunFolder, Result]]) -> None:
 
 
 def _add_suite(root: ElementTree.Element, run: RunFolder, result: Result) -> None:
-    conversations = Reading.of(run).conversations
-    suite = ElementTree.SubElement(root, "testsuite", name=visible(run.path.name), tests=str(len(result.tests)))
-    suite.set("time", f"{seconds(turn for conversation in conversations.values() for turn in conversation.turns):.3f}")
+    conversations = RunView.of(run).conversations
+    suite = ElementTree.SubElement(root, "testsuite", name=escape_invisible(run.path.name), tests=str(len(result.tests)))
+    suite.set("time", f"{sum_seconds(turn for conversation in conversations.values() for turn in conversation.turns):.3f}")
     properties = ElementTree.SubElement(suite, "properties")
-    ElementTree.SubElement(properties, "property", name="measure", value=visible(result.measured))
+    ElementTree.SubElement(properties, "property", name="measure", value=escape_invisible(result.measured))
     counts = {"failure": 0, "error": 0, "skipped": 0}
     for test in result.tests:
-        case = ElementTree.SubElement(suite, "testcase", classname=visible(f"{result.suite}.{test.scenario}"), name=visible(test.id))
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=escape_invisible(f"{result.suite}.{test.scenario}"), name=escape_invisible(test.id)
+        )
         conversation = conversations.get(test.conversation or "")
-        case.set("time", f"{seconds(conversation.by_test.get(test.id, ()) if conversation is not None else ()):.3f}")
+        case.set("time", f"{sum_seconds(conversation.by_test.get(test.id, ()) if conversation is not None else ()):.3f}")
         if (outcome := _outcome(test)) is not None:
             counts[outcome] += 1
-            found = ElementTree.SubElement(case, outcome, message=visible(test.reason))
-            found.text = visible(failure_text(TestView.of(test, conversations), result))
+            found = ElementTree.SubElement(case, outcome, message=escape_invisible(test.reason))
+            found.text = escape_invisible(failure_text(TestView.of(test, conversations), result))
     suite.set("failures", str(counts["failure"]))
     suite.set("errors", str(counts["error"]))
     suite.set("skipped", str(counts["skipped"]))
 
 
-def seconds(turns: Iterable[TurnView]) -> float:
+def sum_seconds(turns: Iterable[TurnView]) -> float:
     """Return the seconds that the agent took for turns, according to the journal."""
     return sum(max(0.0, turn.seconds or 0.0) for turn in turns)
 
@@ -75,11 +77,11 @@ def failure_text(test: TestView, run: Result) -> str:
     lines = [f"{score}: {test.result.reason}"]
     lines += [f"needle, turn {turn.number}: {_whole(turn.text)}" for turn in test.needles]
     for turn in test.questions:
-        lines += _asked(turn, test.expected.get(turn.number))
+        lines += _describe_exchange(turn, test.expected.get(turn.number))
     return "\n".join(lines)
 
 
-def _asked(turn: TurnView, ideal: Excerpt | None) -> Iterable[str]:
+def _describe_exchange(turn: TurnView, ideal: Excerpt | None) -> Iterable[str]:
     yield f"question, turn {turn.number}: {_whole(turn.text)}"
     yield f"reply: {_whole(turn.reply)}" if turn.reply is not None else "no reply"
     if ideal is not None:

@@ -9,21 +9,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.base.files.folders import inside, read_file
-from longspan.simulator.base.files.reading import replacing, write_text
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.files.file_io import replace_file, write_text
+from longspan.simulator.base.files.folders import path_inside, read_file
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.pages.report.comparison import as_html, links_from
-from longspan.simulator.pages.report.contrasts import Family, sentence
-from longspan.simulator.pages.report.figures import FIGURES, Format, draw, missing
-from longspan.simulator.pages.report.methods import committed, methods
-from longspan.simulator.results.analysis.comparable import comparable
-from longspan.simulator.results.analysis.contrasts import Contrasts, evaluate
+from longspan.simulator.pages.report.contrast_words import Family, describe_contrast
+from longspan.simulator.pages.report.figures import FIGURES, Format, draw_figure, missing_figures
+from longspan.simulator.pages.report.methods import hash_commitments, write_methods
+from longspan.simulator.results.analysis.comparable import group_comparable
+from longspan.simulator.results.analysis.contrasts import Contrasts, evaluate_contrasts
 from longspan.simulator.results.analysis.statements import Statement
-from longspan.simulator.results.graded_runs import Graded, Unusable
-from longspan.simulator.results.measures.comparing import compare
-from longspan.simulator.suite.citing import longspan_itself, references
+from longspan.simulator.results.graded_runs import GradedRun, Unusable
+from longspan.simulator.results.measures.comparing import compare_runs
+from longspan.simulator.suite.citing import list_references, longspan_itself
 
-__all__ = ["NAME", "ContrastRun", "content", "family_of", "write_outcome"]
+__all__ = ["NAME", "ContrastRun", "contrasts_content", "family_of", "write_outcome"]
 
 NAME: Final = "results"
 """The name of the folder for these files, inside a sweep's folder."""
@@ -52,12 +52,14 @@ class ContrastRun(NamedTuple):
     versions: dict[str, str]
 
 
-def family_of(contrasts: Contrasts, runs: Sequence[Graded], unusable: Sequence[Unusable], statements: Collection[Statement] = ()) -> Family:
+def family_of(
+    contrasts: Contrasts, runs: Sequence[GradedRun], unusable: Sequence[Unusable], statements: Collection[Statement] = ()
+) -> Family:
     """Test `settled` contrasts in these runs."""
-    return Family(contrasts, evaluate(contrasts, runs), statements, sorted(each.path.name for each in unusable))
+    return Family(contrasts, evaluate_contrasts(contrasts, runs), statements, sorted(each.path.name for each in unusable))
 
 
-def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable: Sequence[Unusable], title: str = "") -> None:
+def write_outcome(folder: Path, family: Family, runs: Sequence[GradedRun], unusable: Sequence[Unusable], title: str = "") -> None:
     """Write the files into an existing folder, replacing older ones: comparison.html, contrasts.json, methods.md, references.bib and
     figures/.
 
@@ -66,24 +68,24 @@ def write_outcome(folder: Path, family: Family, runs: Sequence[Graded], unusable
 
     Nothing is written if contrasts.json exists and would not change. Raises OSError, and JournalError if a folder inside is a link.
     """
-    text = json.dumps(content(family, runs), ensure_ascii=False, indent=1) + "\n"
+    text = json.dumps(contrasts_content(family, runs), ensure_ascii=False, indent=1) + "\n"
     if _is_there(folder / "contrasts.json", text):
         return
-    cited = [*references({name for run in runs for name in run.manifest.suite.scenarios})]
-    stated = [visible(reference) for each in family.statements for reference in each.references]
+    cited = [*list_references({name for run in runs for name in run.manifest.suite.scenarios})]
+    stated = [escape_invisible(reference) for each in family.statements for reference in each.references]
     cited += [reference for reference in dict.fromkeys(stated) if reference not in cited]
-    for number, group in enumerate(comparable(runs).values(), 1):
+    for number, group in enumerate(group_comparable(runs).values(), 1):
         suffix = f"-{number}" if number > 1 else ""
-        comparison = compare(group, unusable if number == 1 else [])
+        comparison = compare_runs(group, unusable if number == 1 else [])
         write_text(folder / f"comparison{suffix}.html", as_html(comparison, links_from(folder, title, {"JSON": "contrasts.json"}), family))
-        figures = inside(folder, f"figures{suffix}")
+        figures = path_inside(folder, f"figures{suffix}")
         figures.mkdir(exist_ok=True)
-        left_out = missing(comparison)
+        left_out = missing_figures(comparison)
         for name in (name for name in FIGURES if name not in left_out):
             for format in FORMATS:
-                with replacing(figures / f"{name}.{format}") as partial:
-                    partial.write_bytes(draw(comparison, name, format))
-    write_text(folder / "methods.md", methods(family, runs, cited))
+                with replace_file(figures / f"{name}.{format}") as partial:
+                    partial.write_bytes(draw_figure(comparison, name, format))
+    write_text(folder / "methods.md", write_methods(family, runs, cited))
     versions = sorted({run.manifest.versions.get("longspan", "unknown") for run in runs})
     write_text(folder / "references.bib", "\n\n".join([*cited, longspan_itself(", ".join(versions))]) + "\n")
     write_text(folder / "contrasts.json", text)  # last, so that its presence shows that all files are complete
@@ -96,7 +98,7 @@ def _is_there(path: Path, content: str) -> bool:
         return False
 
 
-def content(family: Family, runs: Sequence[Graded]) -> dict[str, Any]:
+def contrasts_content(family: Family, runs: Sequence[GradedRun]) -> dict[str, Any]:
     """Return the content of contrasts.json."""
     return {
         "format": 1,
@@ -104,17 +106,17 @@ def content(family: Family, runs: Sequence[Graded]) -> dict[str, Any]:
         "correction": family.contrasts.correction,
         "alpha": family.contrasts.alpha,
         "contrasts": [
-            asdict(each) | {"contrast": each.contrast.model_dump(mode="json"), "sentence": sentence(each, family.contrasts)}
+            asdict(each) | {"contrast": each.contrast.model_dump(mode="json"), "sentence": describe_contrast(each, family.contrasts)}
             for each in family.tested
         ],
         "stated": [each.model_dump(mode="json", exclude={"references"}) for each in family.statements],
         "missing": list(family.missing),
-        "commitments_sha256": committed(runs),
+        "commitments_sha256": hash_commitments(runs),
         "runs": [_run(run)._asdict() for run in sorted(runs, key=lambda run: run.name)],
     }
 
 
-def _run(run: Graded) -> ContrastRun:
+def _run(run: GradedRun) -> ContrastRun:
     manifest = run.manifest
     return ContrastRun(
         folder=run.name,

@@ -15,12 +15,12 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from longspan.simulator.base import templating
-from longspan.simulator.base.tables import small
-from longspan.simulator.base.terminal import visible
-from longspan.simulator.pages.report.excerpts import Excerpt, embedded, script_json, script_list
-from longspan.simulator.results.analysis.interference import planted_text
+from longspan.simulator.base.tables import format_decimals
+from longspan.simulator.base.terminal import escape_invisible
+from longspan.simulator.pages.report.excerpts import Excerpt, embed_json, script_json, script_list
+from longspan.simulator.results.analysis.interference import describe_planted
 
-__all__ = ["ASSETS", "anchor", "asset", "environment", "policy"]
+__all__ = ["ASSETS", "content_policy", "element_id", "load_asset", "page_environment"]
 
 ASSETS: Final = Path(__file__).parent / "assets"
 
@@ -31,13 +31,13 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 @cache
-def asset(name: str | Path) -> Markup:
+def load_asset(name: str | Path) -> Markup:
     """Return one of longspan's own scripts or styles, to be inserted into a page: a name in `ASSETS`, or the path of a benchmark's."""
     return Markup((ASSETS / name).read_text("utf-8"))  # noqa: S704
 
 
 @cache
-def policy(scripts: tuple[str | Path, ...], styles: tuple[str | Path, ...]) -> str:
+def content_policy(scripts: tuple[str | Path, ...], styles: tuple[str | Path, ...]) -> str:
     """Return the Content-Security-Policy of a page with these assets: no network, no other script or style."""
     return "; ".join(
         [
@@ -51,42 +51,42 @@ def policy(scripts: tuple[str | Path, ...], styles: tuple[str | Path, ...]) -> s
 
 
 def _hashes(names: Sequence[str | Path]) -> str:
-    digests = (b64encode(sha256(asset(name).encode()).digest()).decode() for name in names)
+    digests = (b64encode(sha256(load_asset(name).encode()).digest()).decode() for name in names)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
 @cache
-def environment(folder: Path = TEMPLATES) -> Environment:
+def page_environment(folder: Path = TEMPLATES) -> Environment:
     """Return the environment for the templates in `folder` and in `TEMPLATES`. Every value is made visible, then escaped."""
-    env = templating.environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
-    env.globals |= {"asset": asset}
+    env = templating.make_environment(folder, TEMPLATES, autoescape=True, finalize=_visible, trim_blocks=True, lstrip_blocks=True)
+    env.globals |= {"asset": load_asset}
     env.filters |= {
         "number": "{:,}".format,
         "figure": lambda value: "–" if value is None else f"{value:.2f}",
-        "small": small,
-        "signed": _signed,
+        "small": format_decimals,
+        "signed": _format_signed,
         "percent": lambda value: "–" if value is None else f"{value:.0%}",
         "share": lambda value: f"{100 * min(1.0, max(0.0, value)):.2f}%",
         "dollars": _dollars,
         "duration": _duration,
-        "anchor": anchor,
+        "anchor": element_id,
         "pieces": partial(re.split, SEPARATORS),
         "excerpt": Excerpt.of,
         "pretty": lambda value: json.dumps(value, ensure_ascii=False, indent=2, default=str),  # parameters may be paths
-        "embedded": embedded,
+        "embedded": embed_json,
         "script_json": script_json,
         "script_list": script_list,
-        "planted": planted_text,
+        "planted": describe_planted,
     }
     return env
 
 
-def anchor(name: str) -> str:
+def element_id(name: str) -> str:
     """Return a name as part of an element's id."""
     return re.sub(r"[^A-Za-z0-9_.-]", "-", name)
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     rounded = round(value, 2)
     return f"{rounded:+.2f}".replace("-", "−") if rounded else "0.00"
 
@@ -109,4 +109,4 @@ def _duration(seconds: float) -> str:
 def _visible(value: Any) -> Any:
     """Prepare a value for the page. Jinja escapes the result. Markup, which is not a plain str, is unchanged: its parts have been prepared
     before."""
-    return visible(value) if type(value) is str else value
+    return escape_invisible(value) if type(value) is str else value

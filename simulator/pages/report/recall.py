@@ -6,11 +6,11 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.journal.transcript import PlayedTurn, Transcript
 from longspan.simulator.pages.report.excerpts import MAX_CHARS, Excerpt
 
-__all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall", "Recalled"]
+__all__ = ["MAX_MEMORIES", "MEMORY_CHARS", "Recall", "TurnRecall"]
 
 MAX_MEMORIES: Final = 30
 """The maximum number of memories shown of those that a turn wrote, and of those that it read."""
@@ -25,7 +25,7 @@ MEMORY_CHARS: Final = 300
 
 
 @final
-class Recalled(NamedTuple):
+class TurnRecall(NamedTuple):
     """A turn's trace.
 
     `told` is its content as JSON (see `Recall.of`), None if there is nothing to show. `sources` has the numbers of the turns that the
@@ -45,7 +45,7 @@ class Recall:
         self._numbers: ChainMap[str, int] = trunk._numbers.new_child() if trunk is not None else ChainMap()
         self._known: ChainMap[str, list[int]] = trunk._known.new_child() if trunk is not None else ChainMap()  # by id, the turns
 
-    def of(self, turn: PlayedTurn, transcript: Transcript) -> Recalled:
+    def of(self, turn: PlayedTurn, transcript: Transcript) -> TurnRecall:
         """Return the content of a turn's trace. `transcript` includes the turn.
 
         "written" and "read" are lists of memories. A memory has an "id", the numbers of its source "turns", and its "text", unless that is
@@ -55,7 +55,7 @@ class Recall:
         self._numbers[turn.message.turn_id] = turn.number
         trace = turn.reply.trace if turn.reply is not None else None
         if not trace:
-            return Recalled(None)
+            return TurnRecall(None)
         told: dict[str, Any] = {}
         sources: dict[int, None] = {}
         for key, left_out in (("written", "unwritten"), ("read", "unread")):
@@ -68,13 +68,13 @@ class Recall:
                 told |= {left_out: len(memories) - MAX_MEMORIES} if len(memories) > MAX_MEMORIES else {}
         recent = trace.get("recent")
         since = self._numbers.get(str(recent.get("since"))) if isinstance(recent, Mapping) else None
-        return Recalled((told if since is None else told | {"since": since}) or None, list(sources))
+        return TurnRecall((told if since is None else told | {"since": since}) or None, list(sources))
 
     def _memory(self, memory: Mapping[str, Any], default: list[str], transcript: Transcript) -> dict[str, Any]:
         id = _id(memory)
         turns = list(self._turns(memory, default))[:MAX_TURNS]
         text = memory["text"] if isinstance(memory.get("text"), str) else ""
-        shown: dict[str, Any] = {"id": visible(id[:MAX_ID_CHARS])} if id else {}
+        shown: dict[str, Any] = {"id": escape_invisible(id[:MAX_ID_CHARS])} if id else {}
         if turns:
             shown["turns"] = turns
         if text and id not in self._known and not (len(turns) == 1 and _says(transcript, turns[0], text)):

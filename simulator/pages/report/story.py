@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.base.terminal import visible
-from longspan.simulator.contract.rungs import OUTCOMES, rungs
-from longspan.simulator.filler.draws import listed
-from longspan.simulator.pages.report.reading import TestView, TurnView
-from longspan.simulator.results.measures.memory_losses import LOST, Outcome, outcomes
+from longspan.simulator.base.terminal import escape_invisible
+from longspan.simulator.contract.rungs import OUTCOMES, find_rungs
+from longspan.simulator.filler.draws import join_words
+from longspan.simulator.pages.report.run_view import TestView, TurnView
+from longspan.simulator.results.measures.memory_losses import LOST, Outcome, need_outcomes
 
 __all__ = ["Story"]
 
@@ -64,14 +64,14 @@ class Story(NamedTuple):
 
     @classmethod
     def of(cls, test: TestView) -> Story:
-        number = _deciding(test, [(need.turn, fate) for need, fate in outcomes(test.result)])
+        number = _deciding_turn(test, [(need.turn, fate) for need, fate in need_outcomes(test.result)])
         return cls._about(test, number, test.result.score)
 
     @classmethod
     def of_fact(cls, test: TestView, number: int) -> Story:
         """Return the fate of a question for facts, given by its turn: whether it was answered right, and the value in the answer."""
         items = [item for item in test.result.items if item.turn == number]
-        rung = rungs(items)[-1]
+        rung = find_rungs(items)[-1]
         story, note = cls._about(test, number, rung.score), items[-1].note
         verdict = "Undecided" if rung.score is None else "Right" if rung.score == 1 else "In part" if rung.score else "Wrong"
         settled = f" That is {OUTCOMES[rung.outcome]}." if rung.outcome in SETTLED else ""
@@ -81,7 +81,7 @@ class Story(NamedTuple):
     @classmethod
     def _about(cls, test: TestView, number: int | None, score: float | None) -> Story:
         conversation = test.conversation
-        fates = outcomes(test.result)
+        fates = need_outcomes(test.result)
         question = conversation.turn(number) if conversation is not None and number is not None else None
         if conversation is None or question is None:
             return cls("It was not played." if conversation is None else "It has no question yet.", None, [], [], "")
@@ -100,7 +100,7 @@ class Story(NamedTuple):
 
     def data(self) -> dict[str, Any]:
         """Return the story as JSON, for the page's script."""
-        values = self._asdict() | {"sentence": visible(self.sentence), "expected": visible(self.expected)}
+        values = self._asdict() | {"sentence": escape_invisible(self.sentence), "expected": escape_invisible(self.expected)}
         return {key: value for key, value in values.items() if value not in (None, "", [])}
 
 
@@ -113,7 +113,7 @@ class _Turns(NamedTuple):
     expected: str
 
 
-def _deciding(test: TestView, fates: Sequence[tuple[int, Outcome]]) -> int | None:
+def _deciding_turn(test: TestView, fates: Sequence[tuple[int, Outcome]]) -> int | None:
     lost = [turn for turn, fate in fates if fate in LOST]
     wrong = [turn for turn, fate in fates if fate == "found_wrong"]
     asked = [turn.number for turn in test.turns if turn.message.test == test.result.id and turn.message.kind == "question"]
@@ -126,18 +126,18 @@ def _sentence(turns: _Turns, own: Sequence[tuple[int, Outcome]], recalled: Seque
     found = [turn for turn, fate in own if fate.startswith("found")]
     if lost:
         how = " and ".join(dict.fromkeys(LOSSES[fate] for _, fate in lost))
-        parts.append(f"Needed {_named(turns, [turn for turn, _ in lost])}: {how}")
+        parts.append(f"Needed {_name_turns(turns, [turn for turn, _ in lost])}: {how}")
         if found:
-            parts.append(f"retrieved {_named(turns, found)}")
+            parts.append(f"retrieved {_name_turns(turns, found)}")
         known = lost[0][1] != "not_shown"
         if recalled:
             parts.append(f"retrieved {_instead(turns, recalled)}")
         elif known and not found:
             parts.append("retrieved nothing")
     elif found:
-        parts.append(f"Retrieved {_named(turns, found)}")
+        parts.append(f"Retrieved {_name_turns(turns, found)}")
     elif own:
-        parts.append(f"Needed {_named(turns, [turn for turn, _ in own])}; retrieval is unreported")
+        parts.append(f"Needed {_name_turns(turns, [turn for turn, _ in own])}; retrieval is unreported")
     yet = bool(found) and not lost and score != 1
     said = "; ".join(parts)
     return f"{said}{', but ' if yet else '; ' if said else ''}{_answer(turns, score)}."
@@ -157,13 +157,13 @@ def _instead(turns: _Turns, numbers: Sequence[int]) -> str:
     known = {turn.number: turn for turn in turns.recalled}
     first = known.get(numbers[0])
     if first is None or any(_gist(turns, turn) for turn in turns.recalled):
-        return f"{_named(turns, numbers)} instead"
+        return f"{_name_turns(turns, numbers)} instead"
     said = shorten(" ".join(first.text.head[:READ_CHARS].split()), INSTEAD_CHARS, placeholder=" …")
     more = f", and {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
     return f"turn {first.number} instead{f' (“{said}”)' if said else ''}{more}"
 
 
-def _named(turns: _Turns, numbers: Sequence[int]) -> str:
+def _name_turns(turns: _Turns, numbers: Sequence[int]) -> str:
     known = {turn.number: turn for turn in (*turns.needed, *turns.recalled)}
     names = []
     for number in numbers[:MAX_NAMED]:
@@ -171,7 +171,7 @@ def _named(turns: _Turns, numbers: Sequence[int]) -> str:
         names.append(f"{number} ({gist})" if gist else str(number))
     if len(numbers) > MAX_NAMED:
         names.append(f"{len(numbers) - MAX_NAMED:,} more")
-    return f"turn{'s' if len(numbers) > 1 else ''} {listed(names)}"
+    return f"turn{'s' if len(numbers) > 1 else ''} {join_words(names)}"
 
 
 def _gist(turns: _Turns, turn: TurnView) -> str:

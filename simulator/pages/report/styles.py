@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final, Literal, NamedTuple, final
 
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 
-__all__ = ["COLOURS", "MARKERS", "Style", "label", "labels", "styles"]
+__all__ = ["COLOURS", "MARKERS", "Style", "assign_styles", "label_agents", "wrap_label"]
 
 Fill = Literal["full", "none", "left", "bottom"]
 
@@ -42,7 +42,7 @@ class Style(NamedTuple):
     fill: Fill
 
 
-def styles(agents: Sequence[str]) -> dict[str, Style]:
+def assign_styles(agents: Sequence[str]) -> dict[str, Style]:
     """Return a style for each agent. Agents with the same model share its colour; the bare model comes first."""
     models: dict[str, list[str]] = {}
     for agent in sorted(agents, key=lambda agent: (_depth(agent), agents.index(agent))):
@@ -76,19 +76,19 @@ def _kind(agent: str) -> str:
     return agent.partition("?")[0].partition(" [")[0]
 
 
-def labels(agents: Sequence[str]) -> dict[str, str]:
+def label_agents(agents: Sequence[str]) -> dict[str, str]:
     """Return a label for each agent. If labels would be equal after cutting, they are numbered."""
     texts: dict[str, str] = {}
     for agent in agents:
-        text = label(agent)
-        same = sum(label(other) == text for other in texts)
+        text = wrap_label(agent)
+        same = sum(wrap_label(other) == text for other in texts)
         texts[agent] = f"{text} ({same + 1})" if same else text
     return texts
 
 
-def label(agent: str) -> str:
+def wrap_label(agent: str) -> str:
     """Return a spec wrapped to fit next to a figure, with line breaks before its options where possible."""
-    text = visible(" ".join(agent.split())) or "(no name)"
+    text = escape_invisible(" ".join(agent.split())) or "(no name)"
     lines: list[str] = []
     for part in text.replace("?", "\0?").replace("&", "\0&").split("\0"):
         if lines and len(lines[-1]) + len(part) <= MAX_WIDTH:

@@ -8,13 +8,13 @@ from math import ceil, fsum
 from typing import NamedTuple, final
 
 from longspan.simulator.journal.run_folder import Failure, RunFolder
-from longspan.simulator.pages.report.reading import ConversationView
-from longspan.simulator.results.analysis.statistics import Interval, interval
-from longspan.simulator.results.analysis.units import observed
+from longspan.simulator.pages.report.run_view import ConversationView
+from longspan.simulator.results.analysis.statistics import Interval, total_interval
+from longspan.simulator.results.analysis.units import observe_tests
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Figures", "Times", "failures", "further_figures", "score_interval", "times", "without_score"]
+__all__ = ["Figures", "Times", "further_figures", "last_failures", "reply_times", "score_interval", "without_score"]
 
 
 @final
@@ -49,7 +49,7 @@ def further_figures(result: Result) -> Figures:
     return Figures(scenarios, others)
 
 
-def times(conversations: Iterable[ConversationView]) -> Times | None:
+def reply_times(conversations: Iterable[ConversationView]) -> Times | None:
     """Return the measured times of all replies that the agent gave; None if none was measured."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
     seconds = sorted(turn.seconds for turn in turns if turn.asked and turn.seconds is not None)
@@ -61,12 +61,12 @@ def times(conversations: Iterable[ConversationView]) -> Times | None:
 def score_interval(manifest: Manifest, tests: Iterable[TestResult]) -> Interval | None:
     """Return the interval of the score over all of a run's tests, or over a scenario's tests.
 
-    None if it cannot be estimated (see `interval`), or if no test has a score.
+    None if it cannot be estimated (see `total_interval`), or if no test has a score.
     """
     tests = [test for test in tests if test.counts]
     if all(test.score is None for test in tests):
         return None
-    return interval(observed([(manifest, tests)]))
+    return total_interval(observe_tests([(manifest, tests)]))
 
 
 def without_score(result: Result) -> dict[str, int]:
@@ -74,7 +74,7 @@ def without_score(result: Result) -> dict[str, int]:
     return dict(sorted(Counter(str(test.status) for test in result.tests if test.score is None).items()))
 
 
-def failures(run: RunFolder, conversations: Mapping[str, ConversationView]) -> dict[str, Failure]:
+def last_failures(run: RunFolder, conversations: Mapping[str, ConversationView]) -> dict[str, Failure]:
     """Return the agent's last failure in each conversation that did not finish."""
     found = run.failures()
     return {id: failure for id, failure in found.items() if (conversation := conversations.get(id)) and not conversation.closed}

@@ -7,16 +7,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, Literal, NamedTuple, final
 
-from longspan.simulator.base.sizes import short
-from longspan.simulator.base.terminal import visible
-from longspan.simulator.contract.rungs import rungs
+from longspan.simulator.base.sizes import format_tokens
+from longspan.simulator.base.terminal import escape_invisible
+from longspan.simulator.contract.rungs import find_rungs
 from longspan.simulator.journal import events
-from longspan.simulator.pages.report.reading import ConversationView, Stretch, TestView, TurnView, stretches
+from longspan.simulator.pages.report.run_view import ConversationView, Stretch, TestView, TurnView, split_stretches
 from longspan.simulator.pages.report.story import Story
-from longspan.simulator.results.analysis.distances import asked, question_scores
-from longspan.simulator.results.measures.memory_losses import FURTHEST_FIRST, LOST, Outcome, furthest, outcomes
+from longspan.simulator.results.analysis.distances import question_scores, questions_with_needs
+from longspan.simulator.results.measures.memory_losses import FURTHEST_FIRST, LOST, Outcome, deciding_needle, need_outcomes
 
-__all__ = ["Arc", "Grade", "Lane", "Mark", "Panel", "Tick", "fates", "grade_of", "lane_of", "panels", "played_in", "ticks"]
+__all__ = [
+    "Arc",
+    "Grade",
+    "Lane",
+    "Panel",
+    "Tick",
+    "TurnMark",
+    "count_fates",
+    "grade_of",
+    "lane_of",
+    "make_panels",
+    "round_ticks",
+    "tests_by_conversation",
+]
 
 MAX_CROSSINGS: Final = 60
 """The maximum number of clock jumps, and of nights, that are drawn. A history with a date for every turn has more, which show nothing."""
@@ -46,7 +59,7 @@ class Band(NamedTuple):
     end: int
 
 
-class Mark(NamedTuple):
+class TurnMark(NamedTuple):
     """A turn of a test.
 
     `at` is the start of its message, in tokens. `look` is the fate of a needle (empty if no question needs it), or the grade of a question.
@@ -101,7 +114,7 @@ class Lane(NamedTuple):
     test: TestView
     tokens: int
     grade: Grade
-    marks: list[Mark]
+    marks: list[TurnMark]
     arcs: list[Arc]
     instead: list[Arc]
     watched: list[Band]
@@ -115,17 +128,17 @@ class Lane(NamedTuple):
         own: dict[str, Any] = {}
         if fact is not None:
             own = {
-                "id": visible(f"{result.id}-{fact.turn}"),
-                "test": visible(result.id),
-                "name": visible(fact.name),
-                "group": visible(fact.group),
+                "id": escape_invisible(f"{result.id}-{fact.turn}"),
+                "test": escape_invisible(result.id),
+                "name": escape_invisible(fact.name),
+                "group": escape_invisible(fact.group),
                 "value": fact.distance,
                 "score": fact.score,
                 "status": None if fact.score is not None else "undecided",
             }
         values = {
-            "id": visible(result.id),
-            "group": visible(result.tags[0] if result.tags else result.scenario),
+            "id": escape_invisible(result.id),
+            "group": escape_invisible(result.tags[0] if result.tags else result.scenario),
             "conversation": result.conversation,
             "tokens": self.tokens,
             "grade": self.grade,
@@ -171,7 +184,7 @@ class Panel(NamedTuple):
         }
 
 
-def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
+def make_panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> list[Panel]:
     """Return a panel for each conversation with several tests, or with facts, and one panel for all other tests.
 
     A conversation's tests include its branches' tests. Lanes of tests are ordered by grade, worst first; lanes of facts are ordered by
@@ -181,40 +194,40 @@ def panels(tests: Sequence[TestView], conversations: Mapping[str, ConversationVi
     for test in tests:
         if (conversation := conversations.get(test.result.conversation or "")) is not None:
             together.setdefault((conversation.trunk or conversation).id, []).append(test)
-    several = {id: len(group) > 1 or bool(rungs(group[0].result.items)) for id, group in together.items()}
-    shared = [_shared(conversations[id], group, conversations) for id, group in together.items() if several[id]]
+    several = {id: len(group) > 1 or bool(find_rungs(group[0].result.items)) for id, group in together.items()}
+    shared = [_shared_panel(conversations[id], group, conversations) for id, group in together.items() if several[id]]
     single = [group[0] for id, group in together.items() if not several[id]]
     return shared + ([_single(single, conversations)] if single else [])
 
 
-def fates(panels: Iterable[Panel]) -> Counter[Outcome]:
+def count_fates(panels: Iterable[Panel]) -> Counter[Outcome]:
     """Return how many arcs have each fate."""
     return Counter(arc.fate for panel in panels for lane in panel.lanes for arc in lane.arcs if arc.fate != "instead")
 
 
-def played_in(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def tests_by_conversation(tests: Iterable[TestView], conversations: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the tests of each conversation as JSON, for the page's script. A test is open from its `first` turn to its `last`."""
     found: dict[str, list[dict[str, Any]]] = {id: [] for id in conversations}
     for test in tests:
         if test.stretch is not None:
             result = test.result
-            data = {"id": visible(result.id), "grade": grade_of(result.score, result.chance)}
+            data = {"id": escape_invisible(result.id), "grade": grade_of(result.score, result.chance)}
             found[str(result.conversation)].append(data | test.stretch._asdict())
     return found
 
 
-def _shared(conversation: ConversationView, tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
+def _shared_panel(conversation: ConversationView, tests: Sequence[TestView], conversations: Mapping[str, ConversationView]) -> Panel:
     played = [conversations[str(test.result.conversation)] for test in tests]
     total = max(1, conversation.tokens, *(each.tokens for each in played))
     told = [turn.number for turn in conversation.turns if turn.told]
     return Panel(
         conversation=conversation,
         tokens=total,
-        ticks=ticks(total),
+        ticks=round_ticks(total),
         filler=_filler(conversation),
-        told=[_covered(conversation, stretch) for stretch in stretches(told)],
+        told=[_covered_band(conversation, stretch) for stretch in split_stretches(told)],
         jumps=_jumps(conversation),
-        lanes=[lane for lane in _sorted(map(lane_of, tests, played, repeat(total))) for lane in _split(lane) or [lane]],
+        lanes=[lane for lane in _sort_lanes(map(lane_of, tests, played, repeat(total))) for lane in _split(lane) or [lane]],
     )
 
 
@@ -222,12 +235,12 @@ def _split(lane: Lane) -> list[Lane]:
     """Return the lanes of the facts that a test asks for, nearest first; empty for other tests."""
     result = lane.test.result
     names = {item.turn: item.name for item in result.items}
-    distances = {question.turn: question.tokens for question in asked(result)}
+    distances = {question.turn: question.tokens for question in questions_with_needs(result)}
     lanes = []
-    for rung in sorted(rungs(result.items), key=lambda rung: distances.get(rung.turn, 0)):
+    for rung in sorted(find_rungs(result.items), key=lambda rung: distances.get(rung.turn, 0)):
         needles = {pair.needle_turn for pair in result.evidence if pair.question_turn == rung.turn}
         group = f"{rung.strand}, at once" if rung.at_once else rung.strand
-        distance = short(distances[rung.turn]) if rung.turn in distances and not rung.at_once else "0"
+        distance = format_tokens(distances[rung.turn]) if rung.turn in distances and not rung.at_once else "0"
         fact = Fact(rung.turn, names.get(rung.turn, ""), group, distance, rung.score)
         lanes.append(
             lane._replace(
@@ -248,10 +261,10 @@ def _single(tests: Sequence[TestView], conversations: Mapping[str, ConversationV
         conversation = conversations[str(test.result.conversation)]
         lane = lane_of(test, conversation, max(1, conversation.tokens))
         lanes.append(lane._replace(filler=_filler(conversation), jumps=_jumps(conversation)))
-    return Panel(None, 0, [], [], [], [], _sorted(lanes))
+    return Panel(None, 0, [], [], [], [], _sort_lanes(lanes))
 
 
-def _sorted(lanes: Iterable[Lane]) -> list[Lane]:
+def _sort_lanes(lanes: Iterable[Lane]) -> list[Lane]:
     return sorted(lanes, key=lambda lane: (WORST_FIRST.index(lane.grade), lane.test.result.score or 0))
 
 
@@ -266,12 +279,12 @@ def lane_of(test: TestView, conversation: ConversationView, total: int) -> Lane:
         if arc.fate != "instead":
             worst[arc.turn] = max(worst.get(arc.turn, arc.fate), arc.fate, key=FURTHEST_FIRST.index)
 
-    def mark(turn: TurnView) -> Mark:
+    def mark(turn: TurnView) -> TurnMark:
         shape = _shape(turn)
         look: str = worst.get(turn.number, "")
         if shape == "question":
             look = grade_of(scores.get(turn.number, test.result.score), test.result.chance)
-        return Mark(turn.number, turn.message.start, shape, look)
+        return TurnMark(turn.number, turn.message.start, shape, look)
 
     return Lane(
         test=test,
@@ -280,15 +293,15 @@ def lane_of(test: TestView, conversation: ConversationView, total: int) -> Lane:
         marks=[mark(turn) for turn in (*needed, *own)],
         arcs=arcs,
         instead=list(_instead(arcs, conversation)),
-        watched=[_covered(conversation, stretch) for stretch in test.watched],
+        watched=[_covered_band(conversation, stretch) for stretch in test.watched],
         filler=[],
         jumps=[],
     )
 
 
 def _arcs(test: TestView, conversation: ConversationView) -> Iterable[Arc]:
-    for need, fate in outcomes(test.result):
-        pair = furthest(need, fate, test.result)
+    for need, fate in need_outcomes(test.result):
+        pair = deciding_needle(need, fate, test.result)
         needle, question = conversation.turn(pair.needle_turn), conversation.turn(need.turn)
         if needle is not None and question is not None:
             yield Arc(needle.number, question.number, needle.message.start, question.message.start, fate)
@@ -313,7 +326,7 @@ def _shape(turn: TurnView) -> Shape:
 
 def _filler(conversation: ConversationView) -> list[Band]:
     numbers = (turn.number for turn in conversation.turns if turn.message.kind == "filler")
-    return [_covered(conversation, stretch) for stretch in stretches(numbers)]
+    return [_covered_band(conversation, stretch) for stretch in split_stretches(numbers)]
 
 
 def _jumps(conversation: ConversationView) -> list[int]:
@@ -321,7 +334,7 @@ def _jumps(conversation: ConversationView) -> list[int]:
     return found if len(found) <= MAX_CROSSINGS else []
 
 
-def _covered(conversation: ConversationView, stretch: Stretch) -> Band:
+def _covered_band(conversation: ConversationView, stretch: Stretch) -> Band:
     """Return the tokens that a stretch of turns covers, with their replies. Turns missing from a damaged journal cover nothing."""
     first, after = conversation.turn(stretch.first), conversation.turn(stretch.last + 1)
     if first is None:
@@ -330,7 +343,7 @@ def _covered(conversation: ConversationView, stretch: Stretch) -> Band:
     return Band(start, max(start, after.message.start if after is not None else conversation.tokens))
 
 
-def ticks(total: int) -> list[Tick]:
+def round_ticks(total: int) -> list[Tick]:
     """Return two to five round numbers of tokens, starting at 0."""
     step = next(step for power in range(20) for step in (10**power, 2 * 10**power, 5 * 10**power) if total / step < 5)
     return [Tick(at / total, _tokens(at)) for at in range(0, total + 1, step)]

@@ -8,7 +8,7 @@ from typing import Final
 from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles
 from longspan.simulator.results.result import Result, ScoreVerdict
 
-__all__ = ["standing", "verdict"]
+__all__ = ["compare_with_guessing", "loss_verdict"]
 
 STANDINGS: Final[Mapping[ScoreVerdict, str]] = {
     "distance costs": "distance costs part of it",
@@ -21,7 +21,7 @@ STANDINGS: Final[Mapping[ScoreVerdict, str]] = {
 }
 
 
-def standing(result: Result) -> str:
+def compare_with_guessing(result: Result) -> str:
     """Return in a few words how a score compares with guessing; empty if unknown."""
     if result.meaning is None:
         return ""
@@ -30,7 +30,7 @@ def standing(result: Result) -> str:
     return f"{STANDINGS.get(result.meaning.verdict, '')}{where}"
 
 
-def verdict(losses: MemoryLosses) -> str:
+def loss_verdict(losses: MemoryLosses) -> str:
     """Return the sentence; empty if the fates of needles and the answers are unknown."""
     if losses.tells == "nothing":
         return _of_answers(losses.answers)

@@ -17,10 +17,10 @@ from longspan.simulator.pages.view.guard import AccessGuard
 from longspan.simulator.pages.view.pages import Pages
 from longspan.simulator.pages.view.run_list import RunList
 
-__all__ = ["view"]
+__all__ = ["serve_runs"]
 
 
-async def view(folder: Path, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+async def serve_runs(folder: Path, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Serve the runs in `folder` until cancelled. `ready` is called with the URL, including the token.
 
     Raises InputError if `folder` does not exist or is itself a run, and if the server cannot listen on the address.

@@ -14,15 +14,23 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.contract.plugins import scenario_class
 from longspan.simulator.contract.sheets import Sheet
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.pages.view.rendering import page
+from longspan.simulator.pages.view.page_rendering import render_page
 from longspan.simulator.pages.view.run_list import RunList
-from longspan.simulator.results.judging.annotation import LEVELS, Annotation, agreements, annotate, annotations_by, open_claims, sheets
+from longspan.simulator.results.judging.annotation import (
+    LEVELS,
+    Annotation,
+    agreement_table,
+    annotations_by,
+    open_claims,
+    read_sheets,
+    save_annotation,
+)
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import named_in
+from longspan.simulator.suite.trust import list_dangers
 
 __all__ = ["AnnotationPages", "can_be_judged"]
 
@@ -40,7 +48,7 @@ FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
 
 def can_be_judged(manifest: Manifest) -> bool:
     """Return whether a run has tests that people can judge, and no scenario from code outside longspan's plugins."""
-    return not named_in(manifest, ["scenarios"]) and any(map(_has_sheets, manifest.suite.scenarios))
+    return not list_dangers(manifest, ["scenarios"]) and any(map(_has_sheets, manifest.suite.scenarios))
 
 
 @lru_cache(maxsize=256)
@@ -65,7 +73,7 @@ class AnnotationPages:
         skip = request.query_params.get("skip", "0")
         load = partial(_values, run, by, int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0)
         values = await trio.to_thread.run_sync(load, limiter=READ_LIMITER)
-        response = page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), error="", **values)
+        response = render_page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), error="", **values)
         response.headers.update(FORM_HEADERS)
         return response
 
@@ -79,7 +87,7 @@ class AnnotationPages:
             values = await trio.to_thread.run_sync(partial(_again, run, form), limiter=READ_LIMITER)
             if values is None:
                 raise
-            response = page("annotate.html.j2", 422, name=run.path.name, levels=list(LEVELS), error=str(error), **values)
+            response = render_page("annotate.html.j2", 422, name=run.path.name, levels=list(LEVELS), error=str(error), **values)
             response.headers.update(FORM_HEADERS)
             return response
         skip = {"skip": form["skip"]} if form.get("skip") else {}
@@ -91,32 +99,38 @@ class AnnotationPages:
         """Return the run. Raises MissingError and InputError like `RunList.run`, and InputError if its tests cannot be judged here."""
         run = self._runs.run(request.path_params["name"])
         if not can_be_judged(run.manifest):
-            why = "; its manifest names code, which is not run here" if named_in(run.manifest, ["scenarios"]) else ""
+            why = "; its manifest names code, which is not run here" if list_dangers(run.manifest, ["scenarios"]) else ""
             raise InputError(f"{run.path.name}: none of its tests has a sheet to annotate{why}")
         return run
 
 
 def _values(run: RunFolder, by: str, skip: int) -> Mapping[str, Any]:
     """Return values for the template: a claim with its sheet, or the table of agreement."""
-    known = sheets(run)
+    known = read_sheets(run)
     if not by:
-        return {"claim": None, "table": agreements(run)}
+        return {"claim": None, "table": agreement_table(run)}
     left = open_claims(known, annotations_by(run).get(by, {}))
     if skip >= len(left):
-        return {"claim": None, "table": agreements(run)}
+        return {"claim": None, "table": agreement_table(run)}
     test, claim = left[skip]
     return {"left": len(left) - skip, "skip": skip, "chosen": ""} | _claim(known[test], test, claim)
 
 
 def _claim(sheet: Sheet, test: str, claim: str) -> dict[str, Any]:
     """Return values for the template: a claim with its sheet. The page numbers the bullets, so their own marks are removed."""
-    bullets = [visible(MARK.sub("", bullet)) for bullet in sheet.bullets]
-    return {"test": test, "claim": claim, "text": visible(sheet.claims[claim]), "question": visible(sheet.question), "bullets": bullets}
+    bullets = [escape_invisible(MARK.sub("", bullet)) for bullet in sheet.bullets]
+    return {
+        "test": test,
+        "claim": claim,
+        "text": escape_invisible(sheet.claims[claim]),
+        "question": escape_invisible(sheet.question),
+        "bullets": bullets,
+    }
 
 
 def _again(run: RunFolder, form: Mapping[str, str]) -> Mapping[str, Any] | None:
     """Return values for the template: the claim of a rejected form, with its answers; None if the run has no such claim."""
-    known, by = sheets(run), form.get("by", "").strip()[:100]
+    known, by = read_sheets(run), form.get("by", "").strip()[:100]
     test, claim = form.get("test", ""), form.get("claim", "")
     sheet = known.get(test)
     if sheet is None or claim not in sheet.claims or not by:
@@ -148,5 +162,5 @@ def _save(run: RunFolder, form: Mapping[str, str]) -> Annotation:
         annotation = Annotation.model_validate(fields | {"coverage": coverage, "bullet": number})
     except ValidationError as error:
         raise InputError(f"the form is incomplete: {first_problem(error)}; go back and choose an answer") from None
-    annotate(run, sheets(run), annotation)
+    save_annotation(run, read_sheets(run), annotation)
     return annotation

@@ -8,10 +8,10 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.pages.view.run_list import ListedRun
-from longspan.simulator.results.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.results.analysis.matrix import natural
+from longspan.simulator.results.analysis.changes import list_changed_options, list_chosen_scenarios
+from longspan.simulator.results.analysis.matrix import natural_sort_key
 
-__all__ = ["ORDERS", "Group", "arranged", "in_order", "told_by_names"]
+__all__ = ["ORDERS", "Group", "columns_in_names", "group_by_seed", "in_order"]
 
 ORDERS: Final[dict[str, str]] = {
     "changed": "newest first",
@@ -27,7 +27,7 @@ ORDERS: Final[dict[str, str]] = {
 
 KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "changed": lambda entry: -entry.changed,
-    "run": lambda entry: natural(entry.name),
+    "run": lambda entry: natural_sort_key(entry.name),
     "agent": lambda entry: entry.manifest.agent if entry.manifest else "",
     "score": lambda entry: -1.0 if entry.share is None else -entry.share,
     "suite": lambda entry: entry.manifest.suite.name if entry.manifest else "",
@@ -74,11 +74,11 @@ def in_order(entries: Sequence[ListedRun], order: str) -> list[ListedRun]:
     name = order.removeprefix("-")
     if name not in KEYS:
         return list(entries)
-    named = sorted(entries, key=lambda entry: natural(entry.name))
+    named = sorted(entries, key=lambda entry: natural_sort_key(entry.name))
     return sorted(named, key=KEYS[name], reverse=order.startswith("-"))
 
 
-def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
+def group_by_seed(entries: Sequence[ListedRun], order: str) -> list[Group]:
     """Group sorted entries by everything but their seeds. A group takes the position of its first entry, or is sorted by its mean score."""
     found: dict[Hashable, list[ListedRun]] = {}
     for entry in entries:
@@ -89,7 +89,7 @@ def arranged(entries: Sequence[ListedRun], order: str) -> list[Group]:
     return groups
 
 
-def told_by_names(entries: Iterable[ListedRun]) -> set[str]:
+def columns_in_names(entries: Iterable[ListedRun]) -> set[str]:
     """Return the columns whose values are part of every run's name, so that a list need not repeat them."""
     told = {"suite", "span", "seed", "agent"}
     for entry in entries:
@@ -117,7 +117,7 @@ def _plain(text: str) -> str:
 def _kind(entry: ListedRun) -> Hashable:
     if (manifest := entry.manifest) is None:
         return entry.name
-    options = (*chosen_scenarios(manifest), *changed_options(manifest))
+    options = (*list_chosen_scenarios(manifest), *list_changed_options(manifest))
     return manifest.suite.name, manifest.span, manifest.labelled, options
 
 

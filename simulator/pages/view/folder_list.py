@@ -14,7 +14,7 @@ from longspan.simulator.base.files.folders import check_file
 from longspan.simulator.base.files.locks import is_locked
 from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.pages.view.run_list import RunList, is_folder, is_run
-from longspan.simulator.results.analysis.matrix import natural
+from longspan.simulator.results.analysis.matrix import natural_sort_key
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["FolderList", "ListedFolder"]
@@ -69,7 +69,7 @@ class FolderList:
         place, left = self._runs.folder(folder), [MAX_LOOKED]
         within = f"{folder}/" if folder else ""
         found = [self._entry(f"{within}{path.name}", path, left) for path in _folders(place) if not is_run(path)]
-        return sorted((entry for entry in found if entry is not None), key=lambda entry: natural(entry.name))
+        return sorted((entry for entry in found if entry is not None), key=lambda entry: natural_sort_key(entry.name))
 
     def _entry(self, name: str, path: Path, left: list[int]) -> ListedFolder | None:
         runs = list(_runs_below(path, MAX_DEPTH, left))
@@ -83,7 +83,7 @@ class FolderList:
             runs=len(runs),
             own=sum(run.parent == path for run in runs),
             graded=sum((run / RESULT).is_file() for run in runs),
-            changed=max(map(_changed, runs)),
+            changed=max(map(_modified_at, runs)),
             suites=sorted({manifest.suite.name for manifest in manifests}),
             spans=sorted({manifest.span for manifest in manifests if not manifest.alone}),
             agents=sorted({manifest.labelled for manifest in manifests}),
@@ -119,7 +119,7 @@ def _folders(folder: Path) -> list[Path]:
     return []
 
 
-def _changed(run: Path) -> float:
+def _modified_at(run: Path) -> float:
     for name in (RESULT, MANIFEST):
         with suppress(OSError):
             return (run / name).lstat().st_mtime

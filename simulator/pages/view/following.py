@@ -14,13 +14,13 @@ import trio
 
 from longspan.simulator.base.errors import LongspanError, one_line
 from longspan.simulator.base.files.locks import is_locked
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn
 from longspan.simulator.pages.report.excerpts import EXCERPT_CHARS
-from longspan.simulator.pages.report.reading import Reading, TestView, TurnView
+from longspan.simulator.pages.report.run_view import RunView, TestView, TurnView
 from longspan.simulator.pages.report.timeline import lane_of
 from longspan.simulator.pages.view.run_list import has_results
 from longspan.simulator.play.dry_run import Length, dry_run
@@ -28,10 +28,10 @@ from longspan.simulator.results.gradebook.gradebook import Gradebook
 from longspan.simulator.results.gradebook.run_status import RunProgress, RunStatus
 from longspan.simulator.results.gradebook.worker import GradingWorker
 from longspan.simulator.results.result import TestResult
-from longspan.simulator.running.planning import replan, setting_of
+from longspan.simulator.running.planning import replan_run, setting_of
 from longspan.simulator.subject.spending_record import SpendingFollower
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import named_in
+from longspan.simulator.suite.trust import list_dangers
 
 __all__ = ["LiveEvent", "LiveRun", "LiveRuns"]
 
@@ -70,7 +70,7 @@ class LiveRun:
         self._run = run
         self._turns: deque[LiveEvent] = deque(maxlen=MAX_TURNS)
         self._changed = trio.Event()
-        self._reading = Reading(run)
+        self._reading = RunView(run)
         self._places: dict[str, dict[str, Any]] = {}  # by conversation, the fields that the events of its turns share
         self._pending: dict[str, PlayedTurn] = {}  # by conversation, the message that has no reply yet
         self._announced: set[str] = set()  # conversations whose pending message has already had its event
@@ -94,7 +94,7 @@ class LiveRun:
                 await self._follow(nursery)
             except Exception as error:  # the files are untrusted, so any error means a damaged run
                 why = str(error) if isinstance(error, LongspanError) else one_line(error)
-                self.damage = _event("damaged", why=visible(why))
+                self.damage = _event("damaged", why=escape_invisible(why))
                 self._wake()
             nursery.cancel_scope.cancel()
 
@@ -104,7 +104,7 @@ class LiveRun:
         gradebook = Gradebook(manifest, installed_scenarios(manifest.suite.scenarios))  # so that no code named by a run is run
         worker, status = (
             GradingWorker(gradebook),
-            RunStatus(gradebook, self._known_lengths, SpendingFollower(self._run.path, self._run.owner()).totals),
+            RunStatus(gradebook, self._find_lengths, SpendingFollower(self._run.path, self._run.owner()).totals),
         )
         figures = _json(status.figures())
         ended: set[str] = set()
@@ -125,7 +125,7 @@ class LiveRun:
                     await worker.on_change(id, change)
                     status.add(id, change)
                     self._add(id, change)
-                    self._reading.heard(id, gradebook.transcripts[id], change)
+                    self._reading.take_change(id, gradebook.transcripts[id], change)
                     if (test := _test_of(change)) is not None and (result := gradebook.so_far(id, test)) is not None:
                         self._add_lane(id, result)
                 if events and gradebook.transcripts[id].closed:
@@ -144,7 +144,7 @@ class LiveRun:
             self._set_status(json.dumps(figures | {"results": results, "running": running}))
             await trio.sleep(POLL_INTERVAL if caught_up else 0)
 
-    def _known_lengths(self) -> Mapping[str, Length] | None:
+    def _find_lengths(self) -> Mapping[str, Length] | None:
         self._wanted = True
         return self._lengths
 
@@ -171,7 +171,9 @@ class LiveRun:
         lane = lane_of(TestView.of(result, self._reading.conversations), conversation, max(1, conversation.tokens)).data()
         ended = result.status != "unfinished"
         grade = {} if ended else {"grade": "open", "status": ""}
-        self.tests.append(LiveEvent("lane", json.dumps(lane | grade | {"reason": visible(result.reason[:EXCERPT_CHARS]) if ended else ""})))
+        self.tests.append(
+            LiveEvent("lane", json.dumps(lane | grade | {"reason": escape_invisible(result.reason[:EXCERPT_CHARS]) if ended else ""}))
+        )
         self._wake()
 
     def _add_pending(self) -> None:
@@ -202,9 +204,9 @@ def lengths_of(manifest: Manifest) -> Mapping[str, Length] | None:
 
     None if code or files named in its manifest would make its tests: only the user who plays it has agreed to run and read those.
     """
-    if named_in(manifest, ["scenarios", "sources"]):
+    if list_dangers(manifest, ["scenarios", "sources"]):
         return None
-    plan = replan(manifest, "silent", Path())
+    plan = replan_run(manifest, "silent", Path())
     return {id: dry_run(setting_of(manifest, id), tests) for id, tests in plan.tests.items()}
 
 
@@ -225,7 +227,7 @@ def _event(kind: str, **data: Any) -> LiveEvent:
 
 @final
 @dataclass(slots=True)
-class _Followed:
+class _FollowedRun:
     run: LiveRun
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     clients: int = 0
@@ -237,14 +239,14 @@ class LiveRuns:
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, _FollowedRun] = {}
 
     @contextmanager
-    def following(self, name: str, run: RunFolder) -> Iterator[LiveRun]:
+    def follow(self, name: str, run: RunFolder) -> Iterator[LiveRun]:
         """Follow the run `name` while the block lasts."""
         followed = self._followed.get(name)
         if followed is None:
-            followed = self._followed[name] = _Followed(LiveRun(run))
+            followed = self._followed[name] = _FollowedRun(LiveRun(run))
             self._nursery.start_soon(self._follow, followed)
         followed.clients += 1
         try:
@@ -255,6 +257,6 @@ class LiveRuns:
                 followed.scope.cancel()
                 del self._followed[name]
 
-    async def _follow(self, followed: _Followed) -> None:
+    async def _follow(self, followed: _FollowedRun) -> None:
         with followed.scope:
             await followed.run.follow()

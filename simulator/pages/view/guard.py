@@ -106,7 +106,7 @@ class AccessGuard:
         """Return the response to a request that is refused, or redirected to its URL without the token; None if it is allowed."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if len(headers.getlist("host")) != 1 or not self._known(_without_port(host)):
+        if len(headers.getlist("host")) != 1 or not self._is_known(_without_port(host)):
             return PlainTextResponse("longspan: unknown host name; open the address that `longspan view` printed\n", 421)
         if _is_foreign(headers, f"{scope['scheme']}://{host}"):
             return PlainTextResponse("longspan: requests from other sites are refused\n", 403)
@@ -115,7 +115,7 @@ class AccessGuard:
             return PlainTextResponse("longspan: only GET and HEAD are allowed here\n", 405, {"Allow": "GET, HEAD"})
         return without_token
 
-    def _known(self, host: str) -> bool:
+    def _is_known(self, host: str) -> bool:
         try:
             address = ip_address(host)
         except ValueError:

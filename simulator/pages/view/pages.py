@@ -21,24 +21,24 @@ from starlette.types import Receive, Scope, Send
 
 from longspan.simulator.base.errors import InputError, LongspanError, one_line
 from longspan.simulator.base.files.locks import is_locked
-from longspan.simulator.base.terminal import typed, visible
+from longspan.simulator.base.terminal import escape_invisible, quote_command
 from longspan.simulator.journal.run_folder import RESULT, RunFolder
 from longspan.simulator.pages.report import POLICY, report_of
-from longspan.simulator.pages.report.page import ASSETS, anchor
+from longspan.simulator.pages.report.page import ASSETS, element_id
 from longspan.simulator.pages.report.side_by_side import Side, SideBySide, side_by_side
 from longspan.simulator.pages.report.story import Story
 from longspan.simulator.pages.report.timeline import grade_of
 from longspan.simulator.pages.view.annotating import AnnotationPages, can_be_judged
-from longspan.simulator.pages.view.arranging import ORDERS, arranged, in_order, told_by_names
-from longspan.simulator.pages.view.comparing import Compared, compared
+from longspan.simulator.pages.view.arranging import ORDERS, columns_in_names, group_by_seed, in_order
+from longspan.simulator.pages.view.comparison_pages import ComparisonPage, compare_folder
 from longspan.simulator.pages.view.folder_list import FolderList
 from longspan.simulator.pages.view.following import LiveEvent, LiveRun, LiveRuns
-from longspan.simulator.pages.view.rendering import page
-from longspan.simulator.pages.view.run_list import MissingError, RunList, matching
-from longspan.simulator.results.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.results.analysis.matrix import natural
+from longspan.simulator.pages.view.page_rendering import render_page
+from longspan.simulator.pages.view.run_list import MissingError, RunList, filter_runs
+from longspan.simulator.results.analysis.changes import list_changed_options, list_chosen_scenarios
+from longspan.simulator.results.analysis.matrix import natural_sort_key
 from longspan.simulator.results.analysis.statements import NAME
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["EventStream", "Pages"]
@@ -91,7 +91,7 @@ class Pages:
         self._live_runs = live_runs
         self._annotation = AnnotationPages(runs)
         self._reports: dict[str, tuple[object, bytes]] = {}
-        self._comparisons: dict[object, Compared] = {}
+        self._comparisons: dict[object, ComparisonPage] = {}
 
     def app(self) -> Starlette:
         routes = [
@@ -123,24 +123,24 @@ class Pages:
             "span": [str(span) for span in sorted({manifest.span for manifest in manifests})],
             "agent": sorted({manifest.agent for manifest in manifests}),
         }
-        found = in_order(matching(entries, **wanted), order)
+        found = in_order(filter_runs(entries, **wanted), order)
         kept = {name: value for name, value in (wanted | {"in": folder, "seeds": "each" if each_seed else ""}).items() if value}
-        return page(
+        return render_page(
             "list.html.j2",
             root=str(self._runs.root),
             folder=folder,
             folders=[] if any(wanted.values()) else self._folders.entries(folder),
-            told=told_by_names(found),
+            told=columns_in_names(found),
             choices=choices,
             wanted=wanted,
             order=order,
             orders=ORDERS,
             sorted_by=lambda name: f"?{urlencode(kept | {'sort': f'-{name}' if name == order else name})}",
-            groups=None if each_seed else arranged(found, order),
+            groups=None if each_seed else group_by_seed(found, order),
             entries=found,
             total=len(entries),
-            scenarios={entry.name: chosen_scenarios(entry.manifest) for entry in found if entry.manifest is not None},
-            options={entry.name: changed_options(entry.manifest) for entry in found if entry.manifest is not None},
+            scenarios={entry.name: list_chosen_scenarios(entry.manifest) for entry in found if entry.manifest is not None},
+            options={entry.name: list_changed_options(entry.manifest) for entry in found if entry.manifest is not None},
             resume=self._resume,
             ago=_ago(),
             can_be_judged=can_be_judged,
@@ -148,7 +148,7 @@ class Pages:
 
     def _resume(self, name: str) -> str:
         """Return the command that continues a run."""
-        return typed("longspan", "resume", self._runs.root / name)
+        return quote_command("longspan", "resume", self._runs.root / name)
 
     async def report(self, request: Request) -> Response:
         """Return a run's report, rendered from its journals and results, because its report.html is untrusted."""
@@ -158,8 +158,8 @@ class Pages:
         if live is not None and not (self._runs.root / name / RESULT).is_file():
             return RedirectResponse(live, 303)
         if self._reports.get(name, (None,))[0] != state:
-            graded = self._runs.graded(name)
-            links = {"home": _list_of(name), "live": live, "run_path": typed(self._runs.root / name)}
+            graded = self._runs.load_graded(name)
+            links = {"home": _list_of(name), "live": live, "run_path": quote_command(self._runs.root / name)}
             render = partial(_render_report, graded.folder, graded.result, links)
             self._reports[name] = state, await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
             while len(self._reports) > KEPT_REPORTS:
@@ -169,25 +169,25 @@ class Pages:
 
     async def result(self, request: Request) -> Response:
         """Return a run's results after they were read and checked."""
-        graded = self._runs.graded(_name(request))
+        graded = self._runs.load_graded(_name(request))
         return _download(graded.result.model_dump_json(), "json", graded.name)
 
     async def card(self, request: Request) -> Response:
         """Return a run's card."""
-        graded = self._runs.graded(_name(request))
+        graded = self._runs.load_graded(_name(request))
         return _download(await trio.to_thread.run_sync(_card, graded, limiter=COMPARISON_LIMITER), "svg", graded.name)
 
     async def live(self, request: Request) -> Response:
         """Return the page of a run while it is played. A script fills it from `events`."""
         name = _name(request)
         manifest = self._runs.run(name).manifest
-        return page(
+        return render_page(
             "live.html.j2",
             name=name,
             short=name.rpartition("/")[2],
             home=_list_of(name),
             manifest=manifest,
-            planned=_planned(manifest),
+            planned=_plan_panel(manifest),
             resume=self._resume(name),
         )
 
@@ -201,7 +201,7 @@ class Pages:
 
     async def comparison(self, request: Request) -> Response:
         """Return the page with the selected runs, or the runs of a folder, side by side."""
-        found = await self._compared(request)
+        found = await self._compare(request)
         return HTMLResponse(found.page, headers={"Content-Security-Policy": found.policy + NO_FRAMES})
 
     async def figures(self, request: Request) -> Response:
@@ -209,10 +209,10 @@ class Pages:
         suffix = request.path_params["suffix"]
         if suffix not in ("csv", "json"):
             raise MissingError(f"{suffix:.80}: no such file")
-        found = await self._compared(request)
+        found = await self._compare(request)
         return _download(found.csv if suffix == "csv" else found.json, suffix, "comparison")
 
-    async def _compared(self, request: Request) -> Compared:
+    async def _compare(self, request: Request) -> ComparisonPage:
         """Return the comparison for a request, computed again if one of its runs has changed.
 
         Runs of a folder that play different tests are compared in groups; a request selects a group by its number.
@@ -241,18 +241,18 @@ class Pages:
         names = [*map(unquote, request.query_params.getlist("run"))]
         if len(names) != 2:
             raise InputError("side by side needs two runs; go back and choose two")
-        one, other = map(self._runs.graded, names)
+        one, other = map(self._runs.load_graded, names)
         found = await trio.to_thread.run_sync(_side_by_side, one, other, request.query_params.get("test", ""), limiter=REPORT_LIMITER)
         choices = [
             (entry.name, entry.manifest.labelled)
             for folder in dict.fromkeys(name.rpartition("/")[0] for name in names)
-            for entry in sorted(self._runs.entries(folder), key=lambda entry: natural(entry.name))
+            for entry in sorted(self._runs.entries(folder), key=lambda entry: natural_sort_key(entry.name))
             if entry.manifest is not None and entry.max_score and _same_tests(entry.manifest, one.manifest)
         ]
         results = [side.test.result for side in found.sides]
-        lanes = [_linked(side, name) for side, name in zip(found.sides, names, strict=True) if side.lane is not None]
+        lanes = [_link_side(side, name) for side, name in zip(found.sides, names, strict=True) if side.lane is not None]
         tokens = max([lane["tokens"] for lane in lanes], default=1)
-        return page(
+        return render_page(
             "side_by_side.html.j2",
             id=results[0].id,
             sides=found.sides,
@@ -288,7 +288,7 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(key, value) for key, value in self.raw_headers if key != b"content-length"]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        with self._live_runs.following(self._name, self._run) as live_run:
+        with self._live_runs.follow(self._name, self._run) as live_run:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._wait_for_disconnect, receive, nursery.cancel_scope)
                 await self._send_events(live_run, send)
@@ -329,7 +329,7 @@ def _name(request: Request) -> str:
 
 
 @contextmanager
-def _untrusted(problem: str) -> Iterator[None]:
+def _guard_untrusted(problem: str) -> Iterator[None]:
     """Turn any error that untrusted files can cause into an InputError that begins with `problem`."""
     try:
         yield
@@ -341,7 +341,7 @@ def _untrusted(problem: str) -> Iterator[None]:
 
 def _render_report(run: RunFolder, result: Any, links: Mapping[str, Any]) -> bytes:
     """Render a report with links to other pages. Raises InputError if that fails, since the files are untrusted."""
-    with _untrusted(f"{run.path.name}: cannot make a report from its files"):
+    with _guard_untrusted(f"{run.path.name}: cannot make a report from its files"):
         return "".join(report_of(run, result, **links)).encode()
 
 
@@ -351,11 +351,11 @@ def _list_of(name: str) -> str:
     return f"/?{urlencode({'in': folder})}" if folder else "/"
 
 
-def _card(run: Graded) -> bytes:
+def _card(run: GradedRun) -> bytes:
     """Draw a run's card. The import is inside because it is slow. Raises InputError if drawing fails, since the files are untrusted."""
     from longspan.simulator.pages.report.card import draw_card
 
-    with _untrusted(f"{run.name}: cannot draw a card from its files"):
+    with _guard_untrusted(f"{run.name}: cannot draw a card from its files"):
         return draw_card(run, "svg")
 
 
@@ -377,31 +377,36 @@ def _status_of(folder: Path | None) -> object:
     return status.st_mtime_ns, status.st_size
 
 
-def _comparison(paths: Sequence[Path], root: Path, folder: Path | None, number: int) -> Compared:
+def _comparison(paths: Sequence[Path], root: Path, folder: Path | None, number: int) -> ComparisonPage:
     """Compare runs. Raises InputError if they cannot be compared, since the files are untrusted."""
-    with _untrusted("these runs cannot be compared"):
-        return compared(paths, root, folder, number)
+    with _guard_untrusted("these runs cannot be compared"):
+        return compare_folder(paths, root, folder, number)
 
 
-def _side_by_side(one: Graded, other: Graded, test: str) -> SideBySide:
+def _side_by_side(one: GradedRun, other: GradedRun, test: str) -> SideBySide:
     """Return a test side by side. Raises InputError if it cannot be shown, since the files are untrusted."""
-    with _untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
+    with _guard_untrusted(f"{one.name} and {other.name}: cannot be shown side by side"):
         return side_by_side(one, other, test)
 
 
-def _linked(side: Side, name: str) -> dict[str, Any]:
+def _link_side(side: Side, name: str) -> dict[str, Any]:
     """Return the lane of a side as JSON, with the agent's name and the address of the lane in its report."""
     lane = side.lane.data() if side.lane is not None else {}
-    address = f"/runs/{quote(name)}/report#lane-{anchor(side.test.result.id)}"
-    return lane | {"id": visible(side.run.manifest.labelled), "address": address}
+    address = f"/runs/{quote(name)}/report#lane-{element_id(side.test.result.id)}"
+    return lane | {"id": escape_invisible(side.run.manifest.labelled), "address": address}
 
 
-def _planned(manifest: Manifest) -> dict[str, Any]:
+def _plan_panel(manifest: Manifest) -> dict[str, Any]:
     """Return the panel of a timeline as JSON for the page's script, with a lane for each planned test."""
     (conversation, *others) = manifest.conversations or [None]
     tokens = max(1, manifest.span)
     lanes = [
-        {"id": visible(plan.id), "group": visible(plan.tags[0] if plan.tags else plan.scenario), "grade": "waiting", "tokens": tokens}
+        {
+            "id": escape_invisible(plan.id),
+            "group": escape_invisible(plan.tags[0] if plan.tags else plan.scenario),
+            "grade": "waiting",
+            "tokens": tokens,
+        }
         for _, plan in manifest.graded
     ]
     return {"conversation": None if others else conversation, "tokens": 0 if others else tokens, "lanes": lanes}
@@ -438,8 +443,8 @@ async def _no_content(request: Request) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    return page("message.html.j2", 404, title="Page not found", message="This run or page does not exist.")
+    return render_page("message.html.j2", 404, title="Page not found", message="This run or page does not exist.")
 
 
 async def _error(request: Request, error: Exception) -> Response:
-    return page("message.html.j2", 422, title="Cannot show this page", message=str(error))
+    return render_page("message.html.j2", 422, title="Cannot show this page", message=str(error))

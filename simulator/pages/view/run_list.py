@@ -17,12 +17,12 @@ from longspan.simulator.base.files.packed import open_journal
 from longspan.simulator.journal.run_folder import MANIFEST, MAX_BYTES, RESULT, RunFolder
 from longspan.simulator.pages.report.curve import CurveLayout, lay_out
 from longspan.simulator.results import measures
-from longspan.simulator.results.analysis.matrix import natural
-from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.results.analysis.matrix import natural_sort_key
+from longspan.simulator.results.graded_runs import GradedRun, load_runs
 from longspan.simulator.results.result import read_result
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["ListedRun", "MissingError", "RunList", "State", "has_results", "is_folder", "is_run", "matching"]
+__all__ = ["ListedRun", "MissingError", "RunList", "State", "filter_runs", "has_results", "is_folder", "is_run"]
 
 State = Literal["finished", "interrupted", "running", "stopped", "waiting", "damaged"]
 """A run's state.
@@ -116,7 +116,7 @@ class RunList:
         gone = [name for name in self._cache if name.rpartition("/")[0] == folder and name not in names]
         for name in gone:
             del self._cache[name]
-        return sorted(entries, key=lambda entry: (-entry.changed, natural(entry.name)))
+        return sorted(entries, key=lambda entry: (-entry.changed, natural_sort_key(entry.name)))
 
     def folder(self, name: str) -> Path:
         """Return a folder. Raises MissingError for an unknown one, or if any part of its path is a link, hidden or a run."""
@@ -142,9 +142,9 @@ class RunList:
             check_file(run.journal(id))
         return run
 
-    def graded(self, name: str) -> Graded:
+    def load_graded(self, name: str) -> GradedRun:
         """Return a run with its results. Raises MissingError and InputError like `run`, and InputError if it has no results."""
-        (graded,), _ = load([self.run(name).path])
+        (graded,), _ = load_runs([self.run(name).path])
         return graded
 
     def state(self, name: str) -> object:
@@ -169,11 +169,11 @@ class RunList:
                 self._cache[name] = (state, self._read(name, run, max(time for time, _ in filter(None, state)) / 1e9))
             entry = self._cache[name][1]
             if is_locked(run.path):
-                return replace(entry, state="running", ended=self._ended_tests(run))
+                return replace(entry, state="running", ended=self._count_ended(run))
             if entry.state != "stopped":
                 return entry
             begun = any(journal.exists() for journal in journals_of(run))
-            return replace(entry, state="stopped" if begun or not sweeping else "waiting", ended=self._ended_tests(run))
+            return replace(entry, state="stopped" if begun or not sweeping else "waiting", ended=self._count_ended(run))
         except (LongspanError, OSError) as error:
             return ListedRun(name, "damaged", 0.0, why=str(error))
 
@@ -181,7 +181,7 @@ class RunList:
         run.check()
         if not has_results(run):
             return ListedRun(name, "stopped", changed, run.manifest)
-        result = self.graded(name).result
+        result = self.load_graded(name).result
         state: State = "interrupted" if result.interrupted else "finished"
         figures = result.score, result.score_bounds, result.max_score, result.chance
         recall = result.headline if result.searched is not None else ""
@@ -194,10 +194,10 @@ class RunList:
             measured=result.measured,
             ungraded=result.ungraded,
             recall=recall,
-            curves=[lay_out(curve) for curve in measures.shown(run.manifest, result).curves],
+            curves=[lay_out(curve) for curve in measures.document_run(run.manifest, result).curves],
         )
 
-    def _ended_tests(self, run: RunFolder) -> int:
+    def _count_ended(self, run: RunFolder) -> int:
         """Return how many graded tests have ended according to the journals so far. Only new lines are read."""
         ended = 0
         for id, planned in run.manifest.conversations.items():
@@ -279,7 +279,7 @@ def journals_of(run: RunFolder) -> Iterator[Path]:
     return map(run.journal, run.manifest.played)
 
 
-def matching(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str, text: str) -> list[ListedRun]:
+def filter_runs(entries: Iterable[ListedRun], *, suite: str, span: str, agent: str, text: str) -> list[ListedRun]:
     """Return the entries with this suite, span and agent, and with `text` in one of their names. Empty values match all entries."""
 
     def matches(entry: ListedRun) -> bool:

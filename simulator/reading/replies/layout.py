@@ -8,9 +8,9 @@ from typing import Final
 
 from longspan.simulator.base.words import plain
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
-from longspan.simulator.reading.replies.splitting import undotted
+from longspan.simulator.reading.replies.splitting import undot_abbreviations
 
-__all__ = ["answering", "laid_out", "own_turn", "uncontracted", "unmarked", "unstruck"]
+__all__ = ["drop_asides", "drop_markup", "drop_struck", "expand_contractions", "flatten_layout", "own_turn"]
 
 _STRUCK: Final = re.compile(
     r"~~[^~\n]{1,400}~~|(?<!\S)~[^~\s][^~\n]{0,80}~(?!\S)|<(s|del|strike)>[^<\n]{1,400}</\1>|<!--[^>]{0,400}-->|(?:\w\u0336)+",
@@ -83,16 +83,16 @@ PRIME: Final = "\u2032"
 """Replaces the apostrophe of "it's" and "Ada's". Unlike an apostrophe, it separates words in plain text."""
 
 
-def laid_out(text: str) -> str:
+def flatten_layout(text: str) -> str:
     """Return the words of a reply, line by line, without markup. Takes time linear in the length of the text. Never raises."""
-    text = _flagged(unmarked(text))
+    text = _flags_to_remarks(drop_markup(text))
     text = _CROSSED.sub(" (no longer) ", _MARKED.sub(lambda line: _CHECKED.sub("; ", _CROSSED.sub("; not ", line[0])), text))
     text = _CONTRACTED.sub(_spelt_out, _ASKED_BACK.sub(r"\1\2 ", text))
-    text = _affirmed().sub(" ", text) if _DENIES.search(text) else text
-    return _tabled(_JSON.sub(r"\1", _JOINED.sub(PRIME, undotted(text))))  # "red's my choice" names red
+    text = _affirmation_pattern().sub(" ", text) if _DENIES.search(text) else text
+    return _head_cells(_JSON.sub(r"\1", _JOINED.sub(PRIME, undot_abbreviations(text))))  # "red's my choice" names red
 
 
-def _flagged(text: str) -> str:
+def _flags_to_remarks(text: str) -> str:
     """Return `text` with remarks such as "(current)" and "(no longer)" in place of fields that say whether a value is current."""
     if "=" not in text and ":" not in text:
         return text
@@ -102,11 +102,11 @@ def _flagged(text: str) -> str:
 
 def _object(match: re.Match[str]) -> str:
     """Return a JSON object with the remarks from its status fields after each of its other fields."""
-    kept, remarks = _remarked(match[0][:-1])
+    kept, remarks = _split_remark(match[0][:-1])
     return f"{kept.replace(',', f'{remarks},')}{remarks}}}"
 
 
-def _remarked(fields: str) -> tuple[str, str]:
+def _split_remark(fields: str) -> tuple[str, str]:
     """Return `fields` without its status fields, and their remarks."""
     remarks: list[str] = []
 
@@ -137,17 +137,17 @@ def _remark(field: re.Match[str]) -> str | None:
 def _element(match: re.Match[str]) -> str:
     """Return an XML element as "name: text", with the remarks from its attributes."""
     name, attributes, said = match.groups()
-    kept, remarks = _remarked(attributes)
+    kept, remarks = _split_remark(attributes)
     return f"{name}{kept}: {said}{remarks}\n"
 
 
 @cache
-def _affirmed() -> re.Pattern[str]:
+def _affirmation_pattern() -> re.Pattern[str]:
     """Return the pattern of negative phrases that deny nothing: "no doubt", "not only"."""
     return re.compile(LEXICON.source("affirmed"), re.IGNORECASE)
 
 
-def answering(text: str) -> str:
+def drop_asides(text: str) -> str:
     """Return the part of a reply that answers: without offers, and without a dialogue that the model continues as the user."""
     return _OFFER.sub(" ", own_turn(text))
 
@@ -163,17 +163,17 @@ def own_turn(text: str) -> str:
     return text
 
 
-def unstruck(text: str) -> str:
+def drop_struck(text: str) -> str:
     """Return a reply without struck-out text."""
     return _STRUCK.sub(" ", text) if any(mark in text for mark in ("~", "</", "<!--", "\u0336")) else text
 
 
-def unmarked(text: str) -> str:
+def drop_markup(text: str) -> str:
     """Return a reply without struck-out text, model thoughts, emphasis and code marks."""
     text = text.translate(_APOSTROPHES)
     text = after if (after := text.rpartition(_THOUGHT)[2]).strip() else text
     text = text[result.end() :] if (result := _RESULT.search(text.rstrip())) else text
-    text = unstruck(text)
+    text = drop_struck(text)
     text = _TICKED.sub(r"\1", _BOX.sub(r"\1not ", text)) if _TICKED.search(text) else text
     text = _PAIR.sub(": ", _IDEOGRAPHS.sub(" ", text))
     text = _ELEMENT.sub(_element, text) if "</" in text else text
@@ -182,7 +182,7 @@ def unmarked(text: str) -> str:
     return _EMPHASIS.sub("", _FENCE.sub("", text))
 
 
-def uncontracted(text: str) -> str:
+def expand_contractions(text: str) -> str:
     """Return `text` with "not" for "n't", and with `PRIME` for apostrophes inside words."""
     return _JOINED.sub(PRIME, _CONTRACTED.sub(_spelt_out, text.replace("`", "'").translate(_APOSTROPHES)))
 
@@ -192,7 +192,7 @@ def _spelt_out(match: re.Match[str]) -> str:
     return f"{_SHORT.get(stem.casefold(), stem)} not"
 
 
-def _tabled(text: str) -> str:
+def _head_cells(text: str) -> str:
     """Return `text` with table cells labelled by their column or row headings."""
     if "|" not in text:
         return text

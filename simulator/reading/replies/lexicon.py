@@ -67,12 +67,12 @@ class Lexicon:
         """The pattern of all phrases that show a stance, longest first. Each group's name starts with the number of its stance."""
         phrases = [(each, stance.value) for stance in _ORDER for each in self.phrases(stance.name.lower())]
         runs = groupby(sorted(phrases, key=lambda each: -len(each[0])), key=lambda each: each[1])
-        compiled = [(stance, "|".join(self._compiled(each) for each, _ in run)) for stance, run in runs]
+        compiled = [(stance, "|".join(self._compile_phrase(each) for each, _ in run)) for stance, run in runs]
         return re.compile(rf"\b(?:{'|'.join(f'(?P<s{stance}_{at}>{run})' for at, (stance, run) in enumerate(compiled))})\b")
 
     def source(self, group: str) -> str:
         """Return a regular expression that matches a group's phrases in plain text."""
-        return rf"\b(?:{'|'.join(map(self._compiled, self.phrases(group)))})\b"
+        return rf"\b(?:{'|'.join(map(self._compile_phrase, self.phrases(group)))})\b"
 
     def pattern(self, group: str) -> re.Pattern[str]:
         """Return the compiled `source` of a group."""
@@ -96,7 +96,7 @@ class Lexicon:
         stance = next((stance for stance in _ORDER if stance in found), Stance.ASSERTED)
         return Stance.CURRENT if stance in (Stance.ASSERTED, Stance.REPORTED) and self.has("concluded", clause) else stance
 
-    def _compiled(self, phrase: str) -> str:
+    def _compile_phrase(self, phrase: str) -> str:
         words = "".join(map(self._word, _WORDS.findall(phrase))).removesuffix(" ")
         return rf"(?<![^\n])(?:{words})" if phrase.startswith("^") else words
 
@@ -106,7 +106,7 @@ class Lexicon:
         if word.endswith("?"):
             return f"(?:{self._word(word[:-1])})?"
         if word.startswith("<"):
-            return f"(?:{'|'.join(map(self._compiled, self.phrases(word[1:-1])))}) "
+            return f"(?:{'|'.join(map(self._compile_phrase, self.phrases(word[1:-1])))}) "
         if word.startswith("*"):
             return rf"\w\w+{re.escape(word[1:])} "
         return rf"{re.escape(word[:-1])}\w* " if word.endswith("*") else f"{re.escape(word)} "

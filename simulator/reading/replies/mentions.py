@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.splitting import COMMA, LINE, NONE, SENTENCE, Clause
-from longspan.simulator.reading.replies.values import Findable, Found
+from longspan.simulator.reading.replies.values import Findable, ValueMatch
 
-__all__ = ["Mention", "corrects", "mentions"]
+__all__ = ["Mention", "find_mentions", "is_correction"]
 
 _THE: Final = r"(?:(?:the|your|(?<!after )that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
@@ -81,23 +81,23 @@ class Mention(NamedTuple):
     end: int
 
 
-def mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
+def find_mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
     """Return the mentions of `values` in reply order.
 
     A clause that continues an enumeration has the stance of the clause before it ("not red, green or blue"; "earlier: red, green"). The
     first items of an enumeration have the stance of the clause that ends it ("red and blue were earlier"). A remark after a name applies
     to that name ("red (current)").
     """
-    heard = _Heard(clauses, values)
+    heard = _MentionState(clauses, values)
     for at, (clause, following) in enumerate(pairwise([*clauses, _NOTHING])):
         heard.next(at, clause, following)
-    return _corrected(clauses, heard.found)
+    return _deny_corrected(clauses, heard.found)
 
 
 _NOTHING: Final = Clause("", "", "", "", NONE, 0)
 
 
-class _Heard:
+class _MentionState:
     """The state of a scan over clauses, and the mentions found so far."""
 
     def __init__(self, clauses: Sequence[Clause], values: Findable) -> None:
@@ -133,7 +133,7 @@ class _Heard:
 
     def _remark(self, clause: Clause, following: Clause) -> None:
         """Apply a clause without names as a remark on the last names, or keep it as a heading for the next."""
-        remark = self._remarked(clause, following)
+        remark = self._stance_of_remark(clause, following)
         if remark is not None:
             self.found[self._last :] = [mention._replace(how=remark) for mention in self.found[self._last :]]
         elif clause.text.replace(" ", "").isdecimal() and self._enumerates:
@@ -143,7 +143,7 @@ class _Heard:
         elif not (self._within and self._enumerates and _says_nothing(clause)):
             self._heading, self._enumerates = clause, False
 
-    def _remarked(self, clause: Clause, following: Clause) -> Stance | None:
+    def _stance_of_remark(self, clause: Clause, following: Clause) -> Stance | None:
         if not self.found:
             return None
         if self._enumerates:
@@ -156,11 +156,11 @@ class _Heard:
         same = clause.sentence == self._clauses[self.found[-1].clause].sentence
         return Stance.DENIED if same and (LEXICON.has("gave it up", clause.text) or _WAS_WRONG.match(clause.text)) else None
 
-    def _name(self, at: int, clause: Clause, following: Clause, matches: Sequence[Found]) -> None:
+    def _name(self, at: int, clause: Clause, following: Clause, matches: Sequence[ValueMatch]) -> None:
         """Record the names of a clause. Bare names have the stance of the heading or enumeration before them."""
         if self._murmured:
             self._enumerates, self._heading, self._murmured = False, self._before, False
-        stated = how = self._stated(clause, matches)
+        stated = how = self._stance_of_statement(clause, matches)
         if how is None and not self._enumerates:
             how, self._bare_since, self._begun = _how(self._heading, clause), len(self.found), True
             self._run += 1
@@ -177,10 +177,10 @@ class _Heard:
             how = Stance.CHANGED
             self._run += 1
         self._enumerates, self._last, self._heading = True, len(self.found), clause
-        self.found += _named_in(clause.text, matches, how, self._run, at)
+        self.found += _mentions_in_clause(clause.text, matches, how, self._run, at)
         self._how = self.found[-1].how
 
-    def _stated(self, clause: Clause, matches: Sequence[Found]) -> Stance | None:
+    def _stance_of_statement(self, clause: Clause, matches: Sequence[ValueMatch]) -> Stance | None:
         """Return the stance that a clause states for its names, or None if the names are bare and belong to an enumeration."""
         rest = _without_names(clause.text, matches)
         bare = _FILLING.issuperset(clause.text[: matches[0].start].split()) and not _states(rest)
@@ -198,20 +198,20 @@ class _Heard:
         if bare and self.found and clause.asks and _is_alternative(clause):
             own = self.found[-1].how  # "Didn't you say red? Or blue?"
         if self._enumerates:
-            own = self._joined(clause, matches, rest, own)
+            own = self._stance_of_joined(clause, matches, rest, own)
         alternative = self.found and own > self.found[-1].how and own != Stance.DENIED and _is_alternative(clause)
         own = self.found[-1].how if alternative else own  # "red, or was it blue?"
         self._run += not alternative
         self._bare_since, self._begun = len(self.found), bare
         return own
 
-    def _joined(self, clause: Clause, matches: Sequence[Found], rest: str, own: Stance) -> Stance:
+    def _stance_of_joined(self, clause: Clause, matches: Sequence[ValueMatch], rest: str, own: Stance) -> Stance:
         """Return the stance of a clause that is joined to the names before it. Its words may apply to those names as well."""
         if clause.link != "joint":
             return own
         if matches[0].start == 0 and clause.gap.strip(" ,").casefold() in ("and", "or", "&"):
             if self._begun and (own >= Stance.REPORTED or _SEVERAL.search(rest)):
-                spread = Stance.DENIED if _left().match(clause.text, matches[0].end) else own
+                spread = Stance.DENIED if _left_behind_pattern().match(clause.text, matches[0].end) else own
                 self.found[self._bare_since :] = [mention._replace(how=spread) for mention in self.found[self._bare_since :]]
             if own == Stance.REPORTED and (described := _DESCRIBED.match(rest)):
                 own = self.found[-1].how if self.found[-1].how == Stance.ASSERTED or described["ends"] is None else own
@@ -226,13 +226,13 @@ def _says_nothing(clause: Clause) -> bool:
 
 
 @cache  # compiling these patterns is slow, and a reply without a value needs none of them
-def _gone() -> re.Pattern[str]:
+def _leaving_pattern() -> re.Pattern[str]:
     """Return a pattern that matches right before the name of a value that was given up ("it replaced blue")."""
     return re.compile(rf"{LEXICON.source('left before')} {_THE}")
 
 
 @cache
-def _left() -> re.Pattern[str]:
+def _left_behind_pattern() -> re.Pattern[str]:
     """Return a pattern that matches right after the name of a value that was given up."""
     return re.compile(f" {LEXICON.source('left after')}")
 
@@ -244,7 +244,7 @@ def _newest() -> re.Pattern[str]:
 
 
 @cache
-def _reached() -> re.Pattern[str]:
+def _arrival_pattern() -> re.Pattern[str]:
     """Return a pattern that matches right before the name of the target of a change."""
     return re.compile(
         rf"{LEXICON.source('changed')}.{{0,60}}\b(?:to|onto|on|by) {_THE}"
@@ -293,28 +293,28 @@ def _states(clause: str) -> bool:
     return bool(_OWN.search(clause)) or bool(LEXICON.stances(clause))
 
 
-def _named_in(clause: str, matches: Sequence[Found], how: Stance, run: int, at: int) -> list[Mention]:
+def _mentions_in_clause(clause: str, matches: Sequence[ValueMatch], how: Stance, run: int, at: int) -> list[Mention]:
     """Return the mentions in a clause. If a chain of changes names several values, only the last is the target of the change."""
     unsure = LEXICON.has("unsure", clause[:200])
     found = [Mention(match.value, _local(clause, match, how, unsure), run, at, match.start, match.end) for match in matches]
     return [mention._replace(how=Stance.REPORTED) if mention.how == Stance.CHANGED else mention for mention in found[:-1]] + found[-1:]
 
 
-def _local(clause: str, match: Found, how: Stance, unsure: bool) -> Stance:
+def _local(clause: str, match: ValueMatch, how: Stance, unsure: bool) -> Stance:
     """Return the stance of one name: the stance of its clause, unless the words next to the name mark it as old or new."""
     before = clause[max(0, match.start - 100) : match.start]
     if _newest().search(before):
         return Stance.CURRENT
     if how == Stance.DATED and _FOLLOWED.search(before):
         return Stance.CHANGED
-    if (gone := _gone().search(before)) or _left().match(clause, match.end):
+    if (gone := _leaving_pattern().search(before)) or _left_behind_pattern().match(clause, match.end):
         return Stance.DATED if gone and gone[0].startswith("from") else Stance.DENIED
-    if how in (Stance.ASSERTED, Stance.REPORTED) and not unsure and _reached().search(before):
+    if how in (Stance.ASSERTED, Stance.REPORTED) and not unsure and _arrival_pattern().search(before):
         return Stance.CHANGED
     return Stance.ASSERTED if unsure and how == Stance.CURRENT else how
 
 
-def _without_names(clause: str, matches: Sequence[Found]) -> str:
+def _without_names(clause: str, matches: Sequence[ValueMatch]) -> str:
     """Return a clause with "x" for each name, so that words of a name show no stance ("Painted Quill").
 
     Words about a value that was given up are removed too: "instead of blue it is red" denies only blue.
@@ -322,7 +322,7 @@ def _without_names(clause: str, matches: Sequence[Found]) -> str:
     kept: list[str] = []
     at = 0
     for match in matches:
-        gone = _gone().search(clause[max(at, match.start - 100) : match.start])
+        gone = _leaving_pattern().search(clause[max(at, match.start - 100) : match.start])
         kept.append(clause[at : match.start - len(gone[0])] if gone else f"{clause[at : match.start]}x")
         at = match.end
     return "".join(kept) + clause[at:]
@@ -365,12 +365,12 @@ def _confirms(clause: Clause) -> bool:
     return clause.part <= SENTENCE and "?" not in clause.gap and LEXICON.has("confirmed", clause.text)
 
 
-def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]:
+def _deny_corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]:
     """Return the mentions, with those denied that the reply retracts before it names others: "blue - no, wait, red"."""
     if len(found) < 2:
         return found
     last = found[-1].clause
-    at = max((at for at, clause in enumerate(clauses[: last + 1]) if corrects(clause)), default=0)
+    at = max((at for at, clause in enumerate(clauses[: last + 1]) if is_correction(clause)), default=0)
     if any(clause.part < SENTENCE and LEXICON.has("meant", clause.text) for clause in clauses[last + 1 : last + 2]):
         at = last  # "red, I meant"
     after = [mention for mention in found if mention.clause >= at]
@@ -379,7 +379,7 @@ def _corrected(clauses: Sequence[Clause], found: list[Mention]) -> list[Mention]
     return [mention._replace(how=Stance.DENIED) if mention.clause < at else mention for mention in found]
 
 
-def corrects(clause: Clause) -> bool:
+def is_correction(clause: Clause) -> bool:
     """Return whether a clause retracts the text before it: "no, wait", "scratch that"."""
     said = clause.text.split()
     taken = _RETRACTS | _PARDONS if NONE < clause.part < SENTENCE else _RETRACTS

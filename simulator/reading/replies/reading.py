@@ -9,16 +9,16 @@ from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
-from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.reading.replies.layout import PRIME, laid_out, own_turn
+from longspan.simulator.contract.graded_record import readable_part
+from longspan.simulator.reading.replies.layout import PRIME, flatten_layout, own_turn
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
-from longspan.simulator.reading.replies.mentions import Mention, corrects, mentions
-from longspan.simulator.reading.replies.splitting import SENTENCE, Clause, clauses
-from longspan.simulator.reading.replies.subjects import YOU, Whole, subjects, yours
-from longspan.simulator.reading.replies.values import Findable, Values, mended
-from longspan.simulator.reading.replies.weighing import weighed
+from longspan.simulator.reading.replies.mentions import Mention, find_mentions, is_correction
+from longspan.simulator.reading.replies.splitting import SENTENCE, Clause, split_clauses
+from longspan.simulator.reading.replies.subjects import YOU, Whole, find_subjects, user_names
+from longspan.simulator.reading.replies.values import Findable, Values, correct_typos
+from longspan.simulator.reading.replies.weighing import weigh_mentions
 
-__all__ = ["MANY", "YOU", "Reading", "Settled", "parsed", "quoting", "settled_words", "yours"]
+__all__ = ["MANY", "YOU", "Reading", "SettledValues", "parse_reply", "quote_clauses", "settled_words", "user_names"]
 
 
 _OFFERED: Final = re.compile(r"\b(?:maybe|perhaps|possibly|(?:might|may|could) be)(?: \w+){0,4} $")
@@ -40,7 +40,7 @@ QUOTED: Final = 80
 
 
 @final
-class Settled(NamedTuple):
+class SettledValues(NamedTuple):
     """The values that a reply settles on, in the order of the possible values, and the clauses that state them."""
 
     values: list[str]
@@ -52,14 +52,14 @@ class Reading:
     """A reply as a sequence of clauses. Parsing takes time linear in the length of the reply and never raises."""
 
     def __init__(self, text: str) -> None:
-        self.text = readable(text)
-        self.clauses: Sequence[Clause] = parsed(self.text)
+        self.text = readable_part(text)
+        self.clauses: Sequence[Clause] = parse_reply(self.text)
 
     def mentions(self, values: Findable) -> Sequence[Mention]:
         """Return the mentions of `values` in reply order, each with its stance."""
-        return mentions(self.clauses, values)
+        return find_mentions(self.clauses, values)
 
-    def settles(self, values: Findable, heeds: Callable[[int], bool] | None = None) -> Settled:
+    def settles(self, values: Findable, heeds: Callable[[int], bool] | None = None) -> SettledValues:
         """Return the values that the reply settles on: none, one if it answers, several if it hedges.
 
         Values that are denied or called out of date never count ("not blue", "it used to be blue"). Of the rest, the reply settles on the
@@ -77,7 +77,7 @@ class Reading:
         *wholes: Whole,
         spelled: Mapping[str, str] | None = None,
         heeds: Callable[[int], bool] | None = None,
-    ) -> Settled:
+    ) -> SettledValues:
         """Return the values that the reply settles on for one subject, ignoring values that it gives to others.
 
         `wholes`: pairs of the subject's names and the names of others. With several pairs, a value of another subject in any pair is
@@ -86,12 +86,12 @@ class Reading:
         right ("red, or Jocelyn's blue").
         `heeds`: as for `settles`.
         """
-        found = self.mentions(values) or self._slipped(values)
+        found = self.mentions(values) or self._find_slips(values)
         if found and not self._is_undecided(found):
-            found = self._said_of(found, wholes, spelled or {})
+            found = self._mentions_of(found, wholes, spelled or {})
         if heeds is not None and not self._is_undecided(found):
             found = [mention for mention in found if heeds(mention.clause)]
-        return self._settled(found, values)
+        return self._settle(found, values)
 
     def slips(self, values: Sequence[str]) -> Mapping[str, str]:
         """Return the misspelled words of a short reply, mapped to the words of `values` that they stand for.
@@ -105,29 +105,29 @@ class Reading:
         for clause in self.clauses:
             words = clause.text.split()
             least = LONG if sum(word not in LEXICON.words for word in words) > FEW else SHORT
-            found |= zip(words, mended(clause.text, values, least).split(), strict=True)
+            found |= zip(words, correct_typos(clause.text, values, least).split(), strict=True)
             pairs = [f"{one} {two}" for one, two in pairwise(words)]
-            found |= zip(pairs, (mended(pair.replace(" ", ""), values, APART) for pair in pairs), strict=True)
+            found |= zip(pairs, (correct_typos(pair.replace(" ", ""), values, APART) for pair in pairs), strict=True)
         return {said: meant for said, meant in found.items() if said.replace(" ", "") != meant}
 
-    def _slipped(self, values: Findable) -> Sequence[Mention]:
+    def _find_slips(self, values: Findable) -> Sequence[Mention]:
         """Return the mentions of values that the reply misspells."""
         slips = self.slips(values.values) if isinstance(values, Values) else {}
         if not slips:
             return []
         wrong = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(slips, key=len, reverse=True)))})\b")
-        return mentions([clause._replace(text=wrong.sub(lambda said: slips[said[0]], clause.text)) for clause in self.clauses], values)
+        return find_mentions([clause._replace(text=wrong.sub(lambda said: slips[said[0]], clause.text)) for clause in self.clauses], values)
 
-    def named(self, values: Findable, *wholes: Whole) -> list[str]:
+    def find_named(self, values: Findable, *wholes: Whole) -> list[str]:
         """Return the values that the reply names for a subject and does not deny, without repeats: the items of a list in prose."""
-        found = self._said_of(self.mentions(values), wholes, {})
+        found = self._mentions_of(self.mentions(values), wholes, {})
         return list(dict.fromkeys(mention.value for mention in found if mention.how < Stance.DENIED))
 
-    def _said_of(self, found: Sequence[Mention], wholes: Sequence[Whole], spelled: Mapping[str, str]) -> Sequence[Mention]:
+    def _mentions_of(self, found: Sequence[Mention], wholes: Sequence[Whole], spelled: Mapping[str, str]) -> Sequence[Mention]:
         for own, others in wholes:
             mine, names = frozenset(own), (*own, *others)
             also = {spelling: name for spelling, name in spelled.items() if name in names}
-            said_of = subjects(self.clauses, found, Values(names, also))
+            said_of = find_subjects(self.clauses, found, Values(names, also))
             if len({whose for whose in said_of if whose is not None and whose not in mine}) > MANY:
                 return []
             kept = zip(found, said_of, strict=True)
@@ -144,12 +144,12 @@ class Reading:
                 found.append(clause.text)
         return found
 
-    def corrected(self) -> str:
+    def find_correction(self) -> str:
         """Return the text from the reply's last correction of itself on, or "" if there is none."""
-        at = max((at for at, clause in enumerate(self.clauses) if corrects(clause)), default=None)
+        at = max((at for at, clause in enumerate(self.clauses) if is_correction(clause)), default=None)
         return "" if at is None else " ".join(clause.raw for clause in self.clauses[at:])
 
-    def attributed(self, group: str) -> frozenset[int]:
+    def find_attributed(self, group: str) -> frozenset[int]:
         """Return the numbers of clauses that report what others say, and of clauses that such a clause introduces.
 
         `group` is the lexicon group that names the others. Examples: "according to the leaflet, red", "the leaflet: red".
@@ -193,30 +193,30 @@ class Reading:
         A value that is denied or called forgotten is given away too. So is a value that is struck out or spelt letter by letter.
         """
         text = plain(self.text)
-        said = values.find(text) or values.find(mended(text, values.values, LONG))
+        said = values.find(text) or values.find(correct_typos(text, values.values, LONG))
         return bool(said) or any(_spelt(value) in text for value in values.values)
 
-    def _settled(self, found: Sequence[Mention], values: Findable) -> Settled:
+    def _settle(self, found: Sequence[Mention], values: Findable) -> SettledValues:
         if self._is_undecided(found):
             found = [mention._replace(how=Stance.ASSERTED) for mention in found]
         else:
-            found = weighed(self.clauses, found)
+            found = weigh_mentions(self.clauses, found)
         best = min((mention.how for mention in found), default=Stance.DENIED)
         wonders = best == Stance.DATED or all(self.clauses[mention.clause].asks for mention in found)
         if best == Stance.DENIED or (wonders and self._is_unknown(found[-1].clause)):
-            return Settled([], [])
+            return SettledValues([], [])
         final = [mention for mention in found if mention.how == best]
         if best == Stance.CHANGED:
             final = [mention for mention in final if mention.run == final[-1].run]
         named = {mention.value for mention in final}
         quotes = dict.fromkeys(self.clauses[mention.clause].raw for mention in final)
-        return Settled([value for value in values.values if value in named], list(quotes))
+        return SettledValues([value for value in values.values if value in named], list(quotes))
 
 
 @lru_cache(maxsize=64)
-def parsed(text: str) -> Sequence[Clause]:
+def parse_reply(text: str) -> Sequence[Clause]:
     """Return the clauses of a reply. Cached, because graders ask several questions about the same reply."""
-    return clauses(laid_out(own_turn(text)))
+    return split_clauses(flatten_layout(own_turn(text)))
 
 
 def settled_words(text: str, candidates: Iterable[str]) -> list[str]:
@@ -228,7 +228,7 @@ def _spelt(value: str) -> str:
     return " ".join(plain(value).replace(" ", ""))
 
 
-def quoting(quotes: Sequence[str], limit: int = 2) -> str:
+def quote_clauses(quotes: Sequence[str], limit: int = 2) -> str:
     """Return the deciding clauses as quotations for the reason of a grade. Clauses that only repeat the value are left out."""
     said = [quote for quote in quotes if len(quote.split()) > MOST]
     shown = [" ".join(quote.replace(PRIME, "'").split()).encode("utf-8", "replace").decode() for quote in said[:limit]]

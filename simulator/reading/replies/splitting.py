@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
 
-__all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "TURN", "Clause", "clauses", "undotted"]
+__all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "TURN", "Clause", "split_clauses", "undot_abbreviations"]
 
 NONE, BRACKET, COMMA, TURN, SENTENCE, LINE = range(6)
 """How strongly the marks between two clauses separate them, from weakest to strongest."""
@@ -61,20 +61,20 @@ class Clause(NamedTuple):
     asks: bool = False
 
 
-def undotted(text: str) -> str:
+def undot_abbreviations(text: str) -> str:
     """Return `text` with abbreviations without dots, which would end a sentence: "9 am sharp" for "9 a.m. sharp"."""
     if "." not in text:
         return text
-    return _SHORTENED.sub(lambda match: match[0][:-1], _DOTTED.sub(_joined, text))
+    return _SHORTENED.sub(lambda match: match[0][:-1], _DOTTED.sub(_join_abbreviation, text))
 
 
-def _joined(match: re.Match[str]) -> str:
+def _join_abbreviation(match: re.Match[str]) -> str:
     letter = next(filter(None, match.groups()))
     ends = re.match(r"\s+[A-Z\"'(*]|\s*\Z|\s*\n", match.string[match.end() : match.end() + 20])
     return f"{letter}{_SECOND[letter.lower()]}{'.' if ends and letter.lower() in 'ap' else ''}"
 
 
-def clauses(text: str) -> Sequence[Clause]:
+def split_clauses(text: str) -> Sequence[Clause]:
     """Return the clauses of `text`, without those that have no words."""
     found: list[Clause] = []
     asking: set[int] = set()

@@ -11,7 +11,7 @@ from longspan.simulator.reading.replies.mentions import Mention
 from longspan.simulator.reading.replies.splitting import BRACKET, COMMA, NONE, SENTENCE, TURN, Clause
 from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["YOU", "Whole", "subjects", "yours"]
+__all__ = ["YOU", "Whole", "find_subjects", "user_names"]
 
 Whole = tuple[Sequence[str], Sequence[str]]
 """The names of a subject, and the names of all others."""
@@ -23,7 +23,7 @@ _PEOPLE: Final = (
 ).split()
 
 
-def yours(people: Iterable[str]) -> Whole:
+def user_names(people: Iterable[str]) -> Whole:
     """Return the names of the user, and the names of people around the user: "your aunt" for each of `people`, "your friend" and so on."""
     return YOU, [f"your {person}" for person in dict.fromkeys([*people, *_PEOPLE])]
 
@@ -57,7 +57,7 @@ WITHIN: Final = 8
 """The most clauses between a value and its subject."""
 
 
-def subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Values) -> list[str | None]:
+def find_subjects(clauses: Sequence[Clause], mentions: Sequence[Mention], names: Values) -> list[str | None]:
     """Return the subject of each mention, or None if the reply does not say whose the value is.
 
     A value belongs to the subject in its sentence with the fewest and weakest marks between them. If two are equally near, a subject

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from longspan.simulator.base.words import SMALL
-from longspan.simulator.reading.replies.values import Found
+from longspan.simulator.reading.replies.values import ValueMatch
 
 __all__ = ["Times"]
 
@@ -31,10 +31,10 @@ class Times:
     def __init__(self, values: Sequence[str]) -> None:
         self.values = values
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[ValueMatch]:
         """Return the times that plain text names, in text order."""
         return [
-            Found(self._value(match), match.start(), match.end())
+            ValueMatch(self._value(match), match.start(), match.end())
             for match in _TIME.finditer(text)
             if match["at"] is not None
             or any(match[group] for group in ("half", "minutes", "thirty", "mark", "late"))

@@ -12,7 +12,7 @@ from longspan.simulator.base.words import SMALL, TENS, plain
 from longspan.simulator.reading.matching import is_slip, sounds_like
 from longspan.simulator.reading.replies.lexicon import LEXICON
 
-__all__ = ["Findable", "Found", "Values", "figured", "figures", "mended", "says_nearly"]
+__all__ = ["Findable", "ValueMatch", "Values", "correct_typos", "join_figures", "says_nearly", "spell_as_figures"]
 
 COMPOUND: Final = 6
 """The fewest letters of a word that may be a compound, which replies may write as two words: "beanbag", "bean bag"."""
@@ -24,7 +24,7 @@ PART: Final = 3
 
 
 @final
-class Found(NamedTuple):
+class ValueMatch(NamedTuple):
     """A value, and its position in plain text."""
 
     value: str
@@ -40,7 +40,7 @@ class Findable(Protocol):
         """The values, in their canonical order."""
         ...
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[ValueMatch]:
         """Return the values that plain text names, in text order. A found value that is not in `values` is a wrong answer."""
         ...
 
@@ -63,7 +63,7 @@ class Values:
     def __bool__(self) -> bool:
         return bool(self.values)
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[ValueMatch]:
         """Return the values that plain text names, in text order."""
         return self._spellings.find(text)
 
@@ -87,11 +87,11 @@ class _Spellings:
         longest_first = sorted(self._patterns, key=lambda each: (-len(self._patterns[each]), each))
         return re.compile(rf"\b(?:{'|'.join(longest_first)})\b")
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[ValueMatch]:
         letters = _together(text)
         if not self.values or not any(spelling in letters for spelling in self._named):
             return []
-        return [Found(self._named[_together(match[0])], match.start(), match.end()) for match in self._pattern.finditer(text)]
+        return [ValueMatch(self._named[_together(match[0])], match.start(), match.end()) for match in self._pattern.finditer(text)]
 
 
 _spellings: Final = lru_cache(maxsize=500)(_Spellings)
@@ -137,7 +137,7 @@ _NUMERAL: Final = "|".join([*_BELOW, *_LARGE, "oh"])
 _RUN: Final = re.compile(rf"\b(?:{_NUMERAL})(?:[ ,-]{{1,2}}(?:and )?(?:{_NUMERAL}))*\b", re.IGNORECASE)
 
 
-def figured(text: str, values: Iterable[str]) -> str:
+def join_figures(text: str, values: Iterable[str]) -> str:
     """Return `text` with the numbers among `values` written in plain figures. Takes time linear in the length of the text.
 
     Handles marks or spaces between digits ("4 7 1 1", "47-11") and spelled-out numbers ("four seven one one", "forty-seven eleven").
@@ -147,13 +147,13 @@ def figured(text: str, values: Iterable[str]) -> str:
         text = re.sub(r"(?<!\d)" + r"[ ,.*_-]{0,2}".join(value) + r"(?!\d)", value, text)
 
     def written(match: re.Match[str]) -> str:
-        number = figures(plain(match[0])).replace(" ", "")
+        number = spell_as_figures(plain(match[0])).replace(" ", "")
         return number if number in known else match[0]
 
     return _RUN.sub(written, text)
 
 
-def figures(text: str) -> str:
+def spell_as_figures(text: str) -> str:
     """Return plain `text` with spelled-out numbers in figures: "four seven", "forty seven", "four thousand and seven"."""
     words = text.split()
     written: list[str] = []
@@ -186,13 +186,13 @@ def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
     return value, at + 1
 
 
-def mended(text: str, values: Iterable[str], least: int = 5) -> str:
+def correct_typos(text: str, values: Iterable[str], least: int = 5) -> str:
     """Return plain text with misspelled words of `values` corrected: "inside the matress". Takes time linear in the length of the text.
 
     Only words of at least `least` letters are corrected.
     """
     known = _vocabulary(tuple(values))
-    return " ".join(_mended(word, known.get(word[0], ()), least) for word in text.split()) if known else text
+    return " ".join(_correct_word(word, known.get(word[0], ()), least) for word in text.split()) if known else text
 
 
 @lru_cache(maxsize=500)
@@ -204,7 +204,7 @@ def _vocabulary(values: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _mended(word: str, known: Sequence[str], least: int) -> str:
+def _correct_word(word: str, known: Sequence[str], least: int) -> str:
     if len(word) < least - 1 or word in known or word in LEXICON.words:
         return word
     meant = [each for each in known if is_slip(word, each, least + each.endswith("s"))]

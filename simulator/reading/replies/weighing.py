@@ -12,7 +12,7 @@ from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.mentions import Mention
 from longspan.simulator.reading.replies.splitting import SENTENCE, TURN, Clause
 
-__all__ = ["weighed"]
+__all__ = ["weigh_mentions"]
 
 LOOKED_AT: Final = 300
 """The number of characters of a clause that are searched for words that apply to all of it."""
@@ -20,7 +20,7 @@ POINTING: Final = 3
 """The number of clauses after the last value that may refer back to one of them ("the latter")."""
 
 
-def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
+def weigh_mentions(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
     """Return the mentions with the stance that they have in the context of the whole reply.
 
     - A supposition or an offer counts as reported at most ("if it is red", "shall I change it to red?").
@@ -31,7 +31,7 @@ def weighed(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Men
     """
     supposed = {at for at in {mention.clause for mention in found} if _supposes(clauses[at])}
     runs = {mention.run for mention in found if mention.clause in supposed}
-    found = [_supposed(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
+    found = [_weaken(mention, clauses[mention.clause]) if mention.run in runs else mention for mention in found]
     asserted = {clauses[mention.clause].sentence for mention in found if mention.how == Stance.ASSERTED}
     begun = (clause for before, clause in pairwise(clauses) if before.sentence < clause.sentence and clause.sentence in asserted)
     asides = {clause.sentence for clause in begun if LEXICON.has("aside", clause.text)}
@@ -59,7 +59,7 @@ def _wonders(clauses: Sequence[Clause], at: int) -> bool:
     return asks or (unknown and _conditions(clauses[at]))
 
 
-def _supposed(mention: Mention, clause: Clause) -> Mention:
+def _weaken(mention: Mention, clause: Clause) -> Mention:
     """Return a mention in a supposition with its weaker stance. A value that a condition denies is likely ("if it isn't red")."""
     likely = mention.how == Stance.DENIED and _conditions(clause) and Stance.DENIED in LEXICON.stances(clause.text[:LOOKED_AT])
     return mention._replace(how=Stance.ASSERTED if likely else max(mention.how, Stance.REPORTED))

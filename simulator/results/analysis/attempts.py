@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import final
 
 from longspan.simulator.base.errors import LongspanError
-from longspan.simulator.base.files.folders import inside
+from longspan.simulator.base.files.folders import path_inside
 from longspan.simulator.journal.run_folder import MANIFEST, RunFolder
-from longspan.simulator.results.analysis.comparable import played
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.analysis.comparable import played_key
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.result import read_result
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Attempts", "Key", "attempts", "told_attempts"]
+__all__ = ["Attempts", "Key", "count_attempts", "describe_attempts"]
 
 Key = tuple[str, Column, str]
 """An agent, a column, and the tests played."""
@@ -35,7 +35,7 @@ class Attempts:
     seeds: set[int] = field(default_factory=set)
 
 
-def attempts(paths: Sequence[Path], runs: Sequence[Graded]) -> dict[Key, Attempts]:
+def count_attempts(paths: Sequence[Path], runs: Sequence[GradedRun]) -> dict[Key, Attempts]:
     """Count the attempts at the tests of `runs`, in their folders and in `paths`. Unreadable runs are not counted here; they are reported
     elsewhere."""
     found: dict[Key, Attempts] = {}
@@ -44,7 +44,7 @@ def attempts(paths: Sequence[Path], runs: Sequence[Graded]) -> dict[Key, Attempt
         _count(found.setdefault(_key(run.manifest), Attempts()), run.folder, run.manifest, run.result.interrupted == 0, compared=True)
     for folder in _others(paths, used):
         with suppress(LongspanError, OSError):
-            run_folder = RunFolder(inside(folder.parent, folder.name))
+            run_folder = RunFolder(path_inside(folder.parent, folder.name))
             manifest = run_folder.manifest
             if (counted := found.get(_key(manifest))) is not None:
                 _count(counted, run_folder, manifest, _is_finished(run_folder), compared=False)
@@ -52,7 +52,7 @@ def attempts(paths: Sequence[Path], runs: Sequence[Graded]) -> dict[Key, Attempt
 
 
 def _key(manifest: Manifest) -> Key:
-    return manifest.labelled, Column.of(manifest), played(manifest)
+    return manifest.labelled, Column.of(manifest), played_key(manifest)
 
 
 def _count(into: Attempts, run: RunFolder, manifest: Manifest, finished: bool, *, compared: bool) -> None:
@@ -70,14 +70,14 @@ def _is_finished(run: RunFolder) -> bool:
     return False
 
 
-def _others(paths: Sequence[Path], used: Mapping[Path, Graded]) -> Iterable[Path]:
+def _others(paths: Sequence[Path], used: Mapping[Path, GradedRun]) -> Iterable[Path]:
     """Return the folders of other runs, each once."""
     holders = dict.fromkeys([*(path.resolve() for path in paths if not (path / MANIFEST).exists()), *(path.parent for path in used)])
     found = (manifest.parent for holder in holders for manifest in sorted(holder.glob(f"*/{MANIFEST}")))
     return dict.fromkeys(folder for folder in found if not folder.name.startswith(".") and folder.resolve() not in used)
 
 
-def told_attempts(found: Mapping[Key, Attempts], names: Mapping[str, str]) -> list[str]:
+def describe_attempts(found: Mapping[Key, Attempts], names: Mapping[str, str]) -> list[str]:
     """Describe which agents have runs that are unfinished, not compared, or were stopped by a failure; empty without such runs."""
     told = []
     for (agent, column, _), each in found.items():

@@ -9,15 +9,15 @@ from statistics import fmean, stdev
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.results.analysis.comparable import check_comparable, differences, pooled
-from longspan.simulator.results.analysis.pairing import paired
-from longspan.simulator.results.analysis.stages import places_of, recall_bounds
-from longspan.simulator.results.analysis.statistics import ADVISED, ALPHA, Difference, by_conversation, fall_p, shown_in_four_of_five
-from longspan.simulator.results.analysis.units import repeated
-from longspan.simulator.results.graded_runs import Graded, Unusable, load, without_ungraded
+from longspan.simulator.results.analysis.comparable import check_comparable, describe_differences, describe_pooling
+from longspan.simulator.results.analysis.pairing import pair_tests
+from longspan.simulator.results.analysis.stage_estimates import places_of, recall_bounds
+from longspan.simulator.results.analysis.statistics import ADVISED, ALPHA, Difference, by_conversation, detectable_shift, fall_p
+from longspan.simulator.results.analysis.units import describe_repeats
+from longspan.simulator.results.graded_runs import GradedRun, Unusable, load_runs, without_ungraded
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["LEAST", "Fall", "ScenarioFall", "detectable_fall", "fall", "load_fall"]
+__all__ = ["LEAST", "Fall", "ScenarioFall", "detectable_fall", "load_fall", "measure_fall"]
 
 LEAST: Final = 5
 """The fewest paired conversations that can show a fall: a permutation test of n has no one-sided p below 1 / 2**n."""
@@ -101,12 +101,12 @@ class Fall:
 
 def load_fall(new: Sequence[Path], old: Sequence[Path], margin: float = 0.0) -> Fall:
     """Compare runs in folders with a baseline's runs. Raises InputError."""
-    runs, unusable = load(new)
-    before, unusable_before = load(old)
-    return fall(runs, before, margin, [*unusable, *unusable_before])
+    runs, unusable = load_runs(new)
+    before, unusable_before = load_runs(old)
+    return measure_fall(runs, before, margin, [*unusable, *unusable_before])
 
 
-def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unusable: Sequence[Unusable] = ()) -> Fall:
+def measure_fall(new: Sequence[GradedRun], old: Sequence[GradedRun], margin: float = 0.0, unusable: Sequence[Unusable] = ()) -> Fall:
     """Compare runs of one agent with a baseline's runs, which may be of another agent.
 
     `margin`: the fall to tolerate, as a share of full marks. Raises InputError if either side has several agents, or if the two sides do
@@ -118,7 +118,7 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
     check_comparable([*new, *old])
     (new, ungraded), (old, ungraded_before) = without_ungraded(new), without_ungraded(old)
     left_out = [*unusable, *ungraded, *ungraded_before]
-    both, k = paired(old, new), _searched_for([*new, *old])
+    both, k = pair_tests(old, new), _common_k([*new, *old])
     if k is not None:
         both = [each for each in both if all(_has_recall(test, k) for test in (*each.one, *each.other))]
     values = [each.scores if k is None else (_recall(each.one, k), _recall(each.other, k)) for each in both]
@@ -140,16 +140,16 @@ def fall(new: Sequence[Graded], old: Sequence[Graded], margin: float = 0.0, unus
         recorded=any(each.recorded for each in both),
         measured="; ".join(dict.fromkeys(run.result.measured for run in [*new, *old])) if k is None else f"recall@{k}",
         warnings=[
-            *differences([*new, *old]),
-            *pooled(new),
-            *pooled(old),
-            *repeated([*new, *old]),
+            *describe_differences([*new, *old]),
+            *describe_pooling(new),
+            *describe_pooling(old),
+            *describe_repeats([*new, *old]),
             *(f"left out: {run.why}" for run in left_out),
         ],
     )
 
 
-def _searched_for(runs: Sequence[Graded]) -> int | None:
+def _common_k(runs: Sequence[GradedRun]) -> int | None:
     """Return the number of memories that recall is measured at, if no run was answered and all are compared by recall, else None."""
     if any(run.result.searched is None for run in runs):
         return None
@@ -173,4 +173,4 @@ def detectable_fall(apart: Sequence[Difference], margin: float, scenarios: int) 
     if len(parts) < LEAST:
         return None
     error = stdev(parts) * len(parts) / scenarios
-    return margin + error * shown_in_four_of_five(len(parts)) if error > 0 else None
+    return margin + error * detectable_shift(len(parts)) if error > 0 else None

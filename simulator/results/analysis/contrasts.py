@@ -13,15 +13,34 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.base.fields import Names, Spans
-from longspan.simulator.base.suggestions import meant, with_keys
+from longspan.simulator.base.suggestions import suggest, with_keys
 from longspan.simulator.results.analysis.comparable import other_data
-from longspan.simulator.results.analysis.pairing import paired
-from longspan.simulator.results.analysis.statistics import ADVISED, fall_p, holm, least_conversations, least_p, limits, paired_p
-from longspan.simulator.results.analysis.units import Key, Units, keys
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.analysis.pairing import pair_tests
+from longspan.simulator.results.analysis.statistics import (
+    ADVISED,
+    difference_limits,
+    fall_p,
+    holm,
+    least_conversations,
+    least_p,
+    paired_permutation_p,
+)
+from longspan.simulator.results.analysis.units import Key, Units, test_keys
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["KEYS", "Contrast", "Contrasts", "Tested", "Verdict", "agent_named", "corrected", "evaluate", "least", "read_contrasts"]
+__all__ = [
+    "KEYS",
+    "Contrast",
+    "ContrastResult",
+    "Contrasts",
+    "Verdict",
+    "agent_named",
+    "correct_ps",
+    "evaluate_contrasts",
+    "least_to_confirm",
+    "read_contrasts",
+]
 
 Correction = Literal["holm", "bonferroni", "none"]
 
@@ -78,13 +97,13 @@ class Contrasts(_Frozen):
     def sha256(self) -> str:
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
-    def settled(self, manifests: Iterable[Manifest], where: str) -> Contrasts:
+    def settle_names(self, manifests: Iterable[Manifest], where: str) -> Contrasts:
         """Return the contrasts with each agent under its name in the manifests of the runs to be compared.
 
         Raises InputError with a message that begins with `where` for an agent, a suite, a span or a scenario that does not exist.
         """
         planned = list(manifests)
-        known = [key for manifest in planned for key in keys(manifest).values()]
+        known = [key for manifest in planned for key in test_keys(manifest).values()]
         found = []
         for number, given in enumerate(self.contrasts):
             place = f"{where}: contrasts.{number}"
@@ -102,7 +121,7 @@ class Contrasts(_Frozen):
                 for each in map(str, wanted):
                     if each not in names:
                         among = f"there are {', '.join(names):.200}"
-                        raise InputError(f"{place}: no run has {field[:-1]} {each!r:.60}{meant(each, names, among)}")
+                        raise InputError(f"{place}: no run has {field[:-1]} {each!r:.60}{suggest(each, names, among)}")
             found.append(contrast.model_copy(update={"agents": agents}))
         if double := next((contrast for place, contrast in enumerate(found) if contrast in found[:place]), None):
             raise InputError(f"{where}: contrasts: {' and '.join(double.agents)} are compared twice in the same way; leave out one of them")
@@ -113,18 +132,18 @@ class Contrasts(_Frozen):
         by_agent: dict[str, list[Manifest]] = {}
         for manifest in manifests:
             by_agent.setdefault(manifest.labelled, []).append(manifest)
-        shared = [_shared(contrast, by_agent) for contrast in self.contrasts]
-        lowest = corrected([least_p(len(each), contrast.sides) for each, contrast in zip(shared, self.contrasts, strict=True)], self)
+        shared = [_shared_units(contrast, by_agent) for contrast in self.contrasts]
+        lowest = correct_ps([least_p(len(each), contrast.sides) for each, contrast in zip(shared, self.contrasts, strict=True)], self)
         for number, (contrast, conversations, p) in enumerate(zip(self.contrasts, shared, lowest, strict=True)):
             if p >= self.alpha:
-                have, need = len(conversations), least(contrast, self)
+                have, need = len(conversations), least_to_confirm(contrast, self)
                 lacking = need - have
                 agents = " and ".join(contrast.agents)
                 if not have:
                     raise InputError(f"{where}: contrasts.{number}: {agents} play no test in common there; compare them where both play")
                 of = f" of one of {len(self.contrasts)} contrasts" if len(self.contrasts) > 1 and self.correction != "none" else ""
                 common = f"{have} conversation{'s' * (have > 1)} of {agents}"
-                if any(key.recorded for manifests in by_agent.values() for manifest in manifests for key in keys(manifest).values()):
+                if any(key.recorded for manifests in by_agent.values() for manifest in manifests for key in test_keys(manifest).values()):
                     what = f"data with {lacking} more histor{'ies' if lacking > 1 else 'y'}, since each counts once for all seeds"
                 else:
                     what = f"{lacking} more seed{'s' * (lacking > 1)}"
@@ -153,12 +172,12 @@ def read_contrasts(content: Mapping[str, object], where: str) -> Contrasts | Non
         raise InputError(f"{where}: {problem}") from None
 
 
-def least(contrast: Contrast, of: Contrasts) -> int:
+def least_to_confirm(contrast: Contrast, of: Contrasts) -> int:
     """Return the fewest conversations that can confirm a contrast, even if no other contrast is confirmed."""
     return least_conversations(1 if of.correction == "none" else len(of.contrasts), sides=contrast.sides, alpha=of.alpha)
 
 
-def corrected(ps: Sequence[float], of: Contrasts) -> list[float]:
+def correct_ps(ps: Sequence[float], of: Contrasts) -> list[float]:
     """Return the p-values corrected for the number of contrasts."""
     match of.correction:
         case "holm":
@@ -187,14 +206,14 @@ def agent_named(name: str, manifests: Sequence[Manifest], where: str) -> str:
         raise InputError(f"{where}: {name!r:.60} may be any of {'; '.join(having):.200}; name one of them in full")
     names = list(dict.fromkeys(each for labelled, named in called.items() for each in (labelled, *named) if each is not None))
     there = f"there are {'; '.join(called):.200}"
-    raise InputError(f"{where}: no run has agent {name!r:.60}{meant(name, names, there)}")
+    raise InputError(f"{where}: no run has agent {name!r:.60}{suggest(name, names, there)}")
 
 
-def _shared(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> set[object]:
+def _shared_units(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> set[object]:
     """Return the units of the tests that both agents will play."""
     planned = [by_agent.get(agent, ()) for agent in contrast.agents]
     units = Units(manifest for manifests in planned for manifest in manifests)
-    mine, theirs = ({key for manifest in manifests for key in keys(manifest).values() if contrast.wants(key)} for manifests in planned)
+    mine, theirs = ({key for manifest in manifests for key in test_keys(manifest).values() if contrast.wants(key)} for manifests in planned)
     return {units.of(key) for key in mine & theirs}
 
 
@@ -203,7 +222,7 @@ def _shared(contrast: Contrast, by_agent: Mapping[str, Sequence[Manifest]]) -> s
 
 @final
 @dataclass(frozen=True, slots=True)
-class Tested:
+class ContrastResult:
     """The result of a contrast. Scores are shares of full marks in the tests that both agents have had; a test without a score counts as 0.
 
     `difference`: the first agent's score minus the second's, or None without a test in common. `interval`: the interval at the level
@@ -226,38 +245,40 @@ class Tested:
     needed: int
 
 
-def evaluate(contrasts: Contrasts, runs: Sequence[Graded]) -> list[Tested]:
+def evaluate_contrasts(contrasts: Contrasts, runs: Sequence[GradedRun]) -> list[ContrastResult]:
     """Test `settled` contrasts by whole conversations, paired by seed. Raises InputError if one name stands for different data."""
     if unlike := other_data(runs):
         raise InputError(f"{unlike[0]}: name only runs of one of them")
-    by_agent: dict[str, list[Graded]] = {}
+    by_agent: dict[str, list[GradedRun]] = {}
     for run in runs:
         by_agent.setdefault(run.agent, []).append(run)
     both = [
-        paired(by_agent.get(one, []), by_agent.get(other, []), each.wants) for each in contrasts.contrasts for one, other in [each.agents]
+        pair_tests(by_agent.get(one, []), by_agent.get(other, []), each.wants)
+        for each in contrasts.contrasts
+        for one, other in [each.agents]
     ]
     apart = [[each.difference for each in tests] for tests in both]
     sizes = [len({each.conversation for each in found}) for found in apart]
     sided = [each.sides for each in contrasts.contrasts]
     ps = [
-        1.0 if not found else fall_p(found, each.margin) if each.sides == 1 else paired_p(found)
+        1.0 if not found else fall_p(found, each.margin) if each.sides == 1 else paired_permutation_p(found)
         for each, found in zip(contrasts.contrasts, apart, strict=True)
     ]
-    lowest = corrected([least_p(size, sides) for size, sides in zip(sizes, sided, strict=True)], contrasts)
-    known: list[Tested] = []
-    for place, (each, p) in enumerate(zip(contrasts.contrasts, corrected(ps, contrasts), strict=True)):
+    lowest = correct_ps([least_p(size, sides) for size, sides in zip(sizes, sided, strict=True)], contrasts)
+    known: list[ContrastResult] = []
+    for place, (each, p) in enumerate(zip(contrasts.contrasts, correct_ps(ps, contrasts), strict=True)):
         scores: dict[str, list[tuple[float, float]]] = {}
         for test in both[place]:
             scores.setdefault(test.scenario, []).append(test.scores)
         one, other = (fmean(fmean(pair[of] for pair in pairs) for pairs in scores.values()) if scores else 0.0 for of in (0, 1))
         tail = contrasts.alpha / each.sides
         known.append(
-            Tested(
+            ContrastResult(
                 contrast=each,
                 one=one,
                 other=other,
                 difference=one - other if scores else None,
-                interval=limits(apart[place], tail),
+                interval=difference_limits(apart[place], tail),
                 level=1 - 2 * tail,
                 conversations=sizes[place],
                 tests=len(both[place]),
@@ -265,7 +286,7 @@ def evaluate(contrasts: Contrasts, runs: Sequence[Graded]) -> list[Tested]:
                 p=ps[place],
                 corrected=p,
                 verdict=_verdict(p, lowest[place], contrasts.alpha, one >= other + each.margin),
-                needed=least(each, contrasts),
+                needed=least_to_confirm(each, contrasts),
             )
         )
     return known

@@ -7,8 +7,14 @@ from statistics import fmean
 from typing import NamedTuple, final
 
 from longspan.simulator.results.analysis.guessing import ALPHA, compare_scenarios
-from longspan.simulator.results.analysis.statistics import Difference, effect_interval, least_conversations, paired_p, permutation_p
-from longspan.simulator.results.effects import paired_interval
+from longspan.simulator.results.analysis.statistics import (
+    Difference,
+    effect_interval,
+    least_conversations,
+    paired_permutation_p,
+    permutation_p,
+)
+from longspan.simulator.results.effects import difference_interval
 
 __all__ = ["DistanceCost", "PairedTest", "measure_distance_cost"]
 
@@ -67,8 +73,8 @@ def measure_distance_cost(tests: Sequence[PairedTest]) -> DistanceCost | None:
     losses = [Difference(test.scenario, test.conversation, test.without - test.score) for test in done]
     values = [each.value for each in losses]
     if len({each.conversation for each in losses}) < least_conversations(1):
-        interval, p = paired_interval(values), permutation_p(values)
+        interval, p = difference_interval(values), permutation_p(values)
     else:
         low, high, _ = effect_interval(losses)
-        interval, p = (low, high), paired_p(losses)
+        interval, p = (low, high), paired_permutation_p(losses)
     return DistanceCost(found.better, len(done), fmean(each.score for each in done), fmean(each.without for each in done), interval, p)

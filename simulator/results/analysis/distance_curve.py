@@ -8,16 +8,16 @@ from math import inf
 from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
-from longspan.simulator.base.shares import between, percent
+from longspan.simulator.base.shares import format_interval, format_percent
 from longspan.simulator.results.analysis.distances import Point
-from longspan.simulator.results.analysis.statistics import student
+from longspan.simulator.results.analysis.statistics import student_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-__all__ = ["DistanceCurve", "Estimate", "Scale", "distance_curve"]
+__all__ = ["CurveEstimate", "DistanceCurve", "Scale", "distance_curve"]
 
 Scale = Literal["linear", "logarithmic"]
 
@@ -45,7 +45,7 @@ ADDED: Final = 1.0
 
 
 @final
-class Estimate(NamedTuple):
+class CurveEstimate(NamedTuple):
     """A value and its 95% interval. If nothing could be resampled, both ends of the interval equal the value."""
 
     value: float
@@ -65,9 +65,9 @@ class DistanceCurve:
 
     scale: Scale
     distances: tuple[float, ...]
-    scores: tuple[Estimate, ...]
-    half: Estimate
-    fall: Estimate
+    scores: tuple[CurveEstimate, ...]
+    half: CurveEstimate
+    fall: CurveEstimate
     by: Literal["conversations", "tests"] | None
     questions: int
     tests: int
@@ -77,10 +77,10 @@ class DistanceCurve:
     def sentence(self) -> str:
         """The curve in words, with 95% intervals in brackets."""
         ends = (
-            f"{percent(score.value)}{_between(score)} at {self.distances[at]:,.0f}"
+            f"{format_percent(score.value)}{_between(score)} at {self.distances[at]:,.0f}"
             for at, score in ((0, self.scores[0]), (-1, self.scores[-1]))
         )
-        fall = f"a fall of {percent(self.fall.value)}{_between(self.fall)}" if self.fall.value >= 0.005 else "no fall"
+        fall = f"a fall of {format_percent(self.fall.value)}{_between(self.fall)}" if self.fall.value >= 0.005 else "no fall"
         return f"{' and '.join(ends)} tokens, {fall}; {self.half_text}"
 
     @property
@@ -93,8 +93,8 @@ class DistanceCurve:
         return f"one half at {self.half.value:,.0f} tokens{f' [{low}, {high}]' if self.by else ''}"
 
 
-def _between(estimate: Estimate) -> str:
-    return between(estimate[1:]) if estimate.low < estimate.high else ""
+def _between(estimate: CurveEstimate) -> str:
+    return format_interval(estimate[1:]) if estimate.low < estimate.high else ""
 
 
 def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve | None:
@@ -120,7 +120,7 @@ def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve |
         return None
     weight = 1 / np.bincount(tests)[tests]
     score = weight * np.array([point.lowest for point in decided])
-    places, bins = _binned(distance, weight)
+    places, bins = _bin_distances(distance, weight)
     grid = np.linspace(distance.min(), distance.max(), PLACES)
 
     def units(of: Array) -> tuple[Array, Array]:
@@ -132,9 +132,9 @@ def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve |
 
     weights, scores = (sums.sum(axis=0, keepdims=True) for sums in units(tests))
     whole = _curves(places, weights, scores, grid)
-    drawn = [_resampled(places, *units(of), grid, seed) for of in _resamplings(tests, conversations)]
+    drawn = [_bootstrap_intervals(places, *units(of), grid, seed) for of in _resamplings(tests, conversations)]
     found = [
-        Estimate(value, min([value, *(low[at] for low, _ in drawn)]), max([value, *(high[at] for _, high in drawn)]))
+        CurveEstimate(value, min([value, *(low[at] for low, _ in drawn)]), max([value, *(high[at] for _, high in drawn)]))
         for at, value in enumerate(whole.figures[0].tolist())
     ]
     return DistanceCurve(
@@ -150,7 +150,7 @@ def distance_curve(points: Sequence[Point], *, seed: int = 0) -> DistanceCurve |
     )
 
 
-def _outward(half: Estimate, places: Array) -> Estimate:
+def _outward(half: CurveEstimate, places: Array) -> CurveEstimate:
     """Move the ends of an interval outward to the next distances that were seen."""
     import numpy as np
 
@@ -160,7 +160,7 @@ def _outward(half: Estimate, places: Array) -> Estimate:
     high = half.high
     if 0 < high < inf:
         high = float(places[min(len(places) - 1, int(np.searchsorted(places, high)))])
-    return Estimate(half.value, low, high)
+    return CurveEstimate(half.value, low, high)
 
 
 def _numbers(names: Sequence[str]) -> Array:
@@ -177,7 +177,7 @@ def _resamplings(tests: Array, conversations: Array) -> list[Array]:
     return [tests, conversations] if several else [tests]
 
 
-def _binned(distance: Array, weight: Array) -> tuple[Array, Array]:
+def _bin_distances(distance: Array, weight: Array) -> tuple[Array, Array]:
     """Return the mean distance of each bin, and the bin of each distance. Up to `MAX_BINS` distances have a bin each."""
     import numpy as np
 
@@ -194,14 +194,14 @@ class _Curves(NamedTuple):
     logarithmic: Array
 
 
-def _resampled(places: Array, weight: Array, score: Array, grid: Array, seed: int) -> tuple[list[float], list[float]]:
+def _bootstrap_intervals(places: Array, weight: Array, score: Array, grid: Array, seed: int) -> tuple[list[float], list[float]]:
     """Return the lower and upper ends of the intervals of all figures."""
     import numpy as np
 
     units = len(weight)
     drawn = np.random.default_rng(seed).multinomial(units - 1, [1 / units] * units, size=RESAMPLES).astype(float)
     figures = np.sort(_curves(places, drawn @ weight, drawn @ score, grid).figures, axis=0)
-    tail = NormalDist().cdf(-student(units - 1))
+    tail = NormalDist().cdf(-student_quantile(units - 1))
     at = round(tail * (RESAMPLES - 1))  # not interpolated, because half distances may be infinite
     return figures[at].tolist(), figures[-1 - at].tolist()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.base.sizes import short
+from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.result import Result, TestResult
 
@@ -18,11 +18,11 @@ __all__ = [
     "PlacedQuestion",
     "Point",
     "Range",
-    "asked",
-    "narrow",
-    "needs",
-    "points",
+    "describe_narrow_scenarios",
+    "find_needs",
+    "graded_points",
     "question_scores",
+    "questions_with_needs",
     "range_of",
     "spans_kept",
     "spans_said",
@@ -104,17 +104,17 @@ class Range(NamedTuple):
     high: float
 
 
-def asked(test: TestResult) -> list[PlacedQuestion]:
+def questions_with_needs(test: TestResult) -> list[PlacedQuestion]:
     """Return the questions of a test that need a needle, in the order they were asked."""
     furthest: dict[int, Evidence] = {}
-    for need in needs(test):
+    for need in find_needs(test):
         pair = need.nearest
         if (known := furthest.get(need.turn)) is None or pair.tokens > known.tokens:
             furthest[need.turn] = pair
-    return [_asked(furthest[turn]) for turn in sorted(furthest)]
+    return [_place_question(furthest[turn]) for turn in sorted(furthest)]
 
 
-def needs(test: TestResult) -> list[Need]:
+def find_needs(test: TestResult) -> list[Need]:
     """Return the evidence that right answers to a test's questions require."""
     found: dict[tuple[int, str, int], list[Evidence]] = {}
     for place, pair in enumerate(test.evidence):
@@ -124,16 +124,16 @@ def needs(test: TestResult) -> list[Need]:
     return [Need(turn, pairs) for (turn, _, _), pairs in found.items()]
 
 
-def _asked(pair: Evidence) -> PlacedQuestion:
+def _place_question(pair: Evidence) -> PlacedQuestion:
     dealt = pair.tokens if pair.dealt is None else pair.dealt
-    return PlacedQuestion(pair.question_turn, _limited(pair.tokens), _limited(dealt), pair.needle_turn)
+    return PlacedQuestion(pair.question_turn, _clip_tokens(pair.tokens), _clip_tokens(dealt), pair.needle_turn)
 
 
-def _limited(tokens: int) -> int:
+def _clip_tokens(tokens: int) -> int:
     return min(max(0, tokens), MAX_TOKENS)
 
 
-def points(tests: Iterable[TestResult], span: int) -> list[Point]:
+def graded_points(tests: Iterable[TestResult], span: int) -> list[Point]:
     """Return the graded questions of tests.
 
     If a test's items name their turns, each question has the mean score of its items. Otherwise the last question has the test's score. A
@@ -143,10 +143,10 @@ def points(tests: Iterable[TestResult], span: int) -> list[Point]:
 
 
 def _points(test: TestResult, span: int) -> Iterator[Point]:
-    questions = {each.turn: each for each in asked(test)}
+    questions = {each.turn: each for each in questions_with_needs(test)}
     if not questions:
         return
-    for turn, score in (_graded(test, questions) or {max(questions): test.score}).items():
+    for turn, score in (_scores_by_turn(test, questions) or {max(questions): test.score}).items():
         yield Point(
             test=test.id,
             scenario=test.scenario,
@@ -159,7 +159,7 @@ def _points(test: TestResult, span: int) -> Iterator[Point]:
         )
 
 
-def _graded(test: TestResult, questions: Collection[int]) -> dict[int, float | None]:
+def _scores_by_turn(test: TestResult, questions: Collection[int]) -> dict[int, float | None]:
     """Return the scores of the questions that the test's items name, by turn: None if one of a question's items is undecided."""
     items: dict[int, list[float | None]] = {}
     for item in test.items if test.correction is None else ():
@@ -171,8 +171,8 @@ def _graded(test: TestResult, questions: Collection[int]) -> dict[int, float | N
 
 def question_scores(test: TestResult) -> dict[int, float | None]:
     """Return the score of each question that needs a needle, by its turn: the score of its items, or else of the test."""
-    questions = {need.turn for need in needs(test)}
-    return dict.fromkeys(questions, test.score) | _graded(test, questions)
+    questions = {need.turn for need in find_needs(test)}
+    return dict.fromkeys(questions, test.score) | _scores_by_turn(test, questions)
 
 
 # ---- in tables
@@ -190,14 +190,14 @@ class Distances(NamedTuple):
 
     @classmethod
     def of(cls, tests: Iterable[TestResult], span: int) -> Distances:
-        found = [(each, test.exempt == "alone") for test in tests for each in asked(test)]
+        found = [(each, test.exempt == "alone") for test in tests for each in questions_with_needs(test)]
         tokens = range_of(each.tokens for each, _ in found)
         return cls(tokens, range_of(each.dealt / span for each, alone in found if span and not alone))
 
     @property
     def in_tokens(self) -> str:
         """The median and the range, such as "1.2k (812–1.5k)"; a dash without questions."""
-        return _text(self.tokens, short, "")
+        return _text(self.tokens, format_tokens, "")
 
     @property
     def of_span(self) -> str:
@@ -257,7 +257,7 @@ def spans_said(result: Result) -> str | None:
     return f"A test's span is {dealt.median:,.0f} charged tokens at the median; with this agent's replies, it is {ranged}."
 
 
-def narrow(found: Iterable[Point]) -> str | None:
+def describe_narrow_scenarios(found: Iterable[Point]) -> str | None:
     """Name in one sentence the scenarios that occur only at some distances, within `NARROW` of the span; None without any.
 
     In such a scenario, difficulty and distance cannot be separated.

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from longspan.simulator.base.errors import InputError, JournalError
-from longspan.simulator.base.files.reading import writing, writing_folder
-from longspan.simulator.results.analysis.inspect_log import logs
-from longspan.simulator.results.analysis.rows import TESTS, TURNS, Row, Rows, rows_of, text
+from longspan.simulator.base.files.file_io import write_new_file, write_new_folder
+from longspan.simulator.results.analysis.inspect_log import log_writer
+from longspan.simulator.results.analysis.rows import TESTS, TURNS, Row, Rows, escape_surrogates, rows_of
 from longspan.simulator.results.analysis.spreadsheet import write_csv
-from longspan.simulator.results.graded_runs import Graded, Unusable, names
+from longspan.simulator.results.graded_runs import GradedRun, Unusable, name_runs
 
-__all__ = ["FORMATS", "Format", "export"]
+__all__ = ["FORMATS", "Format", "export_runs"]
 
 Format = Literal["csv", "jsonl", "parquet", "inspect"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 Add = Callable[[Sequence[Row]], None]
-Write = Callable[[Graded, Rows], None]
+Write = Callable[[GradedRun, Rows], None]
 
 
-def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
+def export_runs(runs: Sequence[GradedRun], format: Format, out: Path) -> list[Unusable]:
     """Write runs to the new folder `out` in their order, and return the runs that are left out because of damaged journals.
 
     Writes the files `tests` and `turns` as CSV, JSON lines or Parquet, or an Inspect AI log for each run. If `out` has the format's file
@@ -33,7 +33,7 @@ def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
     InputError if `out` exists or cannot be written, or if a package is missing.
     """
     unusable: list[Unusable] = []
-    called = names(runs)
+    called = name_runs(runs)
     with _writers(format, out) as write:
         for run in runs:
             try:
@@ -49,19 +49,19 @@ def export(runs: Sequence[Graded], format: Format, out: Path) -> list[Unusable]:
 def _writers(format: Format, out: Path) -> Iterator[Write]:
     with ExitStack() as files:
         if format != "inspect" and out.suffix.lower() == f".{format}":
-            tests_file = files.enter_context(writing(out))
-            turns_file = files.enter_context(writing(out.with_stem(f"{out.stem}-turns")))
+            tests_file = files.enter_context(write_new_file(out))
+            turns_file = files.enter_context(write_new_file(out.with_stem(f"{out.stem}-turns")))
         else:
-            folder = files.enter_context(writing_folder(out))
+            folder = files.enter_context(write_new_folder(out))
             if format == "inspect":
-                yield logs(folder)
+                yield log_writer(folder)
                 return
             tests_file, turns_file = folder / f"tests.{format}", folder / f"turns.{format}"
         open_table = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[format]
         tests = files.enter_context(open_table(tests_file, TESTS))
         turns = files.enter_context(open_table(turns_file, TURNS))
 
-        def write(run: Graded, rows: Rows) -> None:
+        def write(run: GradedRun, rows: Rows) -> None:
             tests(rows.tests)
             turns(rows.turns)
 
@@ -108,4 +108,4 @@ def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
 def _clean(rows: Iterable[Row], columns: Mapping[str, type]) -> Iterator[Row]:
     """Yield rows with every column in order, and with strings that can be encoded."""
     for row in rows:
-        yield {name: text(value) if isinstance(value := row.get(name), str) else value for name in columns}
+        yield {name: escape_surrogates(value) if isinstance(value := row.get(name), str) else value for name in columns}

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar, final
 from longspan.simulator.results.analysis.distances import Point
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Group", "by_distance", "by_scenario", "by_skill", "distance_bin", "group", "grouped", "in_order"]
+__all__ = ["Group", "by_distance", "by_scenario", "by_skill", "distance_bin", "group_tests", "in_order", "make_group"]
 
 DISTANCES: Final = (0, 1_000, 4_000, 16_000, 64_000, 256_000)
 """The lower limits of the bins of evidence distances, in tokens."""
@@ -54,7 +54,7 @@ def distance_bin(tokens: int) -> str:
     return _label(max(number for number, start in enumerate(DISTANCES) if tokens >= start or number == 0))
 
 
-def group(tests: Sequence[Scored]) -> Group:
+def make_group(tests: Sequence[Scored]) -> Group:
     """Make a group of one or more tests or graded questions."""
     scores = [test.score for test in tests if test.score is not None]
     return Group(
@@ -66,13 +66,13 @@ def group(tests: Sequence[Scored]) -> Group:
     )
 
 
-def grouped(tests: Iterable[Scored], belongs: Callable[[Scored], Sequence[str]]) -> dict[str, Group]:
+def group_tests(tests: Iterable[Scored], belongs: Callable[[Scored], Sequence[str]]) -> dict[str, Group]:
     """Return groups of tests or graded questions, by the names that `belongs` returns, in order."""
     tests_by_name: dict[str, list[Scored]] = {}
     for test in tests:
         for name in belongs(test):
             tests_by_name.setdefault(name, []).append(test)
-    return {name: group(tests_by_name[name]) for name in in_order(tests_by_name)}
+    return {name: make_group(tests_by_name[name]) for name in in_order(tests_by_name)}
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.results.analysis.rows import OwnTurns, Row, Rows, text
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.analysis.rows import OwnTurns, Row, Rows, escape_surrogates
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import TestResult
 from longspan.simulator.subject.ledger import total_cost
 
-__all__ = ["logs"]
+__all__ = ["log_writer"]
 
 SCORER: Final = "longspan"
 
@@ -29,7 +29,7 @@ REPLY_COLUMNS: Final = ("reply_tokens", "latency_s", "repeated", "refused", "tra
 """Columns of a turn that become metadata of its message and its reply, unless they are empty."""
 
 
-def logs(folder: Path) -> Callable[[Graded, Rows], None]:
+def log_writer(folder: Path) -> Callable[[GradedRun, Rows], None]:
     """Return a function that writes runs to `folder`, one file each. Raises InputError if Inspect AI is not installed."""
     try:
         log, model, scorer = (import_module(f"inspect_ai.{name}") for name in ("log", "model", "scorer"))
@@ -38,7 +38,7 @@ def logs(folder: Path) -> Callable[[Graded, Rows], None]:
     converter = _Converter(log, model, scorer)
     counts: Counter[str] = Counter()
 
-    def write(run: Graded, rows: Rows) -> None:
+    def write(run: GradedRun, rows: Rows) -> None:
         counts[run.name] += 1
         number = "" if counts[run.name] == 1 else f"-{counts[run.name]}"
         path, content = folder / f"{run.name}{number}.eval", converter.log(run, rows)
@@ -55,7 +55,7 @@ class _Converter:
     def __init__(self, log: Any, model: Any, scorer: Any) -> None:
         self._log, self._model, self._scorer = log, model, scorer
 
-    def log(self, run: Graded, rows: Rows) -> Any:
+    def log(self, run: GradedRun, rows: Rows) -> Any:
         """Return a run's log."""
         manifest, result = run.manifest, run.result
         turns = {(row["conversation"], row["turn"]): row for row in rows.turns}
@@ -70,15 +70,18 @@ class _Converter:
                 eval_id=id,
                 run_id=id,
                 task_id=id,
-                task=text(manifest.suite.name),
-                task_display_name=text(f"{manifest.suite.name} {run.column}"),
+                task=escape_surrogates(manifest.suite.name),
+                task_display_name=escape_surrogates(f"{manifest.suite.name} {run.column}"),
                 task_args={key: rows.tests[0][key] for key in ("span", "isolated", "placement", "seed")},
                 dataset=self._log.EvalDataset(
-                    name=text(manifest.suite.name), samples=len(samples), sample_ids=[sample.id for sample in samples], shuffled=False
+                    name=escape_surrogates(manifest.suite.name),
+                    samples=len(samples),
+                    sample_ids=[sample.id for sample in samples],
+                    shuffled=False,
                 ),
-                model=text(manifest.agent),
+                model=escape_surrogates(manifest.agent),
                 config=self._log.EvalConfig(epochs=1),
-                packages={name: text(version) for name, version in manifest.versions.items()},
+                packages={name: escape_surrogates(version) for name, version in manifest.versions.items()},
                 metadata=_json({"run": run.name, "judge": manifest.judge, "left_out": manifest.left_out}),
             ),
             results=self._log.EvalResults(
@@ -96,7 +99,7 @@ class _Converter:
             samples=samples,
         )
 
-    def _totals(self, run: Graded) -> Any:
+    def _totals(self, run: GradedRun) -> Any:
         """Return the run's figures. As everywhere in longspan, the score is the sum over scenarios, not a mean over samples."""
         result = run.result
         low, high = result.score_bounds
@@ -119,7 +122,9 @@ class _Converter:
             metadata=_json({"measure": result.measured} | {name: scenario.model_dump() for name, scenario in result.scenarios.items()}),
         )
 
-    def _sample(self, run: Graded, test: TestResult, row: Row, played: Mapping[str, OwnTurns], turns: Mapping[tuple[str, int], Row]) -> Any:
+    def _sample(
+        self, run: GradedRun, test: TestResult, row: Row, played: Mapping[str, OwnTurns], turns: Mapping[tuple[str, int], Row]
+    ) -> Any:
         """Return a test's sample: its turns, the needles that it needs, including a history's, and the turns that prove its grade."""
         id = run.conversations[test.id]
         conversation = played[id]
@@ -143,8 +148,8 @@ class _Converter:
             id=test.id,
             epoch=1,
             uuid=f"{run.manifest.commitment[:16]}-{test.id}",
-            input=text("\n\n".join(turn.message.text for turn in questions)),
-            target=[text(ideal) for ideal in ideals.values()],
+            input=escape_surrogates("\n\n".join(turn.message.text for turn in questions)),
+            target=[escape_surrogates(ideal) for ideal in ideals.values()],
             messages=messages,
             output=self._output(run, messages),
             scores={SCORER: self._score(test, last)},
@@ -171,30 +176,38 @@ class _Converter:
             metadata["parts"] = [item.model_dump() for item in test.items]
         if test.correction is not None:
             metadata |= {"corrected_by": test.correction.by, "corrected_why": test.correction.why}
-        fields = {"answer": None if answer is None else text(answer), "explanation": text(test.reason), "metadata": _json(metadata)}
+        fields = {
+            "answer": None if answer is None else escape_surrogates(answer),
+            "explanation": escape_surrogates(test.reason),
+            "metadata": _json(metadata),
+        }
         if test.score is None:
             return self._scorer.Score.unscored(reason=test.status, **fields)
         return self._scorer.Score(value=test.score, **fields)
 
-    def _messages(self, run: Graded, row: Row) -> list[Any]:
+    def _messages(self, run: GradedRun, row: Row) -> list[Any]:
         """Return a turn's user message and the agent's reply."""
         id = f"{row['conversation']}-{row['turn']}"
         message_data, reply_data = (
             _json({name: row[name] for name in names if row.get(name)}) for names in (MESSAGE_COLUMNS, REPLY_COLUMNS)
         )
         message_data["turn"], message_data["start"] = row["turn"], row["start"]
-        messages = [self._model.ChatMessageUser(id=f"{id}-user", content=text(row["message"]), source="input", metadata=message_data)]
+        messages = [
+            self._model.ChatMessageUser(id=f"{id}-user", content=escape_surrogates(row["message"]), source="input", metadata=message_data)
+        ]
         if row.get("reply") is not None:
-            agent = text(run.manifest.agent)
+            agent = escape_surrogates(run.manifest.agent)
             messages.append(
-                self._model.ChatMessageAssistant(id=f"{id}-agent", content=text(row["reply"]), model=agent, metadata=reply_data)
+                self._model.ChatMessageAssistant(
+                    id=f"{id}-agent", content=escape_surrogates(row["reply"]), model=agent, metadata=reply_data
+                )
             )
         return messages
 
-    def _output(self, run: Graded, messages: Sequence[Any]) -> Any:
+    def _output(self, run: GradedRun, messages: Sequence[Any]) -> Any:
         replies = [message for message in messages if message.role == "assistant"]
         choices = [self._model.ChatCompletionChoice(message=replies[-1])] if replies else []
-        return self._model.ModelOutput(model=text(run.manifest.agent), choices=choices)
+        return self._model.ModelOutput(model=escape_surrogates(run.manifest.agent), choices=choices)
 
     def _usages(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return the usage of the agent's model for the replies in `rows`; empty if unknown."""
@@ -219,23 +232,23 @@ class _Converter:
         )
 
     def _error(self, message: str) -> Any:
-        return self._log.EvalError(message=text(message), traceback="", traceback_ansi="")
+        return self._log.EvalError(message=escape_surrogates(message), traceback="", traceback_ansi="")
 
 
 def _json(value: Any) -> Any:
     """Return JSON with lone surrogates in its strings escaped."""
     match value:
         case str():
-            return text(value)
+            return escape_surrogates(value)
         case dict():
-            return {text(str(key)): _json(item) for key, item in value.items()}
+            return {escape_surrogates(str(key)): _json(item) for key, item in value.items()}
         case list() | tuple():
             return [_json(item) for item in value]
         case _:
             return value
 
 
-def _times(run: Graded) -> tuple[str, str]:
+def _times(run: GradedRun) -> tuple[str, str]:
     """Return the times, in ISO 8601, when a run began and when it last wrote a journal. They come from file dates, because journals only
     have virtual times."""
     manifest = run.folder.path / "manifest.json"

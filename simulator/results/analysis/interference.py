@@ -10,16 +10,26 @@ from math import hypot
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, final, get_args
 
-from longspan.simulator.base.shares import between, percent
-from longspan.simulator.results.analysis.distance_curve import DistanceCurve, Estimate, distance_curve
+from longspan.simulator.base.shares import format_interval, format_percent
+from longspan.simulator.results.analysis.distance_curve import CurveEstimate, DistanceCurve, distance_curve
 from longspan.simulator.results.analysis.distances import Distances
-from longspan.simulator.results.analysis.statistics import Interval, interval, total
-from longspan.simulator.results.analysis.units import observed, placed
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.analysis.statistics import Interval, total_interval, total_score
+from longspan.simulator.results.analysis.units import observe_questions, observe_tests
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["CAUSES", "Cause", "Effect", "Interference", "Level", "Planted", "interference", "planted", "planted_text"]
+__all__ = [
+    "CAUSES",
+    "Cause",
+    "Effect",
+    "Interference",
+    "Level",
+    "PlantedGroup",
+    "describe_planted",
+    "group_by_planted",
+    "measure_interference",
+]
 
 Cause = Literal["similar", "updates"]
 """The names of the numbers that scenarios plant (`Scenario.numbers`): similar facts, and changes of the fact in question."""
@@ -57,21 +67,24 @@ class Effect:
     scenarios: Sequence[str]
     left_out: Sequence[str]
     levels: Sequence[Level]
-    fall: Estimate
+    fall: CurveEstimate
 
     @property
     def sentence(self) -> str:
         """The effect in words, with 95% intervals in brackets."""
         (first, last), (one, many) = (self.levels[0], self.levels[-1]), NAMES[self.cause]
         scores = " and ".join(
-            f"{percent(level.score)}{between(level.interval)} with {level.number:g} {one if level.number == 1 else many}"
+            f"{format_percent(level.score)}{format_interval(level.interval)} with {level.number:g} {one if level.number == 1 else many}"
             for level in (first, last)
         )
         change = "a fall" if self.fall.value >= 0.005 else "a rise" if self.fall.value <= -0.005 else "no fall"
         value, low, high = self.fall if self.fall.value > -0.005 else (-self.fall.value, -self.fall.high, -self.fall.low)
-        size = f" of {percent(value)}" if change != "no fall" else ""
-        left_out = f"; {_named(self.left_out)} left out, which had other numbers" if self.left_out else ""
-        return f"{scores}, {change}{size}{between((low, high), sign=True) if low < high else ''} ({_named(self.scenarios)}{left_out})"
+        size = f" of {format_percent(value)}" if change != "no fall" else ""
+        left_out = f"; {_name_scenarios(self.left_out)} left out, which had other numbers" if self.left_out else ""
+        return (
+            f"{scores}, {change}{size}{format_interval((low, high), sign=True) if low < high else ''} "
+            f"({_name_scenarios(self.scenarios)}{left_out})"
+        )
 
 
 @final
@@ -85,11 +98,11 @@ class Interference:
 
     distance: DistanceCurve | None
     effects: Mapping[Cause, Effect]
-    planted: Sequence[Planted]
+    planted: Sequence[PlantedGroup]
 
 
 @final
-class Planted(NamedTuple):
+class PlantedGroup(NamedTuple):
     """The tests of a scenario with the same numbers."""
 
     scenario: str
@@ -99,41 +112,41 @@ class Planted(NamedTuple):
 
 
 @final
-class _Played(NamedTuple):
+class _PlantedTest(NamedTuple):
     """A test of a run with this manifest."""
 
     manifest: Manifest
     test: TestResult
 
 
-def interference(runs: Sequence[Graded]) -> dict[str, Interference]:
+def measure_interference(runs: Sequence[GradedRun]) -> dict[str, Interference]:
     """Return the disturbances of each agent's memory, by its name, over all its runs. The runs' parameters usually differ."""
-    tests: dict[str, list[_Played]] = {}
+    tests: dict[str, list[_PlantedTest]] = {}
     for run in runs:
-        tests.setdefault(run.agent, []).extend(_Played(run.manifest, test) for test in run.result.tests if test.counts)
+        tests.setdefault(run.agent, []).extend(_PlantedTest(run.manifest, test) for test in run.result.tests if test.counts)
     return {agent: _interference([run for run in runs if run.agent == agent], tests[agent]) for agent in sorted(tests)}
 
 
-def planted(manifest: Manifest, result: Result) -> list[Planted]:
+def group_by_planted(manifest: Manifest, result: Result) -> list[PlantedGroup]:
     """Return a run's tests grouped by scenario and planted numbers."""
-    return _planted([_Played(manifest, test) for test in result.tests if test.counts], result.span)
+    return _group_planted([_PlantedTest(manifest, test) for test in result.tests if test.counts], result.span)
 
 
-def planted_text(numbers: Mapping[str, float]) -> str:
+def describe_planted(numbers: Mapping[str, float]) -> str:
     """Describe the numbers planted in a test, such as "8 similar facts, 2 updates"."""
     parts = [f"{numbers[name]:g} {NAMES[name][numbers[name] != 1]}" for name in CAUSES if name in numbers]
     return ", ".join(parts)
 
 
-def _interference(runs: Sequence[Graded], tests: Sequence[_Played]) -> Interference:
-    asked = placed((run.manifest, [test for test in run.result.tests if test.counts]) for run in runs)
+def _interference(runs: Sequence[GradedRun], tests: Sequence[_PlantedTest]) -> Interference:
+    asked = observe_questions((run.manifest, [test for test in run.result.tests if test.counts]) for run in runs)
     effects = {cause: effect for cause in CAUSES if (effect := _effect(cause, tests)) is not None}
-    return Interference(distance_curve(asked), effects, _planted(tests, runs[0].column.span))
+    return Interference(distance_curve(asked), effects, _group_planted(tests, runs[0].column.span))
 
 
-def _effect(cause: Cause, tests: Sequence[_Played]) -> Effect | None:
+def _effect(cause: Cause, tests: Sequence[_PlantedTest]) -> Effect | None:
     """Return the effect of a number; None if no scenario was played at several numbers."""
-    by_scenario: dict[str, dict[float, list[_Played]]] = {}
+    by_scenario: dict[str, dict[float, list[_PlantedTest]]] = {}
     for each in tests:
         if cause in each.test.numbers:
             by_scenario.setdefault(each.test.scenario, {}).setdefault(each.test.numbers[cause], []).append(each)
@@ -148,7 +161,7 @@ def _effect(cause: Cause, tests: Sequence[_Played]) -> Effect | None:
     return Effect(cause, names, left_out, levels, _fall(levels[0], levels[-1]))
 
 
-def _level(number: float, tests: Sequence[_Played]) -> Level:
+def _level(number: float, tests: Sequence[_PlantedTest]) -> Level:
     scores: dict[str, list[float]] = {}
     chances: dict[str, list[float]] = {}
     for each in tests:
@@ -157,36 +170,38 @@ def _level(number: float, tests: Sequence[_Played]) -> Level:
     by_run: dict[int, tuple[Manifest, list[TestResult]]] = {}
     for each in tests:
         by_run.setdefault(id(each.manifest), (each.manifest, []))[1].append(each.test)
-    found = interval(observed(by_run.values()))
+    found = total_interval(observe_tests(by_run.values()))
     size = len(scores)
     within = found and found._replace(low=found.low / size, high=found.high / size)
-    return Level(number, total(scores) / size, within, total(chances) / size, len(tests))
+    return Level(number, total_score(scores) / size, within, total_score(chances) / size, len(tests))
 
 
-def _fall(first: Level, last: Level) -> Estimate:
+def _fall(first: Level, last: Level) -> CurveEstimate:
     """Return the difference between two levels, with an interval made from theirs as if they were independent (Newcombe, 1998).
 
     Runs of the same seed are not independent, because they share their tests. The interval is then wider than it need be.
     """
     value = first.score - last.score
     if first.interval is None or last.interval is None:
-        return Estimate(value, value, value)
+        return CurveEstimate(value, value, value)
     low = value - hypot(first.score - first.interval.low, last.interval.high - last.score)
     high = value + hypot(first.interval.high - first.score, last.score - last.interval.low)
-    return Estimate(value, low, high)
+    return CurveEstimate(value, low, high)
 
 
-def _planted(tests: Sequence[_Played], span: int) -> list[Planted]:
-    groups: dict[tuple[str, tuple[tuple[str, float], ...]], list[_Played]] = {}
+def _group_planted(tests: Sequence[_PlantedTest], span: int) -> list[PlantedGroup]:
+    groups: dict[tuple[str, tuple[tuple[str, float], ...]], list[_PlantedTest]] = {}
     for each in tests:
         numbers = tuple((name, each.test.numbers[name]) for name in CAUSES if name in each.test.numbers)
         if numbers:
             groups.setdefault((each.test.scenario, numbers), []).append(each)
     return [
-        Planted(scenario, dict(numbers), _level(fmean(dict(numbers).values()), group), Distances.of([each.test for each in group], span))
+        PlantedGroup(
+            scenario, dict(numbers), _level(fmean(dict(numbers).values()), group), Distances.of([each.test for each in group], span)
+        )
         for (scenario, numbers), group in sorted(groups.items())
     ]
 
 
-def _named(scenarios: Sequence[str]) -> str:
+def _name_scenarios(scenarios: Sequence[str]) -> str:
     return ", ".join([*scenarios[:NAMED], *([f"{len(scenarios) - NAMED} more"] if len(scenarios) > NAMED else [])])

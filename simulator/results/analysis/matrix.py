@@ -9,14 +9,14 @@ from statistics import fmean
 from typing import NamedTuple, final
 
 from longspan.simulator.results.analysis.comparable import test_key
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Scored", "TestMatrix", "natural", "score_bounds", "test_matrices"]
+__all__ = ["ScoreBounds", "TestMatrix", "natural_sort_key", "score_bounds", "test_matrices"]
 
 
 @final
-class Scored(NamedTuple):
+class ScoreBounds(NamedTuple):
     """An agent's score in a test: the mean over its `runs`, where a run without a score counts as 0 (`low`) or as 1 (`high`)."""
 
     low: float
@@ -31,7 +31,7 @@ class TestMatrix(NamedTuple):
     column: Column
     seed: int
     note: str
-    scenarios: Mapping[str, Mapping[str, Mapping[str, Scored]]]
+    scenarios: Mapping[str, Mapping[str, Mapping[str, ScoreBounds]]]
 
     @property
     def tests(self) -> int:
@@ -51,9 +51,9 @@ def score_bounds(test: TestResult) -> tuple[float, float]:
     return test.lowest, test.highest
 
 
-def test_matrices(runs: Sequence[Graded], bounds: Bounds) -> list[TestMatrix]:
+def test_matrices(runs: Sequence[GradedRun], bounds: Bounds) -> list[TestMatrix]:
     """Return a matrix for each column and seed, in order. Tests with other definitions, or from another version, have separate matrices."""
-    groups: dict[Hashable, list[Graded]] = {}
+    groups: dict[Hashable, list[GradedRun]] = {}
     for run in sorted(runs, key=lambda run: (not run.column.isolated, run.column.span, run.manifest.seed)):
         groups.setdefault((run.column, test_key(run, "")), []).append(run)
     places = [(group[0].column, group[0].manifest.seed) for group in groups.values()]
@@ -63,18 +63,18 @@ def test_matrices(runs: Sequence[Graded], bounds: Bounds) -> list[TestMatrix]:
     ]
 
 
-def natural(text: str) -> list[tuple[int, str]]:
+def natural_sort_key(text: str) -> list[tuple[int, str]]:
     """Return a key that sorts names by the numbers in them: `seed2` before `seed10`."""
     return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,18})", text)]
 
 
-def _origin(run: Graded) -> str:
+def _origin(run: GradedRun) -> str:
     definitions = run.manifest.definitions_sha256
     made = f"definitions {definitions[:12]}" if definitions else "generated"
     return f"{made} by longspan {run.manifest.versions.get('longspan', 'unknown')}"
 
 
-def _scenarios(runs: Sequence[Graded], bounds: Bounds) -> dict[str, dict[str, dict[str, Scored]]]:
+def _scenarios(runs: Sequence[GradedRun], bounds: Bounds) -> dict[str, dict[str, dict[str, ScoreBounds]]]:
     found: dict[str, dict[str, dict[str, list[tuple[Path, tuple[float, float]]]]]] = {}
     for run in runs:
         for test in run.result.tests:
@@ -82,10 +82,12 @@ def _scenarios(runs: Sequence[Graded], bounds: Bounds) -> dict[str, dict[str, di
                 continue
             found.setdefault(test.scenario, {}).setdefault(test.id, {}).setdefault(run.agent, []).append((run.folder.path, value))
     return {
-        name: {id: {agent: _scored(each) for agent, each in found[name][id].items()} for id in sorted(found[name], key=natural)}
+        name: {
+            id: {agent: _mean_bounds(each) for agent, each in found[name][id].items()} for id in sorted(found[name], key=natural_sort_key)
+        }
         for name in sorted(found)
     }
 
 
-def _scored(played: Sequence[tuple[Path, tuple[float, float]]]) -> Scored:
-    return Scored(fmean(low for _, (low, _) in played), fmean(high for _, (_, high) in played), [path for path, _ in played])
+def _mean_bounds(played: Sequence[tuple[Path, tuple[float, float]]]) -> ScoreBounds:
+    return ScoreBounds(fmean(low for _, (low, _) in played), fmean(high for _, (_, high) in played), [path for path, _ in played])

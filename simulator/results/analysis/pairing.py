@@ -6,17 +6,17 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple, final
 
-from longspan.simulator.results.analysis.questions import bound_questions, count_questions
+from longspan.simulator.results.analysis.question_scores import count_questions, score_bounds
 from longspan.simulator.results.analysis.statistics import Difference
 from longspan.simulator.results.analysis.units import Key, Units, by_key
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Paired", "paired"]
+__all__ = ["TestPair", "pair_tests"]
 
 
 @final
-class Paired(NamedTuple):
+class TestPair(NamedTuple):
     """A test that two agents both played, once or several times each.
 
     `scenario` includes the span and the tests played if there are several; `conversation` is the unit that the test belongs to (see
@@ -50,13 +50,13 @@ class Paired(NamedTuple):
         """The mean scores of both agents in each question of the test."""
         number = count_questions((*self.one, *self.other))
         one, other = (
-            [fmean(scores) for scores in zip(*([low for low, _ in bound_questions(test, number)] for test in tests), strict=True)]
+            [fmean(scores) for scores in zip(*([low for low, _ in score_bounds(test, number)] for test in tests), strict=True)]
             for tests in (self.one, self.other)
         )
         return list(zip(one, other, strict=True))
 
 
-def paired(one: Iterable[Graded], other: Iterable[Graded], wanted: Callable[[Key], bool] = lambda key: True) -> list[Paired]:
+def pair_tests(one: Iterable[GradedRun], other: Iterable[GradedRun], wanted: Callable[[Key], bool] = lambda key: True) -> list[TestPair]:
     """Pair the tests of two agents' runs that count and are `wanted`."""
     runs = [*one], [*other]
     mine, theirs = map(by_key, runs)
@@ -69,4 +69,4 @@ def paired(one: Iterable[Graded], other: Iterable[Graded], wanted: Callable[[Key
         where += [f"tests {tests.index(key.played) + 1}"] if len(tests) > 1 else []
         return f"{key.scenario} ({', '.join(where)})" if where else key.scenario
 
-    return [Paired(scenario(key), units.of(key), mine[key], theirs[key], key.recorded is not None) for key in shared]
+    return [TestPair(scenario(key), units.of(key), mine[key], theirs[key], key.recorded is not None) for key in shared]

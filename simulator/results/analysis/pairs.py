@@ -9,22 +9,22 @@ from math import fsum
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, final
 
-from longspan.simulator.base.shares import percent
-from longspan.simulator.results.analysis.pairing import Paired
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.results.analysis.pairing import TestPair
 from longspan.simulator.results.analysis.statistics import (
     ALPHA,
     Difference,
     by_test,
+    difference_limits,
     holm,
     least_conversations,
-    limits,
     more_conversations,
-    paired_p,
+    paired_permutation_p,
     permutation_p,
 )
 from longspan.simulator.results.graded_runs import Column
 
-__all__ = ["Pair", "Shared", "Verdict", "compare_pairs", "share_scores"]
+__all__ = ["Pair", "SharedTests", "Verdict", "compare_pairs", "share_scores"]
 
 Counted = Literal["tests", "questions"]
 
@@ -82,7 +82,7 @@ class Pair(NamedTuple):
             return "better" if self.difference > 0 else "worse"
         if self.p_of_tests is not None and self.p_of_tests < ALPHA:
             return "better here" if self.difference > 0 else "worse here"
-        if percent(self.share) == percent(self.of_other):
+        if format_percent(self.share) == format_percent(self.of_other):
             return "tie"
         return "too few" if self.few else "not shown"
 
@@ -108,7 +108,7 @@ class Pair(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedTests:
     """The tests or questions that two agents share in a column.
 
     Its figures do not depend on the other comparisons, and are computed once. `apart` lists the agents' differences in each test or
@@ -132,7 +132,7 @@ class Shared:
 
     @cached_property
     def p(self) -> float:
-        return paired_p(self.apart)
+        return paired_permutation_p(self.apart)
 
     @cached_property
     def p_of_tests(self) -> float:
@@ -151,7 +151,7 @@ class Shared:
         return max(1, more)
 
 
-def share_scores(column: Column, agent: str, other: str, both: Sequence[Paired]) -> Shared | None:
+def share_scores(column: Column, agent: str, other: str, both: Sequence[TestPair]) -> SharedTests | None:
     """Return the tests that two agents have `both` had, by scores; None without any. Tests of plain facts are compared by questions."""
     asked = [(each, each.questions) for each in both]
     apart = [Difference(each.scenario, each.conversation, one - two) for each, scores in asked for one, two in scores]
@@ -161,7 +161,7 @@ def share_scores(column: Column, agent: str, other: str, both: Sequence[Paired])
     if not apart:
         return None
     share, of_other = (fmean(fmean(pair[side] for pair in scores) for scores in by_scenario.values()) for side in (0, 1))
-    return Shared(
+    return SharedTests(
         column,
         agent,
         other,
@@ -169,13 +169,13 @@ def share_scores(column: Column, agent: str, other: str, both: Sequence[Paired])
         of_other,
         apart,
         counted="tests" if len(apart) == len(both) else "questions",
-        bound=lambda differences: limits(differences, ALPHA / 2),
+        bound=lambda differences: difference_limits(differences, ALPHA / 2),
         unscored=sum(each.unscored for each in both),
         recorded=any(each.recorded for each in both),
     )
 
 
-def compare_pairs(shared: Sequence[Shared]) -> list[Pair]:
+def compare_pairs(shared: Sequence[SharedTests]) -> list[Pair]:
     """Compare agents on the tests or questions they share. p-values are corrected for all these comparisons together."""
     least = least_conversations(len(shared) or 1)
     corrected = holm([each.p for each in shared])
@@ -187,7 +187,7 @@ def compare_pairs(shared: Sequence[Shared]) -> list[Pair]:
     ]
 
 
-def _pair(shared: Shared, corrected: float, p_of_tests: float | None, pairs: int, *, few: bool) -> Pair:
+def _pair(shared: SharedTests, corrected: float, p_of_tests: float | None, pairs: int, *, few: bool) -> Pair:
     points = fsum(by_test(shared.apart))
     return Pair(
         column=shared.column,

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple, final
 from longspan.simulator.base.errors import JournalError
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
-from longspan.simulator.results.analysis.distances import asked
+from longspan.simulator.results.analysis.distances import questions_with_needs
 from longspan.simulator.results.analysis.interference import CAUSES
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["TESTS", "TURNS", "OwnTurns", "Row", "Rows", "conversations", "rows_of", "text"]
+__all__ = ["TESTS", "TURNS", "OwnTurns", "Row", "Rows", "escape_surrogates", "read_turns", "rows_of"]
 
 INT64_LIMIT: Final = 2**63
 
@@ -110,7 +110,7 @@ class Rows(NamedTuple):
     played: Mapping[str, OwnTurns]
 
 
-def conversations(run: RunFolder) -> dict[str, OwnTurns]:
+def read_turns(run: RunFolder) -> dict[str, OwnTurns]:
     """Return a run's conversations by id. A conversation that has not begun has no turns. Raises JournalError for a damaged journal."""
     turns: dict[str, list[PlayedTurn]] = {id: [] for id in run.manifest.conversations}
 
@@ -122,16 +122,16 @@ def conversations(run: RunFolder) -> dict[str, OwnTurns]:
     return {id: OwnTurns(turns[id], transcripts[id].tests if id in transcripts else {}) for id in turns}
 
 
-def rows_of(name: str, run: Graded) -> Rows:
+def rows_of(name: str, run: GradedRun) -> Rows:
     """Return a run's rows, with `name` as the run's name. Raises JournalError for a damaged journal."""
-    played = conversations(run.folder)
+    played = read_turns(run.folder)
     turns = [turn_row(name, run, id, turn) for id, conversation in played.items() for turn in conversation.turns]
     tests = [test_row(name, run, test) for test in run.result.tests]
     _check(run, [*turns, *tests])
     return Rows(tests, turns, played)
 
 
-def _check(run: Graded, rows: Iterable[Row]) -> None:
+def _check(run: GradedRun, rows: Iterable[Row]) -> None:
     """Raise JournalError for numbers that are not finite or need more than 64 bits."""
     for row in rows:
         for column, value in row.items():
@@ -140,7 +140,7 @@ def _check(run: Graded, rows: Iterable[Row]) -> None:
                 raise JournalError(f"{run.folder.path}: {column} of {where} is out of range: {value!r:.40}")
 
 
-def test_row(name: str, run: Graded, test: TestResult) -> Row:
+def test_row(name: str, run: GradedRun, test: TestResult) -> Row:
     """Return a test's row, with the settings of its run. Lists are joined by "; "."""
     distances = [evidence.tokens for evidence in test.evidence]
     manifest = run.manifest
@@ -176,18 +176,18 @@ def test_row(name: str, run: Graded, test: TestResult) -> Row:
         "evidence_nearest": min(distances, default=None),
         "evidence_mean": fmean(distances) if distances else None,
         "evidence_furthest": max(distances, default=None),
-        "distance": max((question.tokens for question in asked(test)), default=None),
+        "distance": max((question.tokens for question in questions_with_needs(test)), default=None),
         "turns": "; ".join(map(str, test.turns)),
         "refused": test.refused,
         "reason": test.reason,
     }
 
 
-def turn_row(name: str, run: Graded, conversation: str, turn: PlayedTurn) -> Row:
+def turn_row(name: str, run: GradedRun, conversation: str, turn: PlayedTurn) -> Row:
     """Return a turn's row. A turn without a reply lacks the columns of the reply."""
     message, reply = turn.message, turn.reply
     test = next((test for test in run.result.tests if test.id == message.test), None)
-    question = next((each for each in asked(test) if each.turn == message.turn), None) if test is not None else None
+    question = next((each for each in questions_with_needs(test) if each.turn == message.turn), None) if test is not None else None
     row: Row = {
         "run": name,
         "conversation": conversation,
@@ -221,6 +221,6 @@ def turn_row(name: str, run: Graded, conversation: str, turn: PlayedTurn) -> Row
     }
 
 
-def text(value: str) -> str:
+def escape_surrogates(value: str) -> str:
     """Escape lone surrogates, so that the string can be encoded."""
     return value.encode("utf-8", "backslashreplace").decode()

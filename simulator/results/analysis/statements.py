@@ -14,7 +14,7 @@ from longspan.simulator.base.errors import InputError, first_problem
 from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.results.analysis.contrasts import Contrasts
 
-__all__ = ["NAME", "Statement", "designed", "state", "statements", "told"]
+__all__ = ["NAME", "Statement", "append_statement", "describe_statements", "hash_design", "read_statements"]
 
 NAME: Final = "contrasts.jsonl"
 """The journal of statements, in a sweep's folder."""
@@ -45,24 +45,24 @@ class Statement(BaseModel):
         return not self.begun
 
 
-def designed(names: Collection[str]) -> str:
+def hash_design(names: Collection[str]) -> str:
     """Return a hash of the runs that a sweep will play, by the names of their folders."""
     return hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()
 
 
-def state(out: Path, statement: Statement) -> bool:
+def append_statement(out: Path, statement: Statement) -> bool:
     """Journal a statement in a sweep's folder, unless it repeats the last one. Return whether it is new.
 
     Raises InputError or JournalError for a journal that cannot be read or written.
     """
-    known = statements(out)
+    known = read_statements(out)
     if known and (known[-1].sha256, known[-1].design) == (statement.sha256, statement.design):
         return False
     JsonLines(out / NAME).append(statement.model_dump(mode="json"))
     return True
 
 
-def statements(out: Path) -> list[Statement]:
+def read_statements(out: Path) -> list[Statement]:
     """Return the statements in a sweep's folder, the first one first. Raises InputError or JournalError for a damaged journal."""
     path = out / NAME
     try:
@@ -74,7 +74,7 @@ def statements(out: Path) -> list[Statement]:
     return found
 
 
-def told(known: Collection[Statement]) -> list[str]:
+def describe_statements(known: Collection[Statement]) -> list[str]:
     """Describe when contrasts were stated, and which changes were made later. The last statement counts."""
     sentences = []
     before: Statement | None = None

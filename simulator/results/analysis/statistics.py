@@ -9,7 +9,7 @@ from math import ceil, cos, floor, fsum, inf, log2, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, final
 
-from longspan.simulator.results.effects import paired_interval
+from longspan.simulator.results.effects import difference_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 __all__ = [
     "Difference",
     "Interval",
-    "Observed",
+    "ObservedTest",
     "by_conversation",
     "by_test",
+    "detectable_shift",
+    "difference_limits",
     "effect_interval",
     "fall_p",
     "holm",
-    "interval",
-    "intervals",
     "least_conversations",
     "least_p",
-    "limits",
     "more_conversations",
-    "paired_p",
+    "paired_permutation_p",
     "permutation_p",
-    "shown_in_four_of_five",
-    "spread",
-    "student",
-    "total",
+    "score_spread",
+    "student_quantile",
+    "total_interval",
+    "total_intervals",
+    "total_score",
 ]
 
 LEVEL: Final = 0.95
@@ -75,15 +75,15 @@ SAMPLES: Final = 2_000
 """The number of samples used to find the power of the permutation test, to about one in a hundred."""
 
 TIE: Final = 1e-6
-"""The weight of the statistic that decides between sign patterns with the same difference of totals (see `paired_p`)."""
+"""The weight of the statistic that decides between sign patterns with the same difference of totals (see `paired_permutation_p`)."""
 
 
-def total(scores: Mapping[str, Sequence[float]]) -> float:
+def total_score(scores: Mapping[str, Sequence[float]]) -> float:
     """Return the sum over scenarios of the mean score of their tests, each in [0, 1] (GoodAI, section 4)."""
     return fsum(fmean(tests) for tests in scores.values())
 
 
-def spread(scores: Mapping[str, Sequence[float]]) -> float:
+def score_spread(scores: Mapping[str, Sequence[float]]) -> float:
     """Return the sum over scenarios of the population standard deviation of their tests (GoodAI, section 4)."""
     return fsum(pstdev(tests) for tests in scores.values())
 
@@ -92,7 +92,7 @@ def spread(scores: Mapping[str, Sequence[float]]) -> float:
 
 
 @final
-class Observed(NamedTuple):
+class ObservedTest(NamedTuple):
     """A test's scenario and conversation, and its lowest and highest possible score: equal if it has a score, else 0 and 1."""
 
     scenario: str
@@ -115,24 +115,25 @@ class Interval(NamedTuple):
         return next(pair for more in range(digits, 20) if (pair := (f"{low:.{more}f}", f"{high:.{more}f}"))[0] != pair[1])
 
 
-def interval(tests: Sequence[Observed]) -> Interval | None:
-    """Return the interval of the `total` of tests, or None if a scenario has only one test.
+def total_interval(tests: Sequence[ObservedTest]) -> Interval | None:
+    """Return the interval of the `total_score` of tests, or None if a scenario has only one test.
 
-    Tests without a score widen it: they count as 0 at its lower end and as 1 at its upper end. See `intervals` for the method.
+    Tests without a score widen it: they count as 0 at its lower end and as 1 at its upper end. See `total_intervals` for the method.
     """
     if not tests or min(Counter(test.scenario for test in tests).values()) < 2:
         return None
     import numpy as np
 
     scores = np.array([[test.low for test in tests], [test.high for test in tests]])
-    lows, highs, by = intervals([test.scenario for test in tests], [test.conversation for test in tests], scores)
+    lows, highs, by = total_intervals([test.scenario for test in tests], [test.conversation for test in tests], scores)
     return Interval(round(float(lows[0]), 9), round(float(highs[1]), 9), by)  # rounded, since the order of tests changes the last digits
 
 
-def intervals(
+def total_intervals(
     scenarios: Sequence[str], conversations: Sequence[str], scores: Floats
 ) -> tuple[Floats, Floats, Literal["conversations", "tests"]]:
-    """Return the lower and upper ends of the intervals of many `total`s of the same tests, shape (...), and the units that they are over.
+    """Return the lower and upper ends of the intervals of many `total_score`s of the same tests, shape (...), and the units that they are
+    over.
 
     `scenarios` and `conversations` label the tests; each scenario has at least two. `scores` has shape (..., tests).
 
@@ -161,7 +162,7 @@ def intervals(
     fewest = int(np.bincount(groups).min())
     by: Literal["conversations", "tests"] = "conversations" if fewest > 1 else "tests"
     if fewest > 1 and len(groups) < len(kinds):
-        between = _ratio(_variance(parts, wholes, groups), alike) * student(fewest - 1) ** 2
+        between = _ratio(_variance(parts, wholes, groups), alike) * student_quantile(fewest - 1) ** 2
         width = np.maximum(np.minimum(between, normal * number / fewest), FLOOR**2 * width)
     shrunk = width / number
     centre = (share + shrunk / 2) / (1 + shrunk)
@@ -215,7 +216,7 @@ def _ratio(variance: Any, alike: Any) -> Any:
     return np.divide(variance, alike, out=np.ones_like(alike), where=alike > 1e-12)
 
 
-def student(freedom: int, level: float = LEVEL) -> float:
+def student_quantile(freedom: int, level: float = LEVEL) -> float:
     """Return the two-sided quantile of Student's t at a level for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 
     Equal to scipy.special.stdtrit. But every report needs it, and importing scipy takes about as long as a conversation of 2k.
@@ -263,25 +264,25 @@ def _by_conversation(differences: Sequence[Difference], parts: Sequence[float]) 
     return [fsum(group) for group in sums.values()]
 
 
-def paired_p(differences: Sequence[Difference]) -> float:
+def paired_permutation_p(differences: Sequence[Difference]) -> float:
     """Return the two-sided p-value of a paired permutation test that swaps the two agents' results of whole conversations.
 
     Scores have few values, so that totals often tie in a conversation, and the conversation then would not count. So a second statistic
     breaks ties of totals, as Streitberg and Röhmel (1990) do for ranks. It is a difference that gives more weight to scenarios where the
     agents differ less. The p-value stays exact. It is 1 if the totals are equal.
     """
-    parts = _parted(differences)
+    parts = _conversation_parts(differences)
     return permutation_p(parts) if parts else 1.0
 
 
 def fall_p(falls: Sequence[Difference], margin: float = 0.0) -> float:
-    """Return the one-sided p-value of the hypothesis that the fall is at most `margin` of full marks, by the test of `paired_p`. It is 1 if
-    the fall is exactly `margin`."""
-    parts = _parted([each._replace(value=each.value - margin) for each in falls])
+    """Return the one-sided p-value of the hypothesis that the fall is at most `margin` of full marks, by the test of
+    `paired_permutation_p`. It is 1 if the fall is exactly `margin`."""
+    parts = _conversation_parts([each._replace(value=each.value - margin) for each in falls])
     return permutation_p(parts, one_sided=True) if parts else 1.0
 
 
-def _parted(differences: Sequence[Difference]) -> list[float]:
+def _conversation_parts(differences: Sequence[Difference]) -> list[float]:
     """Return the contributions of conversations to a paired permutation test; none if the totals are equal."""
     parts = by_conversation(differences)
     if abs(fsum(parts)) < 1e-9:
@@ -324,7 +325,7 @@ def _blocks(rows: int, width: int) -> Iterable[int]:
 
 
 @cache
-def shown_in_four_of_five(conversations: int) -> float:
+def detectable_shift(conversations: int) -> float:
     """Return the fall, in standard deviations of the conversations, that `fall_p` shows at ALPHA with a probability of POWER.
 
     Differences between conversations are assumed to be normal. Their standard deviation is estimated from a pilot with the same number of
@@ -350,7 +351,7 @@ def _least_shown(conversations: int, random: Generator) -> Floats:
 
     if 2**conversations > SIGNS:
         drawn = random.standard_normal((SAMPLES, conversations))
-        needed = student(conversations - 1, 1 - 2 * ALPHA) * drawn.std(axis=1, ddof=1) / sqrt(conversations)
+        needed = student_quantile(conversations - 1, 1 - 2 * ALPHA) * drawn.std(axis=1, ddof=1) / sqrt(conversations)
         return np.asarray(needed - drawn.mean(axis=1))
     flipped = (np.arange(1, 2**conversations)[:, None] >> np.arange(conversations) & 1).astype(float)
     others = ceil(ALPHA * 2**conversations) - 2  # patterns besides the observed one that may be as high
@@ -365,7 +366,7 @@ def _least_shown(conversations: int, random: Generator) -> Floats:
     )
 
 
-def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:
+def difference_limits(differences: Sequence[Difference], tail: float) -> tuple[float, float] | None:
     """Return the lowest and the highest mean difference that the one-sided permutation tests of conversations do not reject.
 
     Each is at the level `tail`, which makes an interval at the level 1 - 2 `tail`. Its ends are -1 and 1 with too few conversations to
@@ -384,11 +385,11 @@ def limits(differences: Sequence[Difference], tail: float) -> tuple[float, float
     as_high = ceil(tail * number - 1e-9) - 1  # patterns besides the observed one that keep the lowest margin from being rejected
     if as_high < 1:
         return -1.0, 1.0
-    means = np.sort(np.concatenate(list(_flipped_means(parts, shares))))
+    means = np.sort(np.concatenate(list(_flip_means(parts, shares))))
     return float(means[as_high - 1]), float(means[len(means) - as_high])
 
 
-def _flipped_means(parts: Floats, shares: Floats) -> Iterable[Floats]:
+def _flip_means(parts: Floats, shares: Floats) -> Iterable[Floats]:
     """Yield the means of the conversations that each pattern of signs flips, for all patterns that flip any, or for SIGNS - 1 of them."""
     import numpy as np
 
@@ -466,13 +467,13 @@ def _variance_of(differences: Sequence[Difference]) -> float:
 def effect_interval(differences: Sequence[Difference]) -> Interval:
     """Return the interval of the mean difference between tests' scores with and without the part that an experiment removes, in [-1, 1].
 
-    Over tests it is `paired_interval`. If there are two or more conversations and one has several tests, it is over conversations if that
-    is wider. Their variance is the variance of their sums about the mean (a ratio estimate; Cochran, 1977), with the quantile of Student's
-    t. With fewer than SEVERAL conversations, t would be uninformative. The interval then ends where the interval of the conversations'
-    means ends, as if each conversation were one test.
+    Over tests it is `difference_interval`. If there are two or more conversations and one has several tests, it is over conversations if
+    that is wider. Their variance is the variance of their sums about the mean (a ratio estimate; Cochran, 1977), with the quantile of
+    Student's t. With fewer than SEVERAL conversations, t would be uninformative. The interval then ends where the interval of the
+    conversations' means ends, as if each conversation were one test.
     """
     values = [each.value for each in differences]
-    low, high = paired_interval(values)
+    low, high = difference_interval(values)
     groups: dict[Hashable, list[float]] = defaultdict(list)
     for each in differences:
         groups[each.conversation].append(each.value)
@@ -480,6 +481,6 @@ def effect_interval(differences: Sequence[Difference]) -> Interval:
         return Interval(low, high, "tests" if len(groups) == 1 else "conversations")
     mean = fmean(values)
     apart = fsum(fsum(value - mean for value in group) ** 2 for group in groups.values())
-    half = student(len(groups) - 1) * sqrt(apart * len(groups) / (len(groups) - 1)) / len(values)
-    least, most = paired_interval([fmean(group) for group in groups.values()]) if len(groups) < SEVERAL else (-1.0, 1.0)
+    half = student_quantile(len(groups) - 1) * sqrt(apart * len(groups) / (len(groups) - 1)) / len(values)
+    least, most = difference_interval([fmean(group) for group in groups.values()]) if len(groups) < SEVERAL else (-1.0, 1.0)
     return Interval(min(low, max(mean - half, least)), max(high, min(mean + half, most)), "conversations")

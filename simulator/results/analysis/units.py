@@ -13,15 +13,15 @@ from statistics import fmean
 from typing import Final, final
 from weakref import finalize
 
-from longspan.simulator.results.analysis.comparable import played
-from longspan.simulator.results.analysis.distances import Point, points
-from longspan.simulator.results.analysis.questions import bound_questions, count_questions
-from longspan.simulator.results.analysis.statistics import Observed
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.analysis.comparable import played_key
+from longspan.simulator.results.analysis.distances import Point, graded_points
+from longspan.simulator.results.analysis.question_scores import count_questions, score_bounds
+from longspan.simulator.results.analysis.statistics import ObservedTest
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.result import TestResult
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 
-__all__ = ["Key", "Units", "by_key", "keys", "observed", "placed", "repeated", "results_by_key"]
+__all__ = ["Key", "Units", "by_key", "describe_repeats", "observe_questions", "observe_tests", "results_by_key", "test_keys"]
 
 
 @final
@@ -32,9 +32,9 @@ class Key:
     Keys are equal if the runs play the same tests in the same column. The seed must be the same as well, unless the test is about a
     recorded history.
 
-    `played`: the suite, scenarios and parameters of the run (see `comparable.played`). `conversation`: where the test is played; tests that
-    branch off one conversation count as tests of that conversation. `recorded`: the recorded history that it is about, or None if the seed
-    makes it.
+    `played`: the suite, scenarios and parameters of the run (see `comparable.played_key`). `conversation`: where the test is played; tests
+    that branch off one conversation count as tests of that conversation. `recorded`: the recorded history that it is about, or None if the
+    seed makes it.
     """
 
     suite: str
@@ -52,7 +52,7 @@ class Units:
 
     def __init__(self, manifests: Iterable[Manifest]) -> None:
         self._above: dict[Hashable, Hashable] = {}
-        for key in (key for manifest in manifests for key in keys(manifest).values()):
+        for key in (key for manifest in manifests for key in test_keys(manifest).values()):
             self._add(key.conversation)
             if key.recorded is not None:
                 self._add(key.recorded)
@@ -76,7 +76,7 @@ class Units:
         return member
 
 
-def keys(manifest: Manifest) -> Mapping[str, Key]:
+def test_keys(manifest: Manifest) -> Mapping[str, Key]:
     """Return the keys of the tests of a run with this manifest, by id. They are cached: a comparison asks for them many times."""
     here = id(manifest)
     if here not in _made:
@@ -90,18 +90,18 @@ _made: Final[dict[int, Mapping[str, Key]]] = {}
 
 
 def _keys(manifest: Manifest) -> Mapping[str, Key]:
-    name, tests, column = manifest.suite.name, played(manifest), Column.of(manifest)
+    name, tests, column = manifest.suite.name, played_key(manifest), Column.of(manifest)
     made = (manifest.definitions_sha256, manifest.versions.get("longspan"))
     found = {}
     for _, planned in manifest.graded:
-        recorded = _recorded(manifest, planned)
+        recorded = _recorded_history(manifest, planned)
         origin: Hashable = manifest.seed if recorded is None else recorded
         conversation = (name, tests, column, manifest.seed, manifest.roots[planned.id], made)
         found[planned.id] = Key(name, tests, column, planned.scenario, (origin, planned.id, made), conversation, recorded)
     return found
 
 
-def _recorded(manifest: Manifest, planned: PlannedTest) -> str | None:
+def _recorded_history(manifest: Manifest, planned: PlannedTest) -> str | None:
     """Return the identity of the recorded history that a test is about.
 
     If the run or scenario does not record it, the data identify it, if they form one history.
@@ -114,28 +114,28 @@ def _recorded(manifest: Manifest, planned: PlannedTest) -> str | None:
     return None if data is None else f"{manifest.data.get(f'{planned.scenario}.data', data)}/{planned.trunk or ''}"
 
 
-def by_key(runs: Iterable[Graded]) -> dict[Key, list[TestResult]]:
+def by_key(runs: Iterable[GradedRun]) -> dict[Key, list[TestResult]]:
     """Return the results of the tests that count, one or several for each key."""
     return results_by_key((run.manifest, run.result.tests) for run in runs)
 
 
 def results_by_key(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> dict[Key, list[TestResult]]:
-    """Return the same for tests without a `Graded`."""
+    """Return the same for tests without a `GradedRun`."""
     found: dict[Key, list[TestResult]] = {}
     for manifest, tests in runs:
-        known = keys(manifest)
+        known = test_keys(manifest)
         for test in tests:
             if test.counts and test.id in known:
                 found.setdefault(known[test.id], []).append(test)
     return found
 
 
-def repeated(runs: Iterable[Graded]) -> list[str]:
+def describe_repeats(runs: Iterable[GradedRun]) -> list[str]:
     """Return a sentence if an agent has played a recorded history several times."""
     counts: Counter[tuple[str, Key]] = Counter()
     histories: set[str] = set()
     for run in runs:
-        for key in keys(run.manifest).values():
+        for key in test_keys(run.manifest).values():
             if key.recorded is not None:
                 counts[run.agent, key] += 1
                 histories.add(key.recorded)
@@ -145,7 +145,7 @@ def repeated(runs: Iterable[Graded]) -> list[str]:
     return [f"{several}: other seeds and repetitions do not generalise to other histories, so each counts once, by the mean of its results"]
 
 
-def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Observed]:
+def observe_tests(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[ObservedTest]:
     """Return the tests of runs that count, with their units.
 
     A test that was played several times counts with its mean, because repetitions are not separate tests. With several units, each question
@@ -157,20 +157,20 @@ def observed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Obse
     # A single unit gets no interval from its questions: they cannot show how much conversations differ.
     several = len({unit for _, unit, _ in by_test}) > 1
     return [
-        Observed(scenario, unit, fmean(low for low, _ in same), fmean(high for _, high in same))
+        ObservedTest(scenario, unit, fmean(low for low, _ in same), fmean(high for _, high in same))
         for scenario, unit, results in by_test
         for number in [count_questions(results) if several else 1]
-        for same in zip(*(bound_questions(test, number) for test in results), strict=True)
+        for same in zip(*(score_bounds(test, number) for test in results), strict=True)
     ]
 
 
-def placed(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Point]:
+def observe_questions(runs: Iterable[tuple[Manifest, Iterable[TestResult]]]) -> list[Point]:
     """Return the graded questions of runs' tests, with units as their conversations."""
     played = list(runs)
     units = Units(manifest for manifest, _ in played)
     return [
         point._replace(conversation=units.of(known[point.test]))
         for manifest, tests in played
-        for known in [keys(manifest)]
-        for point in points(tests, Column.of(manifest).span)
+        for known in [test_keys(manifest)]
+        for point in graded_points(tests, Column.of(manifest).span)
     ]

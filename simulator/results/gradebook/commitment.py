@@ -9,17 +9,17 @@ from typing import Final, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.files.checksums import checked
-from longspan.simulator.base.files.reading import read_packed, write_json
+from longspan.simulator.base.files.checksums import verify_checksum
+from longspan.simulator.base.files.file_io import read_packed, write_json
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTest
 from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.results.result import Result, ScenarioResult
 from longspan.simulator.suite.definitions import tests_of
-from longspan.simulator.suite.manifest import Manifest, commit
+from longspan.simulator.suite.manifest import Manifest, commit_definitions
 
-__all__ = ["Check", "Published", "publish", "read_published", "verify"]
+__all__ = ["Published", "ScoreCheck", "publish_scores", "read_published", "verify_scores"]
 
 
 MAX_BYTES: Final = 1 << 26
@@ -66,21 +66,21 @@ class Published(_Frozen):
     versions: dict[str, str]
 
 
-class Check(NamedTuple):
-    """A check made by `verify`: whether it passed, and the finding in words."""
+class ScoreCheck(NamedTuple):
+    """A check made by `verify_scores`: whether it passed, and the finding in words."""
 
     name: str
     holds: bool
     found: str
 
 
-def publish(run: RunFolder, path: Path) -> Published:
+def publish_scores(run: RunFolder, path: Path) -> Published:
     """Write a run's scores to `path` without revealing its tests. Raises InputError if `path` exists."""
     _refuse_import(run)
     result = grade_run(run)
     if any(test.status == "unfinished" for test in result.tests):
         raise InputError(f"{run.path}: not finished; `longspan resume` finishes it")
-    published = _published(run.manifest, result)
+    published = _make_published(run.manifest, result)
     if path.exists():
         raise InputError(f"{path}: already exists; choose another file with --out")
     try:
@@ -91,15 +91,15 @@ def publish(run: RunFolder, path: Path) -> Published:
 
 
 def read_published(path: Path) -> Published:
-    """Read a file written by `publish`. Raises InputError for anything else."""
+    """Read a file written by `publish_scores`. Raises InputError for anything else."""
     try:
         content = read_packed(path, MAX_BYTES, "name a file that `longspan publish` wrote")
-        return Published.model_validate_json(checked(content, path, "get the file again as it was published"))
+        return Published.model_validate_json(verify_checksum(content, path, "get the file again as it was published"))
     except ValidationError as error:
         raise InputError(f"{path}: not published scores: {first_problem(error)}") from None
 
 
-def verify(published: Published, run: RunFolder) -> Iterator[Check]:
+def verify_scores(published: Published, run: RunFolder) -> Iterator[ScoreCheck]:
     """Check that published scores belong to this run, and that it played the tests it committed to.
 
     Yields each check when it is done. Raises JournalError for a damaged journal.
@@ -109,19 +109,25 @@ def verify(published: Published, run: RunFolder) -> Iterator[Check]:
     tests = tests_of(manifest)
     ids = list(dict.fromkeys(plan.id for group in manifest.conversations.values() for plan in group))
     known = all(id in tests for id in ids)
-    opened = commit(manifest.nonce, manifest.seed, [tests[id].definition() for id in ids]) if known else "tests unknown to this version"
-    yield Check("commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}...")
+    opened = (
+        commit_definitions(manifest.nonce, manifest.seed, [tests[id].definition() for id in ids])
+        if known
+        else "tests unknown to this version"
+    )
+    yield ScoreCheck(
+        "commitment", opened == published.commitment, f"published {published.commitment[:16]}..., the run gives {opened[:16]}..."
+    )
     gradebook = Gradebook.of(run)
     played = [test for transcript in gradebook.transcripts.values() for test in transcript.tests.values()]
     others = [test.id for test in played if not _matches(test, tests.get(test.id))]
     finding = f"not as committed to: {', '.join(others)}" if others else f"{len(played)} tests were played as committed to"
-    yield Check("tests", not others, finding)
-    current = _published(manifest, gradebook.result(run))
+    yield ScoreCheck("tests", not others, finding)
+    current = _make_published(manifest, gradebook.result(run))
     # Only fields that the file has are compared: an older version may not have written the others.
     given = [name for name in Published.model_fields if name in published.model_fields_set and name != "versions"]
     differing = [name for name in given if getattr(current, name) != getattr(published, name)]
     finding = f"they differ in {', '.join(differing)}" if differing else "they are as published"
-    yield Check("scores", not differing, f"graded again, {finding}")
+    yield ScoreCheck("scores", not differing, f"graded again, {finding}")
 
 
 def _refuse_import(run: RunFolder) -> None:
@@ -129,7 +135,7 @@ def _refuse_import(run: RunFolder) -> None:
         raise InputError(f"{run.path}: an imported run has no commitment from before it was played, so nothing can be verified")
 
 
-def _published(manifest: Manifest, result: Result) -> Published:
+def _make_published(manifest: Manifest, result: Result) -> Published:
     # A scenario's description is text, which published scores must not contain.
     return Published(
         commitment=manifest.commitment,

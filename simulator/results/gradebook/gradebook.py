@@ -17,8 +17,8 @@ from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.contract.graded_record import Exchange, Grade
 from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import JudgeAnswers
-from longspan.simulator.contract.rungs import unanswered
-from longspan.simulator.contract.scenario import Scenario, description, measured
+from longspan.simulator.contract.rungs import mark_unanswered
+from longspan.simulator.contract.scenario import Scenario, describe_scenario, score_name
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.events import Event, Settled
 from longspan.simulator.journal.run_folder import Correction, RunFolder
@@ -26,10 +26,10 @@ from longspan.simulator.journal.transcript import Change, Evidence, PlayedTest, 
 from longspan.simulator.results.gradebook.needle_fates import NeedleFates
 from longspan.simulator.results.measures import MEASURES
 from longspan.simulator.results.measures.measure import GradedTests, Measure
-from longspan.simulator.results.result import AfterFarewell, Result, Status, TestResult, rounded, scenario_result
+from longspan.simulator.results.result import AfterFarewell, Result, Status, TestResult, round_figure, scenario_result
 from longspan.simulator.subject.spending_record import read_totals
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
-from longspan.simulator.suite.trust import clear
+from longspan.simulator.suite.trust import require_trust
 
 __all__ = ["Gradebook", "GraderFault", "grade_run", "judge_answers", "judge_costs", "scenarios_of"]
 
@@ -119,7 +119,7 @@ class Gradebook:
         experiment = self.manifest.experiments.get(conversation)
         return experiment is None or experiment.test == test
 
-    def known(self, conversation: str, test: PlayedTest) -> Grade | None:
+    def grade_so_far(self, conversation: str, test: PlayedTest) -> Grade | None:
         """Return a test's grade by rules alone; None if the test has not been graded yet."""
         return self._grades.get((conversation, test.id))
 
@@ -127,12 +127,12 @@ class Gradebook:
         """Grade a finished test with the judge's `answers`. If the grader raises, the test has no score, and its reason gives the error."""
         grade = self._grades.get((conversation, test.id))
         if grade is None:
-            grade = self._grades[conversation, test.id] = self._graded(conversation, test, MappingProxyType({}))
+            grade = self._grades[conversation, test.id] = self._grade_test(conversation, test, MappingProxyType({}))
         # Only grades that asked the judge can change with its answers, so all others are taken from the cache.
         answered = any(query.about in answers for query in grade.asks)
-        return self._graded(conversation, test, answers) if answered else grade
+        return self._grade_test(conversation, test, answers) if answered else grade
 
-    def _graded(self, conversation: str, test: PlayedTest, answers: JudgeAnswers) -> Grade:
+    def _grade_test(self, conversation: str, test: PlayedTest, answers: JudgeAnswers) -> Grade:
         if test.definition.facts is None:
             return Grade(score=None, reason=UNKNOWN)
         if test.tells:
@@ -148,23 +148,23 @@ class Gradebook:
         except BaseException as error:  # a scenario's code may raise anything, SystemExit included
             if not is_fault(error):
                 raise
-            return Grade(score=None, reason=self._failed(conversation, test, "grade", error))
+            return Grade(score=None, reason=self._record_failure(conversation, test, "grade", error))
         if test.unanswered:  # the distances of its questions are known without an answer
-            return Grade(score=None, reason=UNANSWERED, items=unanswered(grade.items))
+            return Grade(score=None, reason=UNANSWERED, items=mark_unanswered(grade.items))
         if record.unread:
             grade = grade.model_copy(update={"reason": f"{grade.reason}; {record.unread}"})
         if test.unjudged is not None:
             return grade.model_copy(update={"score": None, "reason": f"{grade.reason}; undecided: {test.unjudged}"})
         return grade
 
-    def _failed(self, conversation: str, test: PlayedTest, method: str, error: BaseException) -> str:
+    def _record_failure(self, conversation: str, test: PlayedTest, method: str, error: BaseException) -> str:
         """Record that a method of a test's scenario raised. Return the reason in words."""
         what = "the grader failed" if method == "grade" else f"`{method}` of {test.definition.scenario} failed"
         reason = f"{what}: {one_line(error)}{at_line(error, type(self.scenarios.get(test.definition.scenario)))}"
         self.faults[test.id, method] = GraderFault(conversation, reason, "".join(format_exception(error)))
         return reason
 
-    def _told_faults(self) -> list[str]:
+    def _describe_faults(self) -> list[str]:
         """Return a sentence for each error that left the grade intact. (Otherwise the grade has the error as its reason.)"""
         tests: dict[str, list[str]] = {}
         for (test, method), fault in self.faults.items():
@@ -188,7 +188,7 @@ class Gradebook:
                 raise InputError(
                     f"{run.path}: the manifest plans {plan.id} of scenario {plan.scenario!r:.60}, which its suite does not have"
                 )
-        answers, corrections, interrupted = judge_answers(run), run.corrections(), _interrupted_status(run)
+        answers, corrections, interrupted = judge_answers(run), run.corrections(), _find_interrupted_status(run)
         tests = [
             self._outcome(plan, conversation, interrupted[conversation], corrections.get(plan.id), answers)
             for conversation, plan in manifest.graded
@@ -207,7 +207,7 @@ class Gradebook:
         bounds = (_total(counted, lambda test: test.lowest), _total(counted, lambda test: test.highest))
         kept = [test.certified for test in tests if test.certified is not None]
         figures = self._figures(graded)
-        measure, remarks = measured(scenarios[name] for name in sorted(counted or by_scenario))
+        measure, remarks = score_name(scenarios[name] for name in sorted(counted or by_scenario))
         return Result(
             run=manifest.run_name,
             suite=manifest.suite.name,
@@ -227,12 +227,12 @@ class Gradebook:
             certified=_share(sum(kept), len(kept)) if kept else None,
             at_distance=_share(sum(test.at_distance for test in tests), len(tests)),
             metrics={name: value for name, value in figures.items() if name not in Result.model_fields},
-            scenarios={name: scenario_result(group, description(scenarios[name])) for name, group in by_scenario.items()},
+            scenarios={name: scenario_result(group, describe_scenario(scenarios[name])) for name, group in by_scenario.items()},
             tests=tests,
             left_out=list(manifest.left_out),
             damage=list(self.damage.values()),
-            data_changes=self._changed(),
-            faults=self._told_faults(),
+            data_changes=self._list_changes(),
+            faults=self._describe_faults(),
             **{name: value for name, value in figures.items() if name in Result.model_fields},
         )
 
@@ -244,7 +244,7 @@ class Gradebook:
             figures |= measure.of_run(graded, read)
         return figures
 
-    def _changed(self) -> list[str]:
+    def _list_changes(self) -> list[str]:
         """Return the changes to the tests' data, in distinct sentences."""
         tests = (test for id in self.manifest.conversations if id in self.transcripts for test in self.transcripts[id].tests.values())
         told = ((self.scenarios.get(test.definition.scenario), test.definition.facts) for test in tests)
@@ -299,12 +299,12 @@ class Gradebook:
             asked = list(pairs)
             if turn in questions:  # only a question with a reply is an exchange
                 needles = [history[pair.needle_turn] for pair in asked]
-                groups = self._needed(conversation, test, questions.index(turn), history[turn].text, needles)
-                asked = [_grouped(pair, place, groups) for place, pair in enumerate(asked)]
+                groups = self._find_needed(conversation, test, questions.index(turn), history[turn].text, needles)
+                asked = [_group_evidence(pair, place, groups) for place, pair in enumerate(asked)]
             found += asked
         return found
 
-    def _needed(self, conversation: str, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
+    def _find_needed(self, conversation: str, test: PlayedTest, number: int, question: str, needles: Sequence[Exchange]) -> list[set[int]]:
         """Return the needles that a question of a test needs, in groups where one is enough; all needles if unknown or if the scenario
         raises."""
         if test.definition.facts is not None:
@@ -314,7 +314,7 @@ class Gradebook:
             except BaseException as error:
                 if not is_fault(error):
                     raise
-                self._failed(conversation, test, "needed", error)
+                self._record_failure(conversation, test, "needed", error)
         return [{place} for place in range(len(needles))]
 
     def _numbers(self, conversation: str, test: PlayedTest) -> dict[str, float]:
@@ -327,7 +327,7 @@ class Gradebook:
         except BaseException as error:
             if not is_fault(error):
                 raise
-            self._failed(conversation, test, "numbers", error)
+            self._record_failure(conversation, test, "numbers", error)
             return {}
         return {name: value for name, value in found.items() if isfinite(value)}
 
@@ -338,18 +338,18 @@ class Gradebook:
         last = max(number for number, exchange in enumerate(test.exchanges) if exchange.asks)
         # The grader reads the later reply as the answer, so scenarios need no rules for farewells.
         asked = replace(test, exchanges=[*test.exchanges[:last], test.again])
-        grade = self._graded(conversation, asked, MappingProxyType({}))
+        grade = self._grade_test(conversation, asked, MappingProxyType({}))
         return AfterFarewell(score=grade.score, reason=grade.reason, turn=test.again.turn)
 
 
-def _interrupted_status(run: RunFolder) -> dict[str, Status]:
+def _find_interrupted_status(run: RunFolder) -> dict[str, Status]:
     """Return the status of tests that did not end, by conversation, from the last incident that interrupted the conversation."""
     breaks = [entry for entry in run.incidents() if entry.get("type") in ("agent_error", "interrupted")]
     last = {str(entry.get("conversation")): entry.get("type") for entry in breaks}
     return {id: "agent_error" if last.get(id) == "agent_error" else "unfinished" for id in run.manifest.conversations}
 
 
-def _grouped(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence:
+def _group_evidence(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence:
     """Return the evidence at this `place` marked as needed or not, with the number of its group if one of several needles suffices."""
     at = next((at for at, group in enumerate(groups) if place in group), None)
     return replace(pair, needed=at is not None, choice=at if at is not None and len(groups[at]) > 1 else None)
@@ -357,16 +357,16 @@ def _grouped(pair: Evidence, place: int, groups: Sequence[set[int]]) -> Evidence
 
 def _total(by_scenario: Mapping[str, Sequence[TestResult]], value: Callable[[TestResult], float]) -> float:
     """Return the sum over scenarios of the mean of `value` over their tests."""
-    return rounded(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
+    return round_figure(fsum(fmean(map(value, tests)) for tests in by_scenario.values()))
 
 
 def _share(part: float, whole: float) -> float:
-    return rounded(part / whole) if whole else 0.0
+    return round_figure(part / whole) if whole else 0.0
 
 
 def scenarios_of(manifest: Manifest) -> dict[str, Scenario]:
     """Return a run's scenarios by name. Raises InputError for code that the user has not allowed (see `trust`)."""
-    clear(manifest, "scenarios")
+    require_trust(manifest, "scenarios")
     scenarios = (make_scenario(name, parameters) for name, parameters in manifest.suite.scenarios.items())
     return {scenario.name: scenario for scenario in scenarios}
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.journal.events import Settled
 from longspan.simulator.journal.transcript import Evidence, PlayedTurn, Transcript
 
@@ -111,7 +111,7 @@ class Traces:
                 self._gone_turns.update(self._number[str(turn)] for turn in memory["turns"] if str(turn) in self._number)
         until = self._number.get(str((trace or {}).get("until")))
         if until is not None:
-            told = self._telling_of(until)
+            told = self._traces_with(until)
             told._until = max(told._until, until)
 
     def _add_memory(self, memory: Mapping[str, Any], source: int | None) -> None:
@@ -124,7 +124,7 @@ class Traces:
         if source is None or inferred == "part":
             self._vague[id] = None
         if source is not None:
-            told = self._telling_of(source)
+            told = self._traces_with(source)
             told._memories[source] = told._memories.get(source, set()) | {id}
             told._is_named[id] = not inferred or told._is_named.get(id, False)
 
@@ -138,7 +138,7 @@ class Traces:
         """These traces and the trunk's."""
         return [self] if self._trunk is None else [self, self._trunk]
 
-    def _telling_of(self, number: int) -> Traces:
+    def _traces_with(self, number: int) -> Traces:
         """Return the traces that contain a turn: these or the trunk's."""
         trunk = self._trunk
         return trunk if trunk is not None and number < self._first else self
@@ -162,7 +162,7 @@ class Traces:
 
     def _with_search(self, fate: Fate, needle: int, echoed: bool, trace: Mapping[str, Any]) -> Fate:
         """Return the fate with the needle's presence in the prompt."""
-        fate = fate._replace(k=_asked_for(trace))
+        fate = fate._replace(k=_requested_k(trace))
         if self._is_recent(needle, trace):
             return fate._replace(retrieved=True, echoed=echoed, rank=0)
         read = list(_objects(trace, "read"))
@@ -184,9 +184,9 @@ class Traces:
 
     def _comes_from(self, memory: Mapping[str, Any], needle: int) -> bool:
         """Return whether a memory that was read was made from a needle."""
-        return _id(memory) in self._memories.get(needle, ()) or needle in self._named(memory)
+        return _id(memory) in self._memories.get(needle, ()) or needle in self._turns_named(memory)
 
-    def _named(self, memory: Mapping[str, Any]) -> Iterator[int]:
+    def _turns_named(self, memory: Mapping[str, Any]) -> Iterator[int]:
         """Yield the turns that a memory names when it is read."""
         turns = memory.get("turns")
         yield from (self._number[str(turn)] for turn in (turns if isinstance(turns, list) else ()) if str(turn) in self._number)
@@ -195,7 +195,7 @@ class Traces:
         """Return whether a memory that was read may come from unknown turns."""
         if memory.get("inferred") == "part" or _id(memory) in self._vague:
             return True
-        return _id(memory) not in self._is_named and next(self._named(memory), None) is None
+        return _id(memory) not in self._is_named and next(self._turns_named(memory), None) is None
 
     def _is_inferred(self, memory: Mapping[str, Any]) -> bool:
         return bool(memory.get("inferred")) or self._is_named.get(_id(memory) or "", True) is False
@@ -228,7 +228,7 @@ class NeedleFates:
         self._traces.add(reply.turn, message.turn_id, reply.trace, asked=reply.asked)
         if message.kind == "question" and message.test is not None:
             needles = {needle: transcript.history[needle].text for needle in message.needs or ()}
-            fates = self._traces.fates(needles, message.text, readable(reply.text), reply.trace)
+            fates = self._traces.fates(needles, message.text, readable_part(reply.text), reply.trace)
             self._fates |= {(needle, reply.turn): fate for needle, fate in fates.items()}
 
     def settle(self, event: Settled) -> None:
@@ -240,7 +240,7 @@ class NeedleFates:
         return replace(evidence, **self._fates.get((evidence.needle_turn, evidence.question_turn), Fate())._asdict())
 
 
-def _asked_for(trace: Mapping[str, Any]) -> int:
+def _requested_k(trace: Mapping[str, Any]) -> int:
     k = trace.get("k")
     return k if isinstance(k, int) and 0 < k <= MAX_K else sum(1 for _ in _objects(trace, "read"))
 

@@ -111,7 +111,7 @@ class RunStatus:
                 pass
             case PlayedTest(status="played"):
                 self.ended += 1
-                return self._graded(conversation, change)
+                return self._grade_ended(conversation, change)
             case PlayedTest(status="scenario_error"):
                 self.ended += 1
                 return EndedTest(change.id, None, 0.0, f"the test failed: {change.error}")
@@ -141,7 +141,7 @@ class RunStatus:
             model_tokens=sum(part.input_tokens + part.output_tokens for part in spent),
             cost=total_cost([part.cost_usd for part in spent]) if spending is None else spending.cost_usd,
             seconds=seconds,
-            left=self._left() if lengths is None else self._left_of(lengths, seconds),
+            left=self._estimate_left() if lengths is None else self._estimate_left_of(lengths, seconds),
             share=self._share_of(lengths) if lengths is not None else None,
             closed=len(transcripts) == len(self._manifest.conversations) and all(transcript.closed for transcript in transcripts),
         )
@@ -150,21 +150,21 @@ class RunStatus:
         """The transcripts of the run's conversations, without its experiments."""
         return [transcript for id, transcript in list(self._gradebook.transcripts.items()) if id in self._manifest.conversations]
 
-    def _played_of(self, lengths: Mapping[str, Length]) -> dict[str, Length]:
+    def _clip_to_played(self, lengths: Mapping[str, Length]) -> dict[str, Length]:
         """Return the part of each conversation that has been played. A closed conversation has been played in full."""
         closed = {id for id, transcript in list(self._gradebook.transcripts.items()) if transcript.closed}
         return {id: length if id in closed else self._played.get(id, Length(0, 0)) for id, length in lengths.items()}
 
     def _share_of(self, lengths: Mapping[str, Length]) -> float:
         """Return the share of the agent's replies so far, since only replies take time; without any to come, the share of tokens."""
-        played, every = self._played_of(lengths).values(), lengths.values()
+        played, every = self._clip_to_played(lengths).values(), lengths.values()
         if asked := sum(length.asked for length in every):
             return min(1.0, sum(length.asked for length in played) / asked)
         return min(1.0, sum(length.tokens for length in played) / sum(length.tokens for length in every))
 
-    def _left_of(self, lengths: Mapping[str, Length], seconds: float) -> float | None:
+    def _estimate_left_of(self, lengths: Mapping[str, Length], seconds: float) -> float | None:
         """Estimate the remaining seconds of replies, from the replies so far and the number to come."""
-        played, replies = self._played_of(lengths), sum(length.asked for length in list(self._played.values()))
+        played, replies = self._clip_to_played(lengths), sum(length.asked for length in list(self._played.values()))
         to_come = sum(max(0, length.asked - played[id].asked) for id, length in lengths.items())
         if replies <= MIN_SHARE * (replies + to_come):
             return None
@@ -174,7 +174,7 @@ class RunStatus:
         """The number of conversations that are being played."""
         return max(1, sum(not transcript.closed for transcript in self._own()))
 
-    def _left(self) -> float | None:
+    def _estimate_left(self) -> float | None:
         """Estimate the remaining seconds of replies, from the replies so far, assuming that a test takes about a span of tokens."""
         done = float(self.ended)
         transcripts = self._own()
@@ -186,9 +186,9 @@ class RunStatus:
         share = done / self.total if self.total else 1.0
         return fsum(list(self._seconds.values())) * (1 - share) / share / self._at_once() if share >= MIN_SHARE else None
 
-    def _graded(self, conversation: str, test: PlayedTest) -> EndedTest:
+    def _grade_ended(self, conversation: str, test: PlayedTest) -> EndedTest:
         name, chance = test.definition.scenario, test.definition.chance
-        grade = self._gradebook.known(conversation, test)
+        grade = self._gradebook.grade_so_far(conversation, test)
         if grade is None:
             return EndedTest(test.id, None, chance, "graded when the run has finished")
         if grade.score is not None and test.definition.counts is not False:

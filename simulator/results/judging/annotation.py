@@ -18,7 +18,18 @@ from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.gradebook.gradebook import grade_run, scenarios_of
 from longspan.simulator.results.result import Result
 
-__all__ = ["LEVELS", "Agreement", "Annotation", "Level", "agreement", "agreements", "annotate", "annotations_by", "open_claims", "sheets"]
+__all__ = [
+    "LEVELS",
+    "Agreement",
+    "Annotation",
+    "Level",
+    "agreement_table",
+    "annotations_by",
+    "measure_agreement",
+    "open_claims",
+    "read_sheets",
+    "save_annotation",
+]
 
 Level = Literal["full", "partial", "none"]
 
@@ -62,7 +73,7 @@ Ratings = Mapping[tuple[str, str], tuple[float, int | None]]
 """A rater's coverage and bullet for each claim, by test and claim."""
 
 
-def sheets(run: RunFolder) -> dict[str, Sheet]:
+def read_sheets(run: RunFolder) -> dict[str, Sheet]:
     """Return the sheets of a run's played tests, by test.
 
     Raises InputError if no scenario of the run has sheets, and JournalError if a sheet cannot be made from the journal.
@@ -85,7 +96,7 @@ def sheets(run: RunFolder) -> dict[str, Sheet]:
     return found
 
 
-def annotate(run: RunFolder, known: Mapping[str, Sheet], annotation: Annotation) -> None:
+def save_annotation(run: RunFolder, known: Mapping[str, Sheet], annotation: Annotation) -> None:
     """Save a judgement. A person's last judgement of a claim counts.
 
     Raises InputError if the judgement does not fit the run, or if another process is playing the run.
@@ -112,16 +123,16 @@ def annotations_by(run: RunFolder) -> dict[str, dict[tuple[str, str], Annotation
     return by_person
 
 
-def agreements(run: RunFolder) -> Table:
+def agreement_table(run: RunFolder) -> Table:
     """Return a table of each person's agreement with the current grades and with the other people."""
-    ratings: dict[str, Ratings] = {GRADER: _graded(grade_run(run))}
+    ratings: dict[str, Ratings] = {GRADER: _grader_ratings(grade_run(run))}
     ratings |= {
         by: {claim: (LEVELS[annotation.coverage], annotation.bullet) for claim, annotation in by_claim.items()}
         for by, by_claim in annotations_by(run).items()
     }
     rows = []
     for first, second in combinations(ratings, 2):
-        if (both := agreement(ratings[first], ratings[second])) is not None:
+        if (both := measure_agreement(ratings[first], ratings[second])) is not None:
             rows.append([f"{second} and {first}", str(both.n), _share(both.correlation), _share(both.same), _share(both.links)])
     return Table(
         title="Agreement",
@@ -131,7 +142,7 @@ def agreements(run: RunFolder) -> Table:
     )
 
 
-def agreement(first: Ratings, second: Ratings) -> Agreement | None:
+def measure_agreement(first: Ratings, second: Ratings) -> Agreement | None:
     """Measure the agreement of two raters on the claims that both have judged. Returns None if they share no claim."""
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
@@ -146,7 +157,7 @@ def agreement(first: Ratings, second: Ratings) -> Agreement | None:
     )
 
 
-def _graded(result: Result) -> Ratings:
+def _grader_ratings(result: Result) -> Ratings:
     items = ((test.id, item) for test in result.tests for item in test.items if item.score is not None and "coverage" in item.numbers)
     return {(test, item.name): (item.numbers["coverage"], _bullet(item.numbers.get("bullet"))) for test, item in items}
 

@@ -16,11 +16,11 @@ from longspan.simulator.results.gradebook.worker import GradingWorker
 from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.results.judging.judge import LLMJudge
 
-__all__ = ["Judging", "judge_run"]
+__all__ = ["BackgroundJudge", "judge_run"]
 
 
 @final
-class Judging:
+class BackgroundJudge:
     """Has the judge answer the queries of a run's graders as tests end. On exit, the context manager waits for all answers."""
 
     def __init__(self, model: CachedModel, worker: GradingWorker) -> None:
@@ -31,7 +31,7 @@ class Judging:
         self._nursery: trio.Nursery | None = None
         self._failure: LongspanError | None = None
 
-    async def __aenter__(self) -> Judging:
+    async def __aenter__(self) -> BackgroundJudge:
         self._nursery = await self._stack.enter_async_context(trio.open_nursery())
         return self
 
@@ -79,7 +79,7 @@ async def judge_run(gradebook: Gradebook, model: CachedModel) -> None:
 
     Raises StoppedError if a cost limit could be exceeded, and JournalError if answers cannot be stored.
     """
-    async with Judging(model, GradingWorker(gradebook)) as judging:
+    async with BackgroundJudge(model, GradingWorker(gradebook)) as judging:
         for conversation, transcript in gradebook.transcripts.items():
             for played in transcript.tests.values():
                 if played.definition.scenario in gradebook.scenarios:

@@ -15,14 +15,14 @@ from longspan.simulator.base.errors import InputError, JournalError, LongspanErr
 from longspan.simulator.base.gather import gather
 from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.contract.agent import CompletionModel
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.journal.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
 from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.spending_record import SpendingRecord
-from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent, resolved
+from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent, resolve_spec
 
 __all__ = ["CachedModel", "check_model", "object_in"]
 
@@ -38,11 +38,11 @@ class CachedModel:
     """
 
     def __init__(self, spec: str, store: AnswerStore, ledger: Ledger | None = None, record: SpendingRecord | None = None) -> None:
-        self.spec = _at_temperature_0(resolved(AgentSpec.parse(spec)))
+        self.spec = _at_temperature_0(resolve_spec(AgentSpec.parse(spec)))
         self.ledger = ledger or Ledger()
         self._purse = Purse(self.ledger, record, f"judge {self.spec}", "judge")
-        with self._purse.held():
-            self._agent = _completing(self.spec)
+        with self._purse.pay_in_context():
+            self._agent = _make_completion_model(self.spec)
         self._store = store
         self._known = {answer.key: answer for answer in store.answers()}
         self._asking: dict[str, trio.Lock] = {}
@@ -68,7 +68,7 @@ class CachedModel:
                     stored = await self._ask(key, query)
                     answer = _read(query, stored)
                     if isinstance(answer, str):
-                        self._store.failed(query.about, answer)
+                        self._store.record_failure(query.about, answer)
                         return answer
                     self._store.add(stored)
                 except LongspanError as error:
@@ -93,7 +93,7 @@ class CachedModel:
         judge = {"judge": models["agent"]} if models else models
         try:
             worst = self.ledger.worst(self._agent, message, f"judge {self.spec}", len(query.prompt))
-            async with self._purse.paying(judge, worst, "judge", query=key) as account:
+            async with self._purse.open_account(judge, worst, "judge", query=key) as account:
                 reply = await self._agent.complete(query.prompt, schema=query.form)
                 costs = account.settle({"judge": reply.usage} if reply.usage else {})
         except (StoppedError, JournalError):
@@ -102,19 +102,19 @@ class CachedModel:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {error}")
         except Exception as error:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
-        answer = {"text": readable(reply.text)} if query.answer.free else object_in(reply.text)
+        answer = {"text": readable_part(reply.text)} if query.answer.free else object_in(reply.text)
         why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
         return StoredAnswer(**common, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
 
 
 def check_model(spec: str, max_cost: float = inf, *, role: Literal["judge", "writer"] = "judge") -> None:
     """Raise InputError if a spec cannot be a CachedModel, or if its price is unknown but `max_cost` (dollars) is a limit."""
-    model = _completing(AgentSpec.parse(spec), role)
+    model = _make_completion_model(AgentSpec.parse(spec), role)
     if max_cost < inf:
         check_priced(model, spec)
 
 
-def _completing(spec: AgentSpec, role: Literal["judge", "writer"] = "judge") -> CompletionModel:
+def _make_completion_model(spec: AgentSpec, role: Literal["judge", "writer"] = "judge") -> CompletionModel:
     completes = hasattr(class_of(spec), "complete")  # before its options are checked
     agent = make_agent(spec) if completes else None
     if not isinstance(agent, CompletionModel):
@@ -126,12 +126,12 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
     """Return the spec with temperature 0, unless it sets one."""
     if "temperature" in spec.options:
         return spec
-    return spec.having({"temperature": "0"})
+    return spec.with_options({"temperature": "0"})
 
 
 def object_in(text: str) -> dict[str, Any] | None:
     """Return the last JSON object in `text`, or None."""
-    objects = [match.value for match in find_json(readable(text)) if isinstance(match.value, dict)]
+    objects = [match.value for match in find_json(readable_part(text)) if isinstance(match.value, dict)]
     return objects[-1] if objects else None
 
 

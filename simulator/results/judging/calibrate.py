@@ -9,19 +9,19 @@ from math import inf
 from pathlib import Path
 
 from longspan.simulator.base.errors import JournalError, StoppedError
-from longspan.simulator.base.files.folders import inside
-from longspan.simulator.base.files.reading import digest, write_json
+from longspan.simulator.base.files.file_io import hash_file, write_json
+from longspan.simulator.base.files.folders import path_inside
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.results.judging.cached_model import CachedModel, check_model
-from longspan.simulator.results.judging.calibration import FOLDER, NAME, Calibration, measure, read_labels
-from longspan.simulator.results.judging.rubrics import rubric
+from longspan.simulator.results.judging.calibration import FOLDER, NAME, Calibration, measure_calibration, read_labels
+from longspan.simulator.results.judging.rubrics import find_rubric
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.spending_limit import limit_of
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate_judge"]
 
 
-async def calibrate(
+async def calibrate_judge(
     judge: str,
     labels: Sequence[Path],
     name: str,
@@ -36,12 +36,12 @@ async def calibrate(
     Earlier answers are reused. Raises InputError for invalid input, StoppedError if more than `max_cost` dollars could be spent, and
     JournalError if answers cannot be stored.
     """
-    chosen = rubric(name)
+    chosen = find_rubric(name)
     items = read_labels(labels, chosen)
     queries = [chosen.query(item.row) for item in items]
     check_model(judge, max_cost)
     sha256 = _digest(labels)
-    folder = inside(out, FOLDER, _name(f"{judge} {name}", sha256))
+    folder = path_inside(out, FOLDER, _name(f"{judge} {name}", sha256))
     store = AnswerStore.create(folder)
     with store.lock("calibration"):
         model = CachedModel(judge, store, Ledger(limit_of(max_cost)))
@@ -53,7 +53,7 @@ async def calibrate(
         values = [None if isinstance(answer, str) else chosen.value(answer) for answer in answers]
         source = {"judge": str(model.spec), "rubric": name, "version": queries[0].version}
         source |= {"labels": ", ".join(path.name for path in labels), "labels_sha256": sha256}
-        calibration = measure(list(zip(items, values, strict=True)), chosen).model_copy(update=source)
+        calibration = measure_calibration(list(zip(items, values, strict=True)), chosen).model_copy(update=source)
         try:
             write_json(folder / NAME, calibration)
         except OSError as error:
@@ -63,7 +63,7 @@ async def calibrate(
 
 def _digest(paths: Sequence[Path]) -> str:
     """Return the SHA-256, in hexadecimal, of a file, or of the hashes of several files."""
-    each = [digest(path) for path in paths]
+    each = [hash_file(path) for path in paths]
     return each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
 
 

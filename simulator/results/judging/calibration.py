@@ -13,14 +13,24 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.base.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman
 from longspan.simulator.base.errors import InputError, JournalError
-from longspan.simulator.base.files.checksums import checked
-from longspan.simulator.base.files.folders import read_file, subfolders
+from longspan.simulator.base.files.checksums import verify_checksum
+from longspan.simulator.base.files.folders import list_subfolders, read_file
 from longspan.simulator.base.files.labels import Row, read_rows
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.judging.rubrics import ReadsRows, Rubric
 
-__all__ = ["FOLDER", "NAME", "Calibration", "Compared", "Labelled", "LengthGroup", "calibration_notes", "measure", "read_labels"]
+__all__ = [
+    "FOLDER",
+    "NAME",
+    "Calibration",
+    "ComparedItem",
+    "LabelledItem",
+    "LengthGroup",
+    "calibration_notes",
+    "measure_calibration",
+    "read_labels",
+]
 
 FOLDER: Final = "calibrations"
 """The folder for calibrations, in the folder of runs."""
@@ -35,7 +45,7 @@ LENGTH_GROUPS: Final = 3
 
 
 @final
-class Labelled(NamedTuple):
+class LabelledItem(NamedTuple):
     """An item with its human labels, and the annotators if known."""
 
     row: Row
@@ -48,7 +58,7 @@ class Labelled(NamedTuple):
 
 
 @final
-class Compared(NamedTuple):
+class ComparedItem(NamedTuple):
     """An item's label, the judge's value, and the item's length in words."""
 
     label: float
@@ -118,7 +128,7 @@ class Calibration(_Frozen):
 # ---- labels
 
 
-def read_labels(paths: Sequence[Path], rubric_: Rubric) -> list[Labelled]:
+def read_labels(paths: Sequence[Path], rubric_: Rubric) -> list[LabelledItem]:
     """Read the items in files, in order. Several rows about the same item are several labels of it.
 
     Raises InputError for missing columns, a label outside the rubric's scale, or an annotator who labels an item twice.
@@ -133,17 +143,17 @@ def read_labels(paths: Sequence[Path], rubric_: Rubric) -> list[Labelled]:
         if not low <= row.number("label") <= high:
             raise InputError(f"{row.where}: label must be from {low:g} to {high:g}, got {row['label']!r:.40}")
         items.setdefault(tuple(row.text(column) for column in rubric_.columns), []).append(row)
-    return [_labelled(group) for group in items.values()]
+    return [_label_rows(group) for group in items.values()]
 
 
-def _labelled(rows: Sequence[Row]) -> Labelled:
+def _label_rows(rows: Sequence[Row]) -> LabelledItem:
     names = [str(row["annotator"]) for row in rows if row.get("annotator") not in (None, "")]
     if len(set(names)) < len(names):
         raise InputError(f"{rows[-1].where}: this annotator has already labelled the same item")
-    return Labelled(rows[0], [row.number("label") for row in rows], names)
+    return LabelledItem(rows[0], [row.number("label") for row in rows], names)
 
 
-def _reliability(items: Sequence[Labelled]) -> float | None:
+def _reliability(items: Sequence[LabelledItem]) -> float | None:
     """Return the reliability of the annotators' mean, or None if items have a single label or different numbers of labels."""
     if len({len(item.labels) for item in items}) != 1:
         return None
@@ -157,9 +167,9 @@ def _reliability(items: Sequence[Labelled]) -> float | None:
 # ---- measuring
 
 
-def measure(items: Sequence[tuple[Labelled, float | None]], rubric_: Rubric) -> Calibration:
+def measure_calibration(items: Sequence[tuple[LabelledItem, float | None]], rubric_: Rubric) -> Calibration:
     """Compare a judge's values (None if it failed) with the labels. The fields that name the judge and the labels are left empty."""
-    pairs = [Compared(item.label, value, _words(item.row, rubric_)) for item, value in items if value is not None]
+    pairs = [ComparedItem(item.label, value, _words(item.row, rubric_)) for item, value in items if value is not None]
     labels, values = [pair.label for pair in pairs], [pair.value for pair in pairs]
     differences = [pair.value - pair.label for pair in pairs]
     bias = mean_interval(differences)
@@ -198,7 +208,7 @@ def _share(conditions: Iterable[bool]) -> float | None:
     return fmean(values) if values else None
 
 
-def _length_groups(pairs: Sequence[Compared]) -> Iterable[LengthGroup]:
+def _length_groups(pairs: Sequence[ComparedItem]) -> Iterable[LengthGroup]:
     """Split the items into equal groups by length, leaving out empty ones."""
     ordered = sorted(pairs, key=lambda pair: pair.length)
     cuts = [len(ordered) * number // LENGTH_GROUPS for number in range(LENGTH_GROUPS + 1)]
@@ -219,7 +229,7 @@ def calibration_notes(run: RunFolder) -> list[str]:
     judges = dict.fromkeys(str(entry.get("by")) for entry in AnswerStore.of(run).entries() if isinstance(entry.get("by"), str))
     if not judges:
         return []
-    known, sentences = _known(run.path.parent)
+    known, sentences = _read_calibrations(run.path.parent)
     for by in judges:
         judge, _, version = by.rpartition(", prompt ")
         matching = [calibration for calibration in known if (calibration.judge, calibration.version) == (judge, version)]
@@ -230,16 +240,18 @@ def calibration_notes(run: RunFolder) -> list[str]:
     return sentences
 
 
-def _known(runs: Path) -> tuple[list[Calibration], list[str]]:
+def _read_calibrations(runs: Path) -> tuple[list[Calibration], list[str]]:
     """Return the calibrations in a folder of runs, by name, and the reasons why others cannot be used. Calibrations by other versions are
     skipped.
 
     Raises JournalError if one of their folders is a link.
     """
     known, unusable = [], []
-    for folder in subfolders(runs, FOLDER):
+    for folder in list_subfolders(runs, FOLDER):
         try:
-            content = checked(read_file(folder / NAME, MAX_BYTES), Path(folder.name, NAME), "measure it again with longspan calibrate")
+            content = verify_checksum(
+                read_file(folder / NAME, MAX_BYTES), Path(folder.name, NAME), "measure it again with longspan calibrate"
+            )
             known.append(Calibration.model_validate_json(content))
         except (InputError, JournalError) as error:
             unusable.append(str(error))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final, Protocol, final, runtime_checkable
 
 from longspan.simulator.base.files.labels import Row
-from longspan.simulator.contract.plugins import load
+from longspan.simulator.contract.plugins import load_plugin
 from longspan.simulator.contract.queries import Holds, Query, statement
 
-__all__ = ["RUBRICS", "STATEMENT", "ReadsRows", "Rubric", "rubric"]
+__all__ = ["RUBRICS", "STATEMENT", "ReadsRows", "Rubric", "find_rubric"]
 
 RUBRICS: Final = "longspan.rubrics"
 """The entry-point group of rubrics. It maps a name to a `Rubric`."""
@@ -71,7 +71,7 @@ class _Statement:
 STATEMENT: Final = _Statement()
 
 
-def rubric(name: str) -> Rubric:
+def find_rubric(name: str) -> Rubric:
     """Return the rubric registered as `name`. Raises InputError for an unknown name."""
-    loaded: Rubric = load(RUBRICS, "rubric", name)
+    loaded: Rubric = load_plugin(RUBRICS, "rubric", name)
     return loaded

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from longspan.simulator.base.document import Document, merged
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.base.document import Document, merge_documents
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.measures.by_distance import ByDistance
 from longspan.simulator.results.measures.costs import Costs
 from longspan.simulator.results.measures.cut_answers import CutAnswers
@@ -25,9 +25,9 @@ from longspan.simulator.results.measures.measure import Measure, SideBySide
 from longspan.simulator.results.measures.memory_losses import WhereLost
 from longspan.simulator.results.measures.nights import Nights
 from longspan.simulator.results.measures.own_figures import OwnFigures
+from longspan.simulator.results.measures.prompt_sizes import Shown
 from longspan.simulator.results.measures.reach import Reach
 from longspan.simulator.results.measures.refusals import Refusals
-from longspan.simulator.results.measures.shown import Shown
 from longspan.simulator.results.measures.skills import Skills
 from longspan.simulator.results.measures.stages import Stages
 from longspan.simulator.results.measures.stuck import Stuck
@@ -35,7 +35,7 @@ from longspan.simulator.results.measures.unchecked import Unchecked
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["MEASURES", "compared", "listed", "shown"]
+__all__ = ["MEASURES", "document_comparison", "document_run", "document_runs"]
 
 MEASURES: Final[Sequence[type[Measure]]] = (
     ScoreMeaning,
@@ -62,16 +62,16 @@ MEASURES: Final[Sequence[type[Measure]]] = (
 )
 
 
-def shown(manifest: Manifest, result: Result) -> Document:
+def document_run(manifest: Manifest, result: Result) -> Document:
     """Return one document with all measures of a run."""
-    return merged([measure.shown(manifest, result) for measure in MEASURES])
+    return merge_documents([measure.describe_run(manifest, result) for measure in MEASURES])
 
 
-def listed(runs: Sequence[Graded]) -> Document:
+def document_runs(runs: Sequence[GradedRun]) -> Document:
     """Return one document with all measures of runs in a list."""
-    return merged([measure.listed(runs) for measure in MEASURES])
+    return merge_documents([measure.describe_runs(runs) for measure in MEASURES])
 
 
-def compared(side: SideBySide) -> Document:
+def document_comparison(side: SideBySide) -> Document:
     """Return one document with all measures of runs side by side."""
-    return merged([measure.compared(side) for measure in MEASURES])
+    return merge_documents([measure.describe_comparison(side) for measure in MEASURES])

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from longspan.simulator.base.document import Sentence
-from longspan.simulator.base.shares import between, percent
+from longspan.simulator.base.shares import format_interval, format_percent
 from longspan.simulator.base.tables import Table
-from longspan.simulator.filler.draws import listed
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.results.analysis.pairs import Pair
 from longspan.simulator.results.measures.experiments import p_told
 from longspan.simulator.results.measures.group_tables import Row
@@ -35,12 +35,12 @@ def _describe(pairs: Sequence[Pair], side: SideBySide) -> str:
     """Describe how agents with the same verdict compare with the baseline in a column."""
     names, first = side.called.names, pairs[0]
     baseline, is_one = f"{names[first.other]}{first.column.at}", len(pairs) == 1
-    figures = [percent(pair.difference, sign=True) for pair in pairs]
+    figures = [format_percent(pair.difference, sign=True) for pair in pairs]
     if first.verdict == "tie":
-        figures = [percent(pair.share) for pair in pairs]
+        figures = [format_percent(pair.share) for pair in pairs]
     elif first.verdict.endswith("here"):
         figures = [f"{figure}, p {p_told(pair.p_of_tests)}" for pair, figure in zip(pairs, figures, strict=True)]
-    who = listed([f"{names[pair.agent]} ({figure})" for pair, figure in zip(pairs, figures, strict=True)])
+    who = join_words([f"{names[pair.agent]} ({figure})" for pair, figure in zip(pairs, figures, strict=True)])
     match first.verdict:
         case "better" | "worse":
             return f"{who} {'is' if is_one else 'are'} {first.verdict} than {baseline}"
@@ -65,9 +65,9 @@ def against_table(side: SideBySide, found: Sequence[Pair]) -> Table:
         [
             names[pair.agent],
             *([str(pair.column)] if several else []),
-            percent(pair.share),
-            percent(pair.of_other),
-            f"{percent(pair.difference, sign=True)}{between(pair.interval, sign=True)}",
+            format_percent(pair.share),
+            format_percent(pair.of_other),
+            f"{format_percent(pair.difference, sign=True)}{format_interval(pair.interval, sign=True)}",
             *row,
         ]
         for pair, row in zip(found, cells, strict=True)

@@ -10,13 +10,13 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar, final
 
 from longspan.simulator.results.analysis.distances import Distances, Range, range_of
-from longspan.simulator.results.analysis.statistics import Interval, interval, spread, total
-from longspan.simulator.results.analysis.units import observed
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.analysis.statistics import Interval, score_spread, total_interval, total_score
+from longspan.simulator.results.analysis.units import observe_tests
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.result import Status, TestResult
 from longspan.simulator.subject.ledger import total_cost
 
-__all__ = ["Cell", "Played", "by", "cells_of", "counted"]
+__all__ = ["Cell", "RunTest", "cells_of", "counted_tests", "group_by"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -57,27 +57,27 @@ class Cell:
 
 
 @final
-class Played(NamedTuple):
+class RunTest(NamedTuple):
     """A test of a run."""
 
-    run: Graded
+    run: GradedRun
     test: TestResult
 
 
-def cells_of(runs: Sequence[Graded]) -> dict[tuple[str, Column], Cell]:
+def cells_of(runs: Sequence[GradedRun]) -> dict[tuple[str, Column], Cell]:
     """Return a cell for each agent in each column where it has runs."""
-    by_cell = by(counted(runs), lambda each: [(each.run.agent, each.run.column)])
-    groups = by(runs, lambda run: [(run.agent, run.column)])
+    by_cell = group_by(counted_tests(runs), lambda each: [(each.run.agent, each.run.column)])
+    groups = group_by(runs, lambda run: [(run.agent, run.column)])
     return {key: _cell(groups[key], group) for key, group in by_cell.items()}
 
 
-def counted(runs: Sequence[Graded]) -> list[Played]:
+def counted_tests(runs: Sequence[GradedRun]) -> list[RunTest]:
     """Return the tests that count."""
-    return [Played(run, test) for run in runs for test in run.result.tests if test.counts]
+    return [RunTest(run, test) for run in runs for test in run.result.tests if test.counts]
 
 
-def _cell(runs: Sequence[Graded], tests: Sequence[Played]) -> Cell:
-    scenarios = by(tests, lambda each: [each.test.scenario])
+def _cell(runs: Sequence[GradedRun], tests: Sequence[RunTest]) -> Cell:
+    scenarios = group_by(tests, lambda each: [each.test.scenario])
     low, high = ({name: [value(each) for each in group] for name, group in scenarios.items()} for value in (_low, _high))
     whole = all(each.test.score is not None for each in tests)
     costs = [run.cost_usd for run in runs]
@@ -88,12 +88,12 @@ def _cell(runs: Sequence[Graded], tests: Sequence[Played]) -> Cell:
         runs=len(runs),
         tests=len(tests),
         statuses=dict(statuses),
-        score=total(low) if whole else None,
-        bounds=(total(low), total(high)),
-        spread=spread(low) if whole else None,
-        interval=interval(observed((run.manifest, [each.test for each in tests if each.run is run]) for run in runs)),
+        score=total_score(low) if whole else None,
+        bounds=(total_score(low), total_score(high)),
+        spread=score_spread(low) if whole else None,
+        interval=total_interval(observe_tests((run.manifest, [each.test for each in tests if each.run is run]) for run in runs)),
         maximum=len(scenarios),
-        chance=total({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
+        chance=total_score({name: [each.test.chance for each in group] for name, group in scenarios.items()}),
         certified=fmean(kept) if (kept := [each.test.certified for each in tests if each.test.certified is not None]) else None,
         at_distance=fmean(each.test.at_distance for each in tests),
         evidence=Distances.of([each.test for each in tests], runs[0].column.span),
@@ -103,15 +103,15 @@ def _cell(runs: Sequence[Graded], tests: Sequence[Played]) -> Cell:
     )
 
 
-def _low(each: Played) -> float:
+def _low(each: RunTest) -> float:
     return each.test.lowest
 
 
-def _high(each: Played) -> float:
+def _high(each: RunTest) -> float:
     return each.test.highest
 
 
-def by(values: Iterable[Value], keys: Callable[[Value], Sequence[Key]]) -> dict[Key, list[Value]]:
+def group_by(values: Iterable[Value], keys: Callable[[Value], Sequence[Key]]) -> dict[Key, list[Value]]:
     """Group values by key. A value with several keys is in several groups."""
     groups: dict[Key, list[Value]] = {}
     for value in values:

@@ -12,29 +12,35 @@ from typing import Final, final
 from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.document import MORE_RUNS, Document, Sentence
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.filler.draws import listed
-from longspan.simulator.results.analysis.attempts import Attempts, Key, attempts, told_attempts
+from longspan.simulator.filler.draws import join_words
+from longspan.simulator.results.analysis.attempts import Attempts, Key, count_attempts, describe_attempts
 from longspan.simulator.results.analysis.changes import data_of
-from longspan.simulator.results.analysis.comparable import check_comparable, comparable, differences, other_data, pooled
+from longspan.simulator.results.analysis.comparable import (
+    check_comparable,
+    describe_differences,
+    describe_pooling,
+    group_comparable,
+    other_data,
+)
 from longspan.simulator.results.analysis.contrasts import agent_named
 from longspan.simulator.results.analysis.distance_curve import DistanceCurve
-from longspan.simulator.results.analysis.distances import Distances, narrow
+from longspan.simulator.results.analysis.distances import Distances, describe_narrow_scenarios
 from longspan.simulator.results.analysis.groups import Group, by_scenario
 from longspan.simulator.results.analysis.matrix import TestMatrix, score_bounds, test_matrices
 from longspan.simulator.results.analysis.pairs import Pair, compare_pairs
-from longspan.simulator.results.analysis.stages import EvidenceQuestions, recall_bounds
-from longspan.simulator.results.analysis.units import repeated
-from longspan.simulator.results.graded_runs import Column, Graded, Unusable, load, without_ungraded
-from longspan.simulator.results.measures import compared
+from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions, recall_bounds
+from longspan.simulator.results.analysis.units import describe_repeats
+from longspan.simulator.results.graded_runs import Column, GradedRun, Unusable, load_runs, without_ungraded
+from longspan.simulator.results.measures import document_comparison
 from longspan.simulator.results.measures.against import describe_against
-from longspan.simulator.results.measures.cells import Cell, by, cells_of, counted
-from longspan.simulator.results.measures.group_tables import grouped_tests
-from longspan.simulator.results.measures.leading import leading
-from longspan.simulator.results.measures.meaning import UNWARNED, Played, describe_warnings, meaning_of
+from longspan.simulator.results.measures.cells import Cell, cells_of, counted_tests, group_by
+from longspan.simulator.results.measures.group_tables import group_by_agent
+from longspan.simulator.results.measures.leading import describe_leaders
+from longspan.simulator.results.measures.meaning import UNWARNED, RunScores, describe_warnings, meaning_of
 from longspan.simulator.results.measures.measure import SideBySide
 from longspan.simulator.results.measures.pair_tables import too_few
 
-__all__ = ["Comparison", "compare", "load_comparison", "load_comparisons", "load_finished"]
+__all__ = ["Comparison", "compare_runs", "load_comparison", "load_comparisons", "load_finished"]
 
 UNCOUNTED: Final = "none of its tests counts toward a score"
 
@@ -97,7 +103,9 @@ class Comparison:
         if not (guessed := [self.side.called.names[agent] for agent in self.side.answering if agent not in above]):
             return ""
         if above:
-            return f"The answers of {listed(guessed)} are not shown to be better than guessing: they are ranked by recall, not by score."
+            return (
+                f"The answers of {join_words(guessed)} are not shown to be better than guessing: they are ranked by recall, not by score."
+            )
         return "No memory's answers are better than guessing: memories are ranked by recall, not by score."
 
     @property
@@ -108,37 +116,37 @@ class Comparison:
 
 def load_comparison(paths: Sequence[Path]) -> Comparison:
     """Compare all runs in `paths`, each a run's folder or a folder of runs. Raises InputError."""
-    runs, unusable = _loaded(paths)
-    return _with_attempts(compare(runs, unusable), attempts(paths, runs))
+    runs, unusable = _load_usable(paths)
+    return _with_attempts(compare_runs(runs, unusable), count_attempts(paths, runs))
 
 
 def load_comparisons(paths: Sequence[Path], baseline: str | None = None) -> dict[str, Comparison]:
-    """Compare the runs in `paths` that play the same tests: a comparison for each group (see `comparable`), by its name.
+    """Compare the runs in `paths` that play the same tests: a comparison for each group (see `group_comparable`), by its name.
 
     `baseline` is an agent's short or full name. Agents are compared with it in each group where it has runs. Unusable runs are listed in
     the first group. Raises InputError, also for a baseline that matches no run or several agents.
     """
-    runs, unusable = _loaded(paths)
-    chosen = None if baseline is None else _named(baseline, runs)
-    groups = comparable(runs)
-    found = {name: compare(group, [] if number else unusable, chosen) for number, (name, group) in enumerate(groups.items())}
+    runs, unusable = _load_usable(paths)
+    chosen = None if baseline is None else _find_baseline(baseline, runs)
+    groups = group_comparable(runs)
+    found = {name: compare_runs(group, [] if number else unusable, chosen) for number, (name, group) in enumerate(groups.items())}
     first = next(iter(found.values()))
     found |= {next(iter(found)): replace(first, warnings=[*other_data(runs), *first.warnings])}
-    return {name: _with_attempts(comparison, attempts(paths, groups[name])) for name, comparison in found.items()}
+    return {name: _with_attempts(comparison, count_attempts(paths, groups[name])) for name, comparison in found.items()}
 
 
 def _with_attempts(comparison: Comparison, tried: Mapping[Key, Attempts]) -> Comparison:
     """Return the comparison with the attempts at its tests, described first."""
-    told = told_attempts(tried, comparison.side.called.names)
+    told = describe_attempts(tried, comparison.side.called.names)
     return replace(comparison, attempts={key[:2]: each for key, each in tried.items()}, warnings=[*told, *comparison.warnings])
 
 
-def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+def _load_usable(paths: Sequence[Path]) -> tuple[list[GradedRun], list[Unusable]]:
     """Load the usable runs, and the unusable ones with the reason. A run has no score without a test that counts, and is then unusable.
 
     Raises InputError.
     """
-    runs, unusable = load(paths)
+    runs, unusable = load_runs(paths)
     runs, ungraded = without_ungraded(runs)
     unusable += ungraded
     counted = [run for run in runs if run.result.max_score]
@@ -148,10 +156,10 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     return counted, unusable
 
 
-def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+def load_finished(paths: Sequence[Path]) -> tuple[list[GradedRun], list[Unusable]]:
     """Load the runs that were played to their end, and the others with the reason. Raises InputError."""
     # A question that was never asked must count neither for nor against the agent, so unfinished runs are left out.
-    runs, unusable = _loaded(paths)
+    runs, unusable = _load_usable(paths)
     left = [run for run in runs if run.result.interrupted]
     unusable += [Unusable(run.folder.path, f"{run.folder.path}: not finished; `longspan resume` continues it") for run in left]
     if len(left) == len(runs):
@@ -159,7 +167,7 @@ def load_finished(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     return [run for run in runs if run not in left], unusable
 
 
-def _named(baseline: str, runs: Sequence[Graded]) -> str:
+def _find_baseline(baseline: str, runs: Sequence[GradedRun]) -> str:
     """Return the agent that a baseline names. Raises InputError if no agent matches, or if it is the only one."""
     agents = list(dict.fromkeys(run.agent for run in runs))
     short = {name: agent for agent, name in short_names(agents).names.items()}
@@ -169,30 +177,30 @@ def _named(baseline: str, runs: Sequence[Graded]) -> str:
     return chosen
 
 
-def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline: str | None = None) -> Comparison:
+def compare_runs(runs: Sequence[GradedRun], unusable: Sequence[Unusable] = (), baseline: str | None = None) -> Comparison:
     """Compare runs: all agents with each other, or with the agent `baseline` where it has runs.
 
     Raises InputError if the runs do not play the same tests (see `check_comparable`), or if no test is graded.
     """
     check_comparable(runs)
     runs, ungraded = without_ungraded(runs)
-    tests = counted(runs)
+    tests = counted_tests(runs)
     cells = cells_of(runs)
     columns = sorted({column for _, column in cells}, key=lambda column: (not column.isolated, column.span))
-    asked = {key: EvidenceQuestions.of((run.manifest, run.result.tests) for run in group) for key, group in by(runs, _place).items()}
+    asked = {key: EvidenceQuestions.of((run.manifest, run.result.tests) for run in group) for key, group in group_by(runs, _place).items()}
     memories = {key: each for key, each in asked.items() if each.is_memory and key in cells}
     # Ranked twice: whether recall decides is only known once the cells and the memories are.
-    ranked = _ranked(cells)
+    ranked = _rank_agents(cells)
     side = SideBySide(runs, ranked, columns, cells, memories, baseline if baseline in ranked else None)
     if side.by_recall:
-        side = replace(side, agents=_ranked_by_recall(side))
+        side = replace(side, agents=_rank_by_recall(side))
     agents, unwarned = side.agents, _find_unwarned(runs)
-    pairs, said = _pairs(side, unwarned), compared(side)
+    pairs, said = _pairs(side, unwarned), document_comparison(side)
     apart = [] if side.baseline is None else side.against(side.baseline)
     if side.baseline is not None:
         said = said._replace(verdicts=[*describe_against(side, apart), *said.verdicts])
     elif not side.by_recall:
-        said = said._replace(verdicts=[*leading(side, tests, pairs), *said.verdicts])
+        said = said._replace(verdicts=[*describe_leaders(side, tests, pairs), *said.verdicts])
     if few := too_few(apart or (side.recall_pairs if side.by_recall else pairs)):
         said = said._replace(verdicts=[*said.verdicts, Sentence(few, MORE_RUNS)])
     return Comparison(
@@ -202,36 +210,36 @@ def compare(runs: Sequence[Graded], unusable: Sequence[Unusable] = (), baseline:
         columns=columns,
         cells=cells,
         pairs=pairs,
-        scenarios={column: grouped_tests(tests, agents, by_scenario, column) for column in columns},
+        scenarios={column: group_by_agent(tests, agents, by_scenario, column) for column in columns},
         evidence={
             column: {name: Distances.of([each.test for each in group], column.span) for name, group in sorted(by_name.items())}
             for column in columns
-            for by_name in [by((each for each in tests if each.run.column == column), lambda each: [each.test.scenario])]
+            for by_name in [group_by((each for each in tests if each.run.column == column), lambda each: [each.test.scenario])]
         },
         side=side,
         unwarned=unwarned,
         said=said,
         against=apart,
         matrices=test_matrices(runs, score_bounds if side.answering else partial(recall_bounds, k=side.k)),
-        narrow=narrow([point for found in side.points.values() for point in found]),
+        narrow=describe_narrow_scenarios([point for found in side.points.values() for point in found]),
         data=list(dict.fromkeys(line for run in runs for line in data_of(run.manifest))),
         measured="; ".join(dict.fromkeys(run.result.measured for run in runs)),
         warnings=[
             *describe_warnings([run for run in runs if run.agent in side.answering], side.called.names),
-            *differences(runs),
-            *pooled(runs),
-            *repeated(runs),
+            *describe_differences(runs),
+            *describe_pooling(runs),
+            *describe_repeats(runs),
         ],
         unusable=[*unusable, *ungraded],
     )
 
 
-def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
+def _rank_agents(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
     """Rank the agents, best first, by their mean share of the maximum score over the columns that all agents share.
 
     If they share no column, each agent's own columns count.
     """
-    columns = by(cells, lambda key: [key[0]])
+    columns = group_by(cells, lambda key: [key[0]])
     shared = set.intersection(*({column for _, column in keys} for keys in columns.values()))
 
     def share(agent: str) -> float:
@@ -241,10 +249,10 @@ def _ranked(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
     return sorted(columns, key=lambda agent: (-share(agent), agent))
 
 
-def _ranked_by_recall(side: SideBySide) -> list[str]:
+def _rank_by_recall(side: SideBySide) -> list[str]:
     """Rank memories, best first, by their mean recall over the columns that all have, or else over their own. The score decides ties."""
-    found = {key: estimate.low for key, asked in side.memories.items() if (estimate := asked.found(side.k)) is not None}
-    columns = by(found, lambda key: [key[0]])
+    found = {key: estimate.low for key, asked in side.memories.items() if (estimate := asked.estimate_found(side.k)) is not None}
+    columns = group_by(found, lambda key: [key[0]])
     shared = set.intersection(*({column for _, column in keys} for keys in columns.values())) if len(columns) == len(side.agents) else set()
 
     def recall(agent: str) -> float:
@@ -253,14 +261,14 @@ def _ranked_by_recall(side: SideBySide) -> list[str]:
     return sorted(side.agents, key=lambda agent: -recall(agent))
 
 
-def _find_unwarned(runs: Sequence[Graded]) -> set[tuple[str, Column]]:
+def _find_unwarned(runs: Sequence[GradedRun]) -> set[tuple[str, Column]]:
     """Return the agents and columns whose scores need no warning: as far as the tests show, they differ from guessing."""
-    groups = by(runs, _place)
-    played = {key: [Played(run.manifest, run.result.tests, run.result.control) for run in group] for key, group in groups.items()}
+    groups = group_by(runs, _place)
+    played = {key: [RunScores(run.manifest, run.result.tests, run.result.control) for run in group] for key, group in groups.items()}
     return {key for key, group in played.items() if meaning_of(group).verdict in UNWARNED}
 
 
-def _place(run: Graded) -> Sequence[tuple[str, Column]]:
+def _place(run: GradedRun) -> Sequence[tuple[str, Column]]:
     return [(run.agent, run.column)]
 
 

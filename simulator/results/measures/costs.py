@@ -11,7 +11,7 @@ from typing import Any, Self, final
 from longspan.simulator.base.document import Document, Sentence
 from longspan.simulator.results.measures.measure import GradedTests, Measure
 from longspan.simulator.results.result import Result
-from longspan.simulator.subject.ledger import Spending, tally
+from longspan.simulator.subject.ledger import Spending, tally_spending
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["Costs"]
@@ -25,16 +25,16 @@ class Costs(Measure):
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
-        costs = tally([*(entry for transcript in run.own for entry in transcript.used), *run.models])
+        costs = tally_spending([*(entry for transcript in run.own for entry in transcript.used), *run.models])
         return {"costs": costs, "spending": run.spending}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
-        parts = [_told(part, spent) for part, spent in result.costs.items()]
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
+        parts = [_describe_part(part, spent) for part, spent in result.costs.items()]
         return Document(lines=[Sentence(line, "cost") for line in [*parts, *result.cost_remarks]])
 
 
-def _told(part: str, spent: Spending) -> str:
+def _describe_part(part: str, spent: Spending) -> str:
     dollars = "price unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     cached = f", {spent.cached_tokens:,} of them from cache" if spent.cached_tokens else ""
     told = spent.input_tokens or spent.output_tokens or not spent.cost_usd  # some agents report cost but no tokens

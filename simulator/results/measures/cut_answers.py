@@ -57,13 +57,13 @@ class CutAnswers(Measure):
         return figures | ({MOST: most} if most else {})
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         figures = {name: int(result.metrics.get(name, 0)) for name in (AT, REPEATED, ANSWERS, MOST)}
-        told = _told(figures)
+        told = _describe_cut(figures)
         return Document(notices=[Sentence(told, "Cut", "warning")] if told else [])
 
 
-def _told(figures: Mapping[str, int]) -> str:
+def _describe_cut(figures: Mapping[str, int]) -> str:
     """Describe how many answers were cut; an empty string if none was."""
     at_max, repeated, answers = figures[AT], figures[REPEATED], figures[ANSWERS]
     parts = []

@@ -8,10 +8,10 @@ from statistics import fmean
 from typing import Any, Final, Self, final
 
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.results.analysis.stages import by_question, found_share, places_of, stored_share
+from longspan.simulator.results.analysis.stage_estimates import by_question, found_share, places_of, stored_share
 from longspan.simulator.results.measures.measure import GradedTests, Measure
 
-__all__ = ["EvidenceRecall", "evidence_metrics", "recalls"]
+__all__ = ["EvidenceRecall", "evidence_metrics", "recall_by_k"]
 
 _RECALL: Final = re.compile(r"evidence_recall@(\d{1,7})")
 
@@ -47,7 +47,7 @@ def evidence_metrics(tests: Iterable[Sequence[Evidence]], places: Sequence[int] 
     }
 
 
-def recalls(metrics: Mapping[str, float]) -> dict[int, float]:
+def recall_by_k(metrics: Mapping[str, float]) -> dict[int, float]:
     """Return the recall among the first k memories, by k, from the figures that `evidence_metrics` returned."""
     found = {int(match[1]): value for name, value in metrics.items() if (match := _RECALL.fullmatch(name))}
     return dict(sorted(found.items()))

@@ -7,20 +7,20 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.simulator.base.document import Chapter, Document, Section, Sentence
-from longspan.simulator.base.shares import between, percent
+from longspan.simulator.base.shares import format_interval, format_percent
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Grade
-from longspan.simulator.results.analysis.statistics import Difference, Interval, effect_interval, paired_p, permutation_p
-from longspan.simulator.results.analysis.units import Key, Units, keys
-from longspan.simulator.results.effects import Effect, Paired, ScenarioEffect, TestEffect, is_shown, paired_interval
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.analysis.statistics import Difference, Interval, effect_interval, paired_permutation_p, permutation_p
+from longspan.simulator.results.analysis.units import Key, Units, test_keys
+from longspan.simulator.results.effects import Effect, Paired, ScenarioEffect, TestEffect, difference_interval, is_shown
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.measures.measure import GradedTests, Measure, SideBySide
-from longspan.simulator.results.result import Result, TestResult, rounded
-from longspan.simulator.subject.ledger import tally, total_cost
+from longspan.simulator.results.result import Result, TestResult, round_figure
+from longspan.simulator.subject.ledger import tally_spending, total_cost
 from longspan.simulator.suite.experiment import ExperimentKind
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["EXPERIMENTS", "Experiments", "Pooled", "effect_of", "experiment_rows", "p_told", "pooled_effects", "told"]
+__all__ = ["EXPERIMENTS", "Experiments", "PooledEffect", "describe_effect", "effect_of", "experiment_rows", "p_told", "pool_effects"]
 
 EXPERIMENTS: Final[dict[str, type]] = {
     "agent": str,
@@ -43,7 +43,7 @@ KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesion
 
 HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk instead of its needles."
 
-HOW_CONTROL: Final = "Each test was played a second time in a separate conversation, with nothing between its lines."
+HOW_CONTROL: Final = "Each test was played a second time in a separate conversation, with nothing format_interval its lines."
 
 OVER_TESTS: Final = "Means of the same tests; intervals and p compare them test by test, and cover similar tests in this conversation."
 
@@ -59,7 +59,7 @@ class Experiments(Measure):
         return {key: effect_of(run, kind) for kind, key in KINDS.items()}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         sections = []
         if result.twins is not None:
             sections.append(_section("Twins", "without needles", HOW_TWINS, result.twins, "twin"))
@@ -71,18 +71,18 @@ class Experiments(Measure):
         control = result.control
         if control is not None and control.paired:
             tables.append(_by_scenario(control))
-            sections.append(Section("With and without distance", f"{told(control, 'control')}.", HOW_CONTROL, tables[0]))
+            sections.append(Section("With and without distance", f"{describe_effect(control, 'control')}.", HOW_CONTROL, tables[0]))
         if control is not None:
             sections.append(_section("Controls", "without distance", HOW_CONTROL, control, "control"))
         effects = [("twins", result.twins), ("lesions", result.lesions), ("control", control)]
         kinds = {name: kind for kind, name in KINDS.items()}
-        lines = [Sentence(f"{told(effect, kinds[name])}{_cost(effect)}", name) for name, effect in effects if effect is not None]
+        lines = [Sentence(f"{describe_effect(effect, kinds[name])}{_cost(effect)}", name) for name, effect in effects if effect is not None]
         about = "They are played in addition to the run and do not affect its score."
         return Document(lines=lines, tables=tables, chapters=[Chapter("Experiments", about, sections)] if sections else [])
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
-        pooled = pooled_effects(side.runs)
+    def describe_comparison(cls, side: SideBySide) -> Document:
+        pooled = pool_effects(side.runs)
         names = dict.fromkeys((each.kind, each.name) for each in pooled)
         return Document(
             tables=[
@@ -102,13 +102,13 @@ def effect_of(run: GradedTests, kind: ExperimentKind) -> Effect | None:
     tests = [_test_effect(run, id, results[experiment.test]) for id, experiment in planned.items()]
     by_scenario = {name: [each for each in tests if each.scenario == name] for name in sorted({each.scenario for each in tests})}
     return Effect(
-        **_paired(tests),
+        **_paired_fields(tests),
         tokens=next(iter(planned.values())).tokens,
-        scenarios={name: ScenarioEffect(**_paired(group)) for name, group in by_scenario.items()},
+        scenarios={name: ScenarioEffect(**_paired_fields(group)) for name, group in by_scenario.items()},
         share=_share(tests) if kind != "control" else None,
         turns=sum(t.own_turns for t in transcripts),
         conversation_tokens=sum(t.own_tokens for t in transcripts),
-        costs=tally(entry for t in transcripts for entry in t.used),
+        costs=tally_spending(entry for t in transcripts for entry in t.used),
         tests=tests,
     )
 
@@ -130,7 +130,7 @@ def _test_effect(run: GradedTests, id: str, test: TestResult) -> TestEffect:
         turn=transcript.before if transcript is not None else None,
         score=test.score,
         score_without=grade.score,
-        difference=_rounded((test.score or 0.0) - (grade.score or 0.0)) if known else None,
+        difference=_round_or_none((test.score or 0.0) - (grade.score or 0.0)) if known else None,
         reason=grade.reason,
     )
 
@@ -140,7 +140,7 @@ def _pairs(tests: Sequence[TestEffect]) -> list[tuple[float, float]]:
     return [(each.score, each.score_without) for each in tests if each.score is not None and each.score_without is not None]
 
 
-def _paired(tests: Sequence[TestEffect]) -> dict[str, Any]:
+def _paired_fields(tests: Sequence[TestEffect]) -> dict[str, Any]:
     """Return the fields of `Paired`."""
     pairs = _pairs(tests)
     if not pairs:
@@ -149,11 +149,11 @@ def _paired(tests: Sequence[TestEffect]) -> dict[str, Any]:
     differences = [one - other for one, other in pairs]
     return {
         "paired": len(pairs),
-        "score": rounded(score),
-        "score_without": rounded(without),
-        "difference": rounded(score - without),
-        "interval": paired_interval(differences),
-        "p": rounded(permutation_p(differences)),
+        "score": round_figure(score),
+        "score_without": round_figure(without),
+        "difference": round_figure(score - without),
+        "interval": difference_interval(differences),
+        "p": round_figure(permutation_p(differences)),
     }
 
 
@@ -161,13 +161,13 @@ def _share(tests: Sequence[TestEffect]) -> float | None:
     """Return the difference as a share of the score; None where the interval includes 0."""
     pairs = _pairs(tests)
     score = fmean(score for score, _ in pairs) if pairs else 0.0
-    if not score or not is_shown(paired_interval([score - without for score, without in pairs])):
+    if not score or not is_shown(difference_interval([score - without for score, without in pairs])):
         return None
-    return rounded((score - fmean(without for _, without in pairs)) / score)
+    return round_figure((score - fmean(without for _, without in pairs)) / score)
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else rounded(value)
+def _round_or_none(value: float | None) -> float | None:
+    return None if value is None else round_figure(value)
 
 
 # ---- in words
@@ -183,25 +183,25 @@ LACKING: Final[Mapping[ExperimentKind, str]] = {
 IS: Final[Mapping[ExperimentKind, str]] = {"twin": "is due to memory", "lesion": "requires older turns"}
 
 
-def _lacking(kind: ExperimentKind, tokens: int | None) -> str:
+def _describe_lack(kind: ExperimentKind, tokens: int | None) -> str:
     return LACKING[kind].format(tokens=tokens or 0)
 
 
-def told(effect: Effect, kind: ExperimentKind) -> str:
+def describe_effect(effect: Effect, kind: ExperimentKind) -> str:
     """Return the effect of a kind of experiment in words."""
-    lacking = _lacking(kind, effect.tokens)
+    lacking = _describe_lack(kind, effect.tokens)
     tests = f"{len(effect.tests):,} test{'s' * (len(effect.tests) != 1)}"
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return f"{tests}, none with a score both in the run and {lacking}"
     both = f", {effect.paired:,} with both scores" if effect.paired < len(effect.tests) else ""
-    scores = f"{tests}{both}: {percent(effect.score)}, and {percent(effect.score_without)} {lacking}"
+    scores = f"{tests}{both}: {format_percent(effect.score)}, and {format_percent(effect.score_without)} {lacking}"
     low, high = effect.interval
     if kind == "control":
         return f"{tests}{both}: {by_distance(effect)}"
     if effect.difference < 0:
-        return f"{scores}: {percent(-effect.difference)}{between((-high, -low), sign=True)} more"
-    share = f" ({percent(effect.share)} of it)" if effect.share is not None else ""
-    return f"{scores}: {percent(effect.difference)}{between((low, high), sign=True)}{share} {IS[kind]}"
+        return f"{scores}: {format_percent(-effect.difference)}{format_interval((-high, -low), sign=True)} more"
+    share = f" ({format_percent(effect.share)} of it)" if effect.share is not None else ""
+    return f"{scores}: {format_percent(effect.difference)}{format_interval((low, high), sign=True)}{share} {IS[kind]}"
 
 
 def by_distance(effect: Paired) -> str:
@@ -209,10 +209,10 @@ def by_distance(effect: Paired) -> str:
     if effect.score is None or effect.score_without is None or effect.difference is None or effect.interval is None:
         return "no test has both scores"
     low, high = effect.interval
-    scores = f"{percent(effect.score)} with distance, {percent(effect.score_without)} without"
-    change = f"{percent(abs(effect.difference))} {'more with' if effect.difference > 0 else 'lost to'} distance"
+    scores = f"{format_percent(effect.score)} with distance, {format_percent(effect.score_without)} without"
+    change = f"{format_percent(abs(effect.difference))} {'more with' if effect.difference > 0 else 'lost to'} distance"
     ends = (low, high) if effect.difference > 0 else (-high, -low)
-    return f"{scores}: {change}{between(ends, sign=True)}, p {p_told(effect.p)}"
+    return f"{scores}: {change}{format_interval(ends, sign=True)}, p {p_told(effect.p)}"
 
 
 def p_told(p: float | None) -> str:
@@ -238,7 +238,7 @@ def _section(heading: str, without: str, explained: str, effect: Effect, kind: E
     if kind == "control":  # a control shares no turns, so a column is superfluous
         columns, rows = [*columns[:3], columns[4]], [[*row[:3], row[4]] for row in rows]
     table = Table(title=heading, columns=columns, rows=rows, heads=len(columns) - 1)
-    return Section(heading, f"{told(effect, kind)}.", explained, table)
+    return Section(heading, f"{describe_effect(effect, kind)}.", explained, table)
 
 
 def _by_scenario(control: Effect) -> Table:
@@ -250,7 +250,7 @@ def _by_scenario(control: Effect) -> Table:
             _figure(each.score),
             _figure(each.score_without),
             _figure(None if each.difference is None else 0.0 - each.difference),
-            "" if each.interval is None else between((-each.interval[1], -each.interval[0])).strip(),
+            "" if each.interval is None else format_interval((-each.interval[1], -each.interval[0])).strip(),
             _small_p(each.p),
         ]
         for name, each in [*control.scenarios.items(), *([("in total", control)] if len(control.scenarios) > 1 else [])]
@@ -260,16 +260,16 @@ def _by_scenario(control: Effect) -> Table:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else percent(value)
+    return "" if value is None else format_percent(value)
 
 
-def _cells(each: Pooled, names: Mapping[str, str]) -> list[str]:
+def _cells(each: PooledEffect, names: Mapping[str, str]) -> list[str]:
     """Return the cells of a row on an agent's experiments: the agent, their number, and the scores."""
     counts = [str(each.tests), str(each.conversations)]
-    return [names[each.agent], str(each.column), *counts, percent(each.score), percent(each.without)]
+    return [names[each.agent], str(each.column), *counts, format_percent(each.score), format_percent(each.without)]
 
 
-def _table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
+def _table(pooled: Sequence[PooledEffect], names: Mapping[str, str]) -> Table:
     """Return a table of the effects of twins or lesions, with a row for each agent and span."""
     return Table(
         title=f"The same tests {pooled[0].name}",
@@ -277,7 +277,7 @@ def _table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
         rows=[
             [
                 *_cells(each, names),
-                f"{percent(each.difference, sign=True)}{between(each.interval, sign=True)}",
+                f"{format_percent(each.difference, sign=True)}{format_interval(each.interval, sign=True)}",
                 "" if each.share is None else f"{each.share:.0%}",
             ]
             for each in pooled
@@ -287,7 +287,7 @@ def _table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
     )
 
 
-def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
+def _control_table(pooled: Sequence[PooledEffect], names: Mapping[str, str]) -> Table:
     """Return a table of the cost of distance, with a row for each agent and span."""
     return Table(
         title="The same tests with and without distance",
@@ -295,8 +295,8 @@ def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
         rows=[
             [
                 *_cells(each, names),
-                percent(-each.difference),
-                between((-each.interval.high, -each.interval.low)).strip(),
+                format_percent(-each.difference),
+                format_interval((-each.interval.high, -each.interval.low)).strip(),
                 _small_p(each.p),
             ]
             for each in pooled
@@ -309,7 +309,7 @@ def _control_table(pooled: Sequence[Pooled], names: Mapping[str, str]) -> Table:
 
 
 @final
-class Pooled(NamedTuple):
+class PooledEffect(NamedTuple):
     """The mean effect of an agent's experiments in a column.
 
     `name` is the part that the tests lacked. The means are over the `tests` with both scores, in `conversations` independent conversations.
@@ -337,7 +337,7 @@ class Pooled(NamedTuple):
         return self.difference / self.score if self.score and shown else None
 
 
-def experiment_rows(runs: Sequence[Graded]) -> Iterator[dict[str, Any]]:
+def experiment_rows(runs: Sequence[GradedRun]) -> Iterator[dict[str, Any]]:
     """Yield a row for each test of each experiment."""
     for run in runs:
         manifest = run.manifest
@@ -353,24 +353,24 @@ def _effects(result: Result) -> list[tuple[ExperimentKind, Effect]]:
     return [(kind, effect) for kind, effect in found if effect is not None]
 
 
-def pooled_effects(runs: Sequence[Graded]) -> list[Pooled]:
+def pool_effects(runs: Sequence[GradedRun]) -> list[PooledEffect]:
     """Return the effects of the runs' experiments, by agent and column in the order of the runs. Tests without both scores are left out."""
-    groups: dict[tuple[ExperimentKind, str, str, Column], list[tuple[Graded, TestEffect]]] = {}
+    groups: dict[tuple[ExperimentKind, str, str, Column], list[tuple[GradedRun, TestEffect]]] = {}
     for run in runs:
         for kind, effect in _effects(run.result):
-            name = _lacking(kind, effect.tokens)
+            name = _describe_lack(kind, effect.tokens)
             known = [(run, row) for row in effect.tests if row.difference is not None and row.test in run.roots]
             groups.setdefault((kind, name, run.agent, run.column), []).extend(known)
-    return [_pooled(*key, group) for key, group in groups.items() if group]
+    return [_pool_tests(*key, group) for key, group in groups.items() if group]
 
 
-def _pooled(kind: ExperimentKind, name: str, agent: str, column: Column, group: Sequence[tuple[Graded, TestEffect]]) -> Pooled:
+def _pool_tests(kind: ExperimentKind, name: str, agent: str, column: Column, group: Sequence[tuple[GradedRun, TestEffect]]) -> PooledEffect:
     units = Units(run.manifest for run, _ in group)
     tests: dict[Key, list[float]] = {}
     for run, row in group:
-        tests.setdefault(keys(run.manifest)[row.test], []).append(row.difference or 0.0)
+        tests.setdefault(test_keys(run.manifest)[row.test], []).append(row.difference or 0.0)
     differences = [Difference(key.scenario, units.of(key), fmean(values)) for key, values in tests.items()]
-    return Pooled(
+    return PooledEffect(
         name,
         agent,
         column,
@@ -380,5 +380,5 @@ def _pooled(kind: ExperimentKind, name: str, agent: str, column: Column, group: 
         without=fmean(row.score_without or 0.0 for _, row in group),
         interval=effect_interval(differences),
         kind=kind,
-        p=paired_p(differences),
+        p=paired_permutation_p(differences),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self, final
 
 from longspan.simulator.results.measures.measure import GradedTests, Measure
-from longspan.simulator.results.result import rounded
+from longspan.simulator.results.result import round_figure
 
 __all__ = ["Farewells"]
 
@@ -23,4 +23,4 @@ class Farewells(Measure):
             name: [test.farewell.score for test in group if test.farewell is not None and test.farewell.score is not None]
             for name, group in run.by_scenario.items()
         }
-        return {f"{name}: leaked_after_farewell": rounded(sum(known) / len(known)) for name, known in scores.items() if known}
+        return {f"{name}: leaked_after_farewell": round_figure(sum(known) / len(known)) for name, known in scores.items() if known}

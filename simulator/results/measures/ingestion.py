@@ -9,11 +9,11 @@ from typing import Any, Final, Self, final
 from longspan.simulator.base.document import Document, Sentence
 from longspan.simulator.base.errors import ReplayError
 from longspan.simulator.base.integers import is_finite
-from longspan.simulator.base.tables import Table, small
+from longspan.simulator.base.tables import Table, format_decimals
 from longspan.simulator.journal.events import Event, Settled
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTurn
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
@@ -109,7 +109,7 @@ class Ingestion(Measure):
         return figures_of(read.values())
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         if not (beyond := result.metrics.get("beyond_k")):
             return Document()
         told = (
@@ -118,13 +118,13 @@ class Ingestion(Measure):
         return Document(lines=[Sentence(told, tone="warning")])
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
+    def describe_comparison(cls, side: SideBySide) -> Document:
         return Document(tables=[_takes(side)])
 
 
 def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
     """Check that no turn of a run is counted twice as added to the agent's memory. Raises ReplayError with the journal's path."""
-    if (id := _told_twice(read, run.manifest.trunks)) is not None:
+    if (id := _find_added_twice(read, run.manifest.trunks)) is not None:
         found = read[id]
         raise ReplayError(
             f"{run.journal(id)}: the agent reports {found.added} turns added to its memory, but there are {found.turns}, or another "
@@ -132,7 +132,7 @@ def check_accounts(run: RunFolder, read: Mapping[str, Ingestion]) -> None:
         )
 
 
-def _told_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
+def _find_added_twice(found: Mapping[str, Ingestion], trunks: Mapping[str, str]) -> str | None:
     """Return a conversation with inconsistent counts: more added turns than exist, or turns counted elsewhere; None if all are consistent.
 
     `trunks` maps each branch to its trunk. A single branch may count the trunk's turns, as in runs of 0.3.
@@ -184,11 +184,13 @@ def _takes(side: SideBySide) -> Table:
     means = [(side.called.names[agent], str(column), _means(side.of(agent, column))) for agent, column, _ in side.places]
     told = [each for each in means if ADDING in each[-1]]
     seen = [name for name in TAKES if any(name in figures for *_, figures in told)]
-    rows = [[agent, span, *("" if name not in figures else small(figures[name]) for name in seen)] for agent, span, figures in told]
+    rows = [
+        [agent, span, *("" if name not in figures else format_decimals(figures[name]) for name in seen)] for agent, span, figures in told
+    ]
     return Table(title="Memory cost", columns=["agent", "span", *(TAKES[name] for name in seen)], rows=rows, note=TAKES_NOTE)
 
 
-def _means(runs: Sequence[Graded]) -> dict[str, float]:
+def _means(runs: Sequence[GradedRun]) -> dict[str, float]:
     """Return the means over runs of the figures that are not about a single scenario."""
     metrics = [run.result.metrics for run in runs]
     names = dict.fromkeys(name for each in metrics for name in each if ": " not in name)

@@ -67,8 +67,8 @@ class InnerCalls(Measure):
         }
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
-        told = list(_told(result))
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
+        told = list(_describe_inner_calls(result))
         return Document(notices=[Sentence(" ".join(told), "Inner calls", "warning")] if told else [])
 
 
@@ -79,7 +79,7 @@ def _calls(trace: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield call
 
 
-def _told(result: Result) -> Iterator[str]:
+def _describe_inner_calls(result: Result) -> Iterator[str]:
     """Yield a sentence for each purpose with failed inner calls, and one for notes that stayed the same."""
     for purpose, each in result.calls.items():
         if each.failed:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import NamedTuple, final
 
 from longspan.simulator.base.document import Chapter, Document, Section, Sentence
-from longspan.simulator.base.shares import percent
+from longspan.simulator.base.shares import format_percent
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.results.measures.measure import Measure
@@ -42,12 +42,12 @@ class Items(Measure):
     name = "items"
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         scenarios = installed_scenarios(manifest.suite.scenarios)
         found = item_counts([test for test in result.tests if test.scenario in scenarios and scenarios[test.scenario].compounded])
         if not found:
             return Document()
-        told = ", ".join(f"{each.scenario} {percent(each.right)} of {each.each:.3g}" for each in found)
+        told = ", ".join(f"{each.scenario} {format_percent(each.right)} of {each.each:.3g}" for each in found)
         return Document(
             lines=[Sentence(f"right: {told}; a full mark takes all items of a test", "items")],
             chapters=[Chapter("Items of tests", "In these tests, one wrong item costs more than its part.", [_section(found)])],
@@ -73,7 +73,7 @@ def _counts(scenario: str, graded: Sequence[TestResult]) -> ItemCounts:
 
 
 def _section(found: Sequence[ItemCounts]) -> Section:
-    rows = [[each.scenario, f"{each.tests:,}", f"{each.each:.3g}", percent(each.right), percent(each.full)] for each in found]
+    rows = [[each.scenario, f"{each.tests:,}", f"{each.each:.3g}", format_percent(each.right), format_percent(each.full)] for each in found]
     hardest = max(found, key=lambda each: (each.each, each.scenario))
     return Section(
         heading="How many items a full mark takes",

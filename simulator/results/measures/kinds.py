@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
-from longspan.simulator.results.analysis.groups import Group, group
-from longspan.simulator.results.analysis.stages import places_of
-from longspan.simulator.results.measures.evidence_recall import evidence_metrics, recalls
+from longspan.simulator.results.analysis.groups import Group, make_group
+from longspan.simulator.results.analysis.stage_estimates import places_of
+from longspan.simulator.results.measures.evidence_recall import evidence_metrics, recall_by_k
 from longspan.simulator.results.result import TestResult
 
-__all__ = ["Kind", "by_kind", "places"]
+__all__ = ["Kind", "by_kind", "common_ranks"]
 
 
 @final
@@ -37,11 +37,13 @@ def by_kind(tests: Iterable[TestResult]) -> dict[str, Kind]:
     return {tag: _kind(tagged[tag], measured) for tag in sorted(tagged)}
 
 
-def places(kinds: Iterable[Kind]) -> list[int]:
+def common_ranks(kinds: Iterable[Kind]) -> list[int]:
     """Return the values of k with a known recall for any of these kinds."""
     known = {k for kind in kinds for k in kind.recall}
     return sorted(known)
 
 
 def _kind(tests: list[TestResult], measured: Sequence[int]) -> Kind:
-    return Kind(group(tests), sum(test.counts for test in tests), recalls(evidence_metrics((test.evidence for test in tests), measured)))
+    return Kind(
+        make_group(tests), sum(test.counts for test in tests), recall_by_k(evidence_metrics((test.evidence for test in tests), measured))
+    )

@@ -26,5 +26,5 @@ class Leaks(Measure):
         return {"leaks": run.manifest.asked == "off"}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         return Document(notices=[Sentence(LEAKS, tone="warning")] if result.leaks else [])

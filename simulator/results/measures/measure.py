@@ -16,11 +16,11 @@ from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.transcript import Change, PlayedTest, Transcript
 from longspan.simulator.results.analysis.distance_curve import DistanceCurve, distance_curve
 from longspan.simulator.results.analysis.distances import Point
-from longspan.simulator.results.analysis.pairing import paired
-from longspan.simulator.results.analysis.pairs import Pair, Shared, compare_pairs, share_scores
-from longspan.simulator.results.analysis.stages import PLACES, EvidenceQuestions, share_recall
-from longspan.simulator.results.analysis.units import Units, placed
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.analysis.pairing import pair_tests
+from longspan.simulator.results.analysis.pairs import Pair, SharedTests, compare_pairs, share_scores
+from longspan.simulator.results.analysis.stage_estimates import PLACES, EvidenceQuestions, share_recall
+from longspan.simulator.results.analysis.units import Units, observe_questions
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.result import Result, TestResult
 from longspan.simulator.subject.spending_record import SpendingTotals
@@ -68,7 +68,7 @@ class SideBySide:
     traces report what their memory found. With an agent as `baseline`, only pairs with it are compared, as in `against`.
     """
 
-    runs: Sequence[Graded]
+    runs: Sequence[GradedRun]
     agents: Sequence[str]
     columns: Sequence[Column]
     cells: Mapping[tuple[str, Column], Cell]
@@ -108,7 +108,9 @@ class SideBySide:
     @cached_property
     def points(self) -> dict[str, list[Point]]:
         """Each agent's graded questions with their distances, over all columns."""
-        return {agent: placed((run.manifest, run.result.tests) for run in self.runs if run.agent == agent) for agent in self.agents}
+        return {
+            agent: observe_questions((run.manifest, run.result.tests) for run in self.runs if run.agent == agent) for agent in self.agents
+        }
 
     @cached_property
     def curves(self) -> dict[str, DistanceCurve]:
@@ -122,16 +124,16 @@ class SideBySide:
         return Units(run.manifest for run in self.runs)
 
     @cached_property
-    def shared_scores(self) -> list[Shared]:
+    def shared_scores(self) -> list[SharedTests]:
         """The tests that each pair of agents shares in each column, by scores. Memories that only search have none."""
         return [
             shared
             for column, one, other in self._both(self.answering, self.cells)
-            if (shared := share_scores(column, one, other, paired(self.of(one, column), self.of(other, column)))) is not None
+            if (shared := share_scores(column, one, other, pair_tests(self.of(one, column), self.of(other, column)))) is not None
         ]
 
     @cached_property
-    def shared_recall(self) -> list[Shared]:
+    def shared_recall(self) -> list[SharedTests]:
         """The questions that each pair of memories shares in each column, by recall among the first `k`."""
         return self._share_recall()
 
@@ -147,15 +149,15 @@ class SideBySide:
     @cached_property
     def recall_pairs(self) -> list[Pair]:
         """Each pair of memories in each column, by recall among the first `k`, the better first."""
-        return [pair.best_first for pair in compare_pairs(self._wanted(self.shared_recall))]
+        return [pair.best_first for pair in compare_pairs(self._select_shared(self.shared_recall))]
 
     def pairs_by_recall(self, kinds: Mapping[str, Callable[[TestResult], bool]]) -> dict[str, list[Pair]]:
         """Return the pairs of memories by recall among the first `k`, by kind of question, corrected for all of them together."""
-        shared = [(kind, each) for kind, chosen in kinds.items() for each in self._wanted(self._share_recall(chosen))]
+        shared = [(kind, each) for kind, chosen in kinds.items() for each in self._select_shared(self._share_recall(chosen))]
         pairs = compare_pairs([each for _, each in shared])
         return {name: [pair.best_first for (kind, _), pair in zip(shared, pairs, strict=True) if kind == name] for name in kinds}
 
-    def _share_recall(self, chosen: Callable[[TestResult], bool] = lambda test: True) -> list[Shared]:
+    def _share_recall(self, chosen: Callable[[TestResult], bool] = lambda test: True) -> list[SharedTests]:
         return [
             shared
             for column, one, other in self._both(self.agents, self.memories)
@@ -169,10 +171,10 @@ class SideBySide:
             for one, other in combinations([agent for agent in agents if (agent, column) in there], 2):
                 yield column, one, other
 
-    def _wanted(self, shared: Iterable[Shared]) -> list[Shared]:
+    def _select_shared(self, shared: Iterable[SharedTests]) -> list[SharedTests]:
         return [each for each in shared if self.baseline is None or self.baseline in (each.agent, each.other)]
 
-    def of(self, agent: str, column: Column) -> list[Graded]:
+    def of(self, agent: str, column: Column) -> list[GradedRun]:
         """Return an agent's runs in a column."""
         return [run for run in self.runs if run.agent == agent and run.column == column]
 
@@ -198,16 +200,16 @@ class Measure:
         return {}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         """Return the document for people about one run."""
         return Document()
 
     @classmethod
-    def listed(cls, runs: Sequence[Graded]) -> Document:
+    def describe_runs(cls, runs: Sequence[GradedRun]) -> Document:
         """Return the document for people about several runs in a list, one line each."""
         return Document()
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
+    def describe_comparison(cls, side: SideBySide) -> Document:
         """Return the document for people and programs about runs side by side."""
         return Document()

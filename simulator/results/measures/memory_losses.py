@@ -12,13 +12,13 @@ from typing import Final, Literal, NamedTuple, TypeVar, final
 
 from longspan.simulator.base.document import Data, Document
 from longspan.simulator.base.tables import Table
-from longspan.simulator.filler.draws import listed
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.results.analysis.distances import Need, Point, needs, points, question_scores
-from longspan.simulator.results.analysis.groups import Group, by_distance, distance_bin, group, in_order
-from longspan.simulator.results.analysis.units import placed
+from longspan.simulator.results.analysis.distances import Need, Point, find_needs, graded_points, question_scores
+from longspan.simulator.results.analysis.groups import Group, by_distance, distance_bin, in_order, make_group
+from longspan.simulator.results.analysis.units import observe_questions
 from longspan.simulator.results.graded_runs import Column
-from longspan.simulator.results.measures.group_tables import place
+from longspan.simulator.results.measures.group_tables import place_columns
 from longspan.simulator.results.measures.measure import Measure, SideBySide
 from longspan.simulator.results.result import TestResult
 
@@ -28,20 +28,20 @@ __all__ = [
     "LOST",
     "OUTCOMES",
     "Answers",
-    "Lost",
+    "LossCounts",
     "MemoryLosses",
     "Needles",
     "Outcome",
     "Tells",
     "WhereLost",
-    "furthest",
-    "lost_note",
-    "lost_of",
-    "outcome",
-    "outcomes",
+    "deciding_needle",
+    "losses_by_column",
+    "losses_note",
+    "need_outcomes",
+    "needle_outcome",
 ]
 
-LOST_NOTE: Final = "From the agents' traces. A needle counts once for each question that needs it."
+LOST_NOTE: Final = "From the agents' traces. A needle counts once for each question that find_needs it."
 INFERRED_NOTE: Final = " Inferred: from wording or time, as memories name no turns."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
@@ -146,7 +146,7 @@ class Answers(NamedTuple):
 
 
 @final
-class Lost(NamedTuple):
+class LossCounts(NamedTuple):
     """The outcomes of some tests' needles and of their graded questions.
 
     `tells` is how much the agent reports. `inferred` counts the needles with an inferred outcome.
@@ -158,10 +158,12 @@ class Lost(NamedTuple):
     inferred: Needles = Needles()
 
     @classmethod
-    def of(cls, tests: Iterable[TestResult], asked: Iterable[Point]) -> Lost:
+    def of(cls, tests: Iterable[TestResult], asked: Iterable[Point]) -> LossCounts:
         """Sum up tests, and their graded questions, of one run or of several."""
         known = list(tests)
-        return cls(_tells(known), Needles.of(how for test in known for _, how in outcomes(test)), Answers.of(asked), _inferred(known))
+        return cls(
+            _tells(known), Needles.of(how for test in known for _, how in need_outcomes(test)), Answers.of(asked), _count_inferred(known)
+        )
 
 
 @final
@@ -188,26 +190,28 @@ class MemoryLosses:
 
     @classmethod
     def of(cls, tests: Sequence[TestResult], span: int) -> MemoryLosses:
-        """Sum up the results of tests. `span` is in tokens, as in `points`."""
-        asked = points(tests, span)
-        fates = [_Fate(test.scenario, distance_bin(need.nearest.tokens), how) for test in tests for need, how in outcomes(test)]
+        """Sum up the results of tests. `span` is in tokens, as in `graded_points`."""
+        asked = graded_points(tests, span)
+        fates = [_Fate(test.scenario, distance_bin(need.nearest.tokens), how) for test in tests for need, how in need_outcomes(test)]
         prompts = _prompts(tests)
         shown, hidden = ([point for point in asked if prompts.get((point.test, point.turn)) is value] for value in (True, False))
-        scenarios = _gathered(fates, lambda each: each.scenario)
-        distances = _gathered(fates, lambda each: each.distance)
-        places = _gathered(asked, lambda point: by_distance(point)[0])
+        scenarios = _group_items(fates, lambda each: each.scenario)
+        distances = _group_items(fates, lambda each: each.distance)
+        places = _group_items(asked, lambda point: by_distance(point)[0])
         return cls(
             tells=_tells(tests),
             needles=Needles.of(each.outcome for each in fates),
-            inferred=_inferred(tests),
-            stored=_stored_at_least(tests),
+            inferred=_count_inferred(tests),
+            stored=_count_stored_unknown(tests),
             needles_by_scenario={name: Needles.of(each.outcome for each in scenarios[name]) for name in sorted(scenarios)},
             needles_by_distance={name: Needles.of(each.outcome for each in distances[name]) for name in in_order(distances)},
             answers=Answers.of(asked),
-            answers_by_scenario={name: Answers.of(group) for name, group in sorted(_gathered(asked, lambda point: point.scenario).items())},
+            answers_by_scenario={
+                name: Answers.of(group) for name, group in sorted(_group_items(asked, lambda point: point.scenario).items())
+            },
             answers_by_distance={name: Answers.of(places[name]) for name in in_order(places)},
-            shown=group(shown) if shown else None,
-            hidden=group(hidden) if hidden else None,
+            shown=make_group(shown) if shown else None,
+            hidden=make_group(hidden) if hidden else None,
         )
 
     @property
@@ -218,7 +222,11 @@ class MemoryLosses:
         """
         if self.tells == "nothing":
             return _of_answers(self.answers) if self.answers.asked > self.answers.undecided else None
-        parts = [_lost(self.needles, self.inferred), _found(self.needles, self.inferred), _unreported(self.needles.unknown, *self.stored)]
+        parts = [
+            _describe_lost(self.needles, self.inferred),
+            _describe_found(self.needles, self.inferred),
+            _describe_unreported(self.needles.unknown, *self.stored),
+        ]
         return "".join(parts) + (INFERRED_NOTE if any(self.inferred) or self.stored[1] else "")
 
 
@@ -231,34 +239,36 @@ class _Fate(NamedTuple):
     outcome: Outcome
 
 
-def outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
+def need_outcomes(test: TestResult) -> list[tuple[Need, Outcome]]:
     """Return the outcome of each needle that a test's questions need."""
     scores = question_scores(test)
-    return [(need, min((outcome(pair, scores[need.turn]) for pair in need.pairs), key=FURTHEST_FIRST.index)) for need in needs(test)]
+    return [
+        (need, min((needle_outcome(pair, scores[need.turn]) for pair in need.pairs), key=FURTHEST_FIRST.index)) for need in find_needs(test)
+    ]
 
 
-def furthest(need: Need, fate: Outcome, test: TestResult) -> Evidence:
+def deciding_needle(need: Need, fate: Outcome, test: TestResult) -> Evidence:
     """Return the needle that decided a need's outcome, `fate`: of several alternative needles, the one that came furthest."""
     score = question_scores(test)[need.turn]
-    return next(pair for pair in need.pairs if outcome(pair, score) == fate)
+    return next(pair for pair in need.pairs if needle_outcome(pair, score) == fate)
 
 
-def _inferred(tests: Iterable[TestResult]) -> Needles:
+def _count_inferred(tests: Iterable[TestResult]) -> Needles:
     """Count the needles whose outcome was inferred."""
     return Needles.of(
         how
         for test in tests
-        for need, how in outcomes(test)
-        if any(map(_is_inferred, need.pairs)) and _is_inferred(furthest(need, how, test)) and how != "unknown"
+        for need, how in need_outcomes(test)
+        if any(map(_is_inferred, need.pairs)) and _is_inferred(deciding_needle(need, how, test)) and how != "unknown"
     )
 
 
-def _stored_at_least(tests: Iterable[TestResult]) -> tuple[int, int]:
+def _count_stored_unknown(tests: Iterable[TestResult]) -> tuple[int, int]:
     """Count the stored needles with an unknown outcome, and how many of these are stored by inference."""
     known = [
         all(pair.stored_inferred for pair in need.pairs if pair.stored)
         for test in tests
-        for need, how in outcomes(test)
+        for need, how in need_outcomes(test)
         if how == "unknown" and any(pair.stored for pair in need.pairs)
     ]
     return len(known), sum(known)
@@ -269,7 +279,7 @@ def _is_inferred(pair: Evidence) -> bool:
     return pair.retrieved_inferred or (pair.stored_inferred and not pair.retrieved)
 
 
-def outcome(pair: Evidence, score: float | None) -> Outcome:
+def needle_outcome(pair: Evidence, score: float | None) -> Outcome:
     """Return the outcome of a needle for a question whose answer got this score."""
     if pair.retrieved:
         return "found_undecided" if score is None else "found_right" if score == 1 else "found_wrong"
@@ -293,7 +303,7 @@ def _prompts(tests: Iterable[TestResult]) -> dict[tuple[str, int], bool | None]:
     """Return whether each question, by test and turn, had all its needles in its prompt; None if unknown."""
     found: dict[tuple[str, int], bool | None] = {}
     for test in tests:
-        for need in needs(test):
+        for need in find_needs(test):
             question = test.id, need.turn
             known, told = found.get(question, True), [pair.retrieved for pair in need.pairs]
             shown = True if True in told else None if None in told else False
@@ -311,7 +321,7 @@ Item = TypeVar("Item")
 Name = TypeVar("Name", bound=Hashable)
 
 
-def _gathered(items: Iterable[Item], name: Callable[[Item], Name]) -> dict[Name, list[Item]]:
+def _group_items(items: Iterable[Item], name: Callable[[Item], Name]) -> dict[Name, list[Item]]:
     found: dict[Name, list[Item]] = {}
     for item in items:
         found.setdefault(name(item), []).append(item)
@@ -331,7 +341,7 @@ def _of_answers(answers: Answers) -> str:
     return f"The agent reports nothing about its memory. Of {asked}, {told}{undecided}."
 
 
-def _lost(needles: Needles, inferred: Needles) -> str:
+def _describe_lost(needles: Needles, inferred: Needles) -> str:
     """Describe how many needles were needed, and how the ones not retrieved were lost."""
     needed = f"Questions relied on {needles.needed:,} {'needle' if needles.needed == 1 else 'needles'}"
     several = sum(1 for outcome in LOST if getattr(needles, outcome)) > 1
@@ -345,10 +355,10 @@ def _lost(needles: Needles, inferred: Needles) -> str:
     if not parts:
         return f"{needed}."
     lost = needles.told - needles.found
-    return f"{needed}; {f'{lost:,} were not retrieved: ' if several else ''}{listed(parts)}."
+    return f"{needed}; {f'{lost:,} were not retrieved: ' if several else ''}{join_words(parts)}."
 
 
-def _found(needles: Needles, inferred: Needles) -> str:
+def _describe_found(needles: Needles, inferred: Needles) -> str:
     found, right = needles.found, needles.found_right
     if not found:
         return ""
@@ -364,7 +374,7 @@ def _found(needles: Needles, inferred: Needles) -> str:
     return f"{retrieved} {f'{right:,}' if right else 'none'} led to {'a correct answer' if right < 2 else 'correct answers'}{undecided}."
 
 
-def _unreported(unknown: int, stored: int, inferred: int) -> str:
+def _describe_unreported(unknown: int, stored: int, inferred: int) -> str:
     if not unknown:
         return ""
     if not stored:
@@ -396,19 +406,21 @@ class WhereLost(Measure):
     name = "memory losses"
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
-        found = lost_of(side)
+    def describe_comparison(cls, side: SideBySide) -> Document:
+        found = losses_by_column(side)
         cells = [(side.called.names[agent], str(column), found[agent, column]) for agent, column, _ in side.places]
         told = [(agent, span, lost.needles._asdict(), lost.inferred._asdict()) for agent, span, lost in cells if lost.tells != "nothing"]
         untold: list[tuple[str, str, Mapping[str, int], Mapping[str, int]]] = [
             (agent, span, lost.answers._asdict(), {}) for agent, span, lost in cells if lost.tells == "nothing" and lost.answers.asked
         ]
         tables = [
-            _outcomes("Where the memory was lost: needles that questions needed", "needed", told, lost_note(lost for _, _, lost in cells)),
+            _outcomes(
+                "Where the memory was lost: needles that questions needed", "needed", told, losses_note(lost for _, _, lost in cells)
+            ),
             _outcomes("Answers of agents that report nothing about their memory", "graded questions", untold),
         ]
         rows = [
-            place(column, agent=agent)
+            place_columns(column, agent=agent)
             | (lost.needles._asdict() | {"inferred": sum(lost.inferred)} if lost.tells != "nothing" else {})
             | lost.answers._asdict()
             for (agent, column), lost in sorted(found.items())
@@ -416,17 +428,17 @@ class WhereLost(Measure):
         return Document(leading=tables, leading_data=[Data("memory", dict.fromkeys(COUNTS, int), rows)])
 
 
-def lost_of(side: SideBySide) -> dict[tuple[str, Column], Lost]:
+def losses_by_column(side: SideBySide) -> dict[tuple[str, Column], LossCounts]:
     """Return the losses of each agent's memory in each column, over the tests that count."""
     found = {}
     for agent, column in side.cells:
         runs = side.of(agent, column)
         tests = [test for run in runs for test in run.result.tests if test.counts]
-        found[agent, column] = Lost.of(tests, placed((run.manifest, run.result.tests) for run in runs))
+        found[agent, column] = LossCounts.of(tests, observe_questions((run.manifest, run.result.tests) for run in runs))
     return found
 
 
-def lost_note(losses: Iterable[Lost]) -> str:
+def losses_note(losses: Iterable[LossCounts]) -> str:
     """Return the note below a table or a figure of memory losses."""
     return LOST_NOTE + (INFERRED_NOTE if any(any(lost.inferred) for lost in losses) else "")
 

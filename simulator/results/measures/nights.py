@@ -9,7 +9,7 @@ from typing import Any, Self, final
 from longspan.simulator.base.integers import is_finite
 from longspan.simulator.journal.events import Night
 from longspan.simulator.results.measures.measure import GradedTests, Measure
-from longspan.simulator.subject.ledger import known_cost
+from longspan.simulator.subject.ledger import sum_known_costs
 
 __all__ = ["Nights", "night_metrics"]
 
@@ -37,11 +37,11 @@ def night_metrics(nights: Iterable[Night]) -> dict[str, float]:
         return {}
     found = {"nights": float(len(passed)), "nights_worked": float(len(worked))}
     told = {
-        "night_seconds": [_measured(night, "consolidate_s") for night in worked],
+        "night_seconds": [_measured_value(night, "consolidate_s") for night in worked],
         "night_tokens": [_tokens(night) for night in worked],
-        "night_usd": [known_cost(night.cost_usd.values()) if night.cost_usd else None for night in worked],
-        "night_bytes_before": [_measured(night, "bytes_before") for night in worked],
-        "night_bytes_after": [_measured(night, "bytes_after") for night in worked],
+        "night_usd": [sum_known_costs(night.cost_usd.values()) if night.cost_usd else None for night in worked],
+        "night_bytes_before": [_measured_value(night, "bytes_before") for night in worked],
+        "night_bytes_after": [_measured_value(night, "bytes_after") for night in worked],
     }
     known = {name: [value for value in values if value is not None] for name, values in told.items()}
     return found | {name: round(fmean(values), 6) for name, values in known.items() if values}
@@ -53,6 +53,6 @@ def _tokens(night: Night) -> float | None:
     return float(sum(usage.get("input_tokens", 0) + usage.get("output_tokens", 0) for usage in usages)) if usages else None
 
 
-def _measured(night: Night, name: str) -> float | None:
+def _measured_value(night: Night, name: str) -> float | None:
     value = (night.measured or {}).get(name)
     return float(value) if is_finite(value) else None

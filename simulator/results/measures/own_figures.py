@@ -13,9 +13,9 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Marked
 from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.results.graded_runs import Graded, names
+from longspan.simulator.results.graded_runs import GradedRun, name_runs
 from longspan.simulator.results.measures.measure import GradedTests, Measure, SideBySide
-from longspan.simulator.results.result import TestResult, rounded
+from longspan.simulator.results.result import TestResult, round_figure
 
 __all__ = ["OwnFigures", "own_tables"]
 
@@ -33,24 +33,24 @@ class OwnFigures(Measure):
         return {"tables": [table for name, group in tests.items() for table in _tables_of(scenarios[name], {agent: group})]} | figures
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
+    def describe_comparison(cls, side: SideBySide) -> Document:
         return Document(tables=own_tables(side.runs))
 
 
 def _figures(scenario: Scenario, tests: Sequence[TestResult]) -> list[tuple[str, float]]:
     """Return the figures that a scenario defines, or none if its code raises."""
     try:
-        return [(str(name), rounded(float(value))) for name, value in scenario.metrics(_marked(tests)).items()]
+        return [(str(name), round_figure(float(value))) for name, value in scenario.metrics(_mark_tests(tests)).items()]
     except BaseException as error:
         if not is_fault(error):
             raise
         return []  # the scenario's tables show the error
 
 
-def own_tables(runs: Sequence[Graded]) -> list[Table]:
+def own_tables(runs: Sequence[GradedRun]) -> list[Table]:
     """Return the tables of the installed scenarios. Each run is labelled with its agent, or with its own name if the agent has several
     runs."""
-    agents, called = Counter(run.agent for run in runs), names(runs)
+    agents, called = Counter(run.agent for run in runs), name_runs(runs)
     labels = [run.agent if agents[run.agent] == 1 else called[run.folder.path] for run in runs]
     scenarios = {name: each for run in reversed(runs) for name, each in installed_scenarios(run.manifest.suite.scenarios).items()}
     return [
@@ -63,7 +63,7 @@ def own_tables(runs: Sequence[Graded]) -> list[Table]:
     ]
 
 
-def _marked(tests: Sequence[TestResult]) -> list[Marked]:
+def _mark_tests(tests: Sequence[TestResult]) -> list[Marked]:
     """Return tests as their scenario sees them. A test that a person has corrected has no items."""
     return [Marked(test.id, test.score, () if test.correction else tuple(test.items)) for test in tests]
 
@@ -71,7 +71,7 @@ def _marked(tests: Sequence[TestResult]) -> list[Marked]:
 def _tables_of(scenario: Scenario, runs: Mapping[str, Sequence[TestResult]]) -> list[Table]:
     """Return the tables that a scenario makes from its tests, given by run name. If it raises, a table shows the error."""
     try:
-        return [Table.model_validate(table) for table in scenario.tables({run: _marked(tests) for run, tests in runs.items()})]
+        return [Table.model_validate(table) for table in scenario.tables({run: _mark_tests(tests) for run, tests in runs.items()})]
     except BaseException as error:
         if not is_fault(error):
             raise

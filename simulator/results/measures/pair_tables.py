@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from longspan.simulator.base.shares import between, percent
+from longspan.simulator.base.shares import format_interval, format_percent
 from longspan.simulator.base.tables import Table
 from longspan.simulator.results.analysis.pairs import Pair
 from longspan.simulator.results.analysis.statistics import ADVISED, least_conversations
-from longspan.simulator.results.measures.group_tables import Row, place
+from longspan.simulator.results.measures.group_tables import Row, place_columns
 
-__all__ = ["counted_conversations", "describe_verdicts", "name_conversations", "p_text", "pair_row", "pair_table", "too_few"]
+__all__ = ["count_conversations", "describe_verdicts", "name_conversations", "p_text", "pair_row", "pair_table", "too_few"]
 
 P_NOTE: Final = "p is over whole conversations. Better or worse: p (Holm) is below 0.05."
 
@@ -37,7 +37,7 @@ def pair_table(
             *([str(pair.column)] if several else []),
             names[pair.agent],
             names[pair.other],
-            percent(pair.difference) + (f" ({pair.points:.2f})" if points else between(pair.interval, sign=True)),
+            format_percent(pair.difference) + (f" ({pair.points:.2f})" if points else format_interval(pair.interval, sign=True)),
             *row,
         ]
         for pair, row in zip(pairs, cells, strict=True)
@@ -70,7 +70,7 @@ def describe_verdicts(pairs: Sequence[Pair], *, stated: bool = False) -> tuple[l
     return [*columns, *(["more conversations needed"] if forecast else [])], rows, note
 
 
-def counted_conversations(number: int, *, recorded: bool = False) -> str:
+def count_conversations(number: int, *, recorded: bool = False) -> str:
     """Return a number of conversations, or of recorded histories, in words."""
     one, several = ("recorded history", "recorded histories") if recorded else ("conversation", "conversations")
     return f"{number:,} {one if number == 1 else several}"
@@ -79,7 +79,7 @@ def counted_conversations(number: int, *, recorded: bool = False) -> str:
 def name_conversations(pairs: Sequence[Pair]) -> str:
     """Return "this conversation", or "these 2 conversations": the largest number that any pair has in common."""
     most = max(pairs, key=lambda pair: pair.conversations)
-    counted = counted_conversations(most.conversations, recorded=most.recorded)
+    counted = count_conversations(most.conversations, recorded=most.recorded)
     return f"this {counted.removeprefix('1 ')}" if most.conversations == 1 else f"these {counted}"
 
 
@@ -94,9 +94,7 @@ def too_few(pairs: Sequence[Pair]) -> str:
         return ""
     recorded = any(pair.recorded for pair in pairs)
     have = (
-        f"{few[0]:,} to {counted_conversations(few[-1], recorded=recorded)}"
-        if len(few) > 1
-        else counted_conversations(*few, recorded=recorded)
+        f"{few[0]:,} to {count_conversations(few[-1], recorded=recorded)}" if len(few) > 1 else count_conversations(*few, recorded=recorded)
     )
     lacking = least - few[0]
     if recorded:
@@ -120,7 +118,7 @@ def p_text(value: float | None) -> str:
 
 def pair_row(pair: Pair) -> Row:
     """Return a pair as a row for programs."""
-    return place(pair.column, agent=pair.agent, other=pair.other) | {
+    return place_columns(pair.column, agent=pair.agent, other=pair.other) | {
         pair.counted: pair.tests,
         "unscored": pair.unscored if pair.counted == "tests" else None,
         "difference": pair.points,

@@ -10,22 +10,22 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.simulator.base.document import Chapter, Curve, Data, Document, Section, Sentence, Tone
-from longspan.simulator.base.shares import percent
-from longspan.simulator.base.sizes import short
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.base.tables import Table
-from longspan.simulator.contract.rungs import Rung, rungs
-from longspan.simulator.filler.draws import listed
+from longspan.simulator.contract.rungs import Rung, find_rungs
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.results.analysis.distances import needs
+from longspan.simulator.results.analysis.distances import find_needs
 from longspan.simulator.results.analysis.heterogeneity import measure_heterogeneity
-from longspan.simulator.results.analysis.reach import Estimate, Question, estimate_share, fit_reach
+from longspan.simulator.results.analysis.reach_fit import CredibleEstimate, ScoredQuestion, estimate_share, fit_reach
 from longspan.simulator.results.analysis.reach_gate import GateDecision, PlacedAnswer, decide_gate
-from longspan.simulator.results.graded_runs import Column, Graded
+from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.measures.experiments import p_told
-from longspan.simulator.results.measures.group_tables import Row, place
+from longspan.simulator.results.measures.group_tables import Row, place_columns
 from longspan.simulator.results.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.measures.reach_curve import make_curve
-from longspan.simulator.results.reach import (
+from longspan.simulator.results.reach_result import (
     STAGES,
     TYPES_SHOWN,
     Count,
@@ -40,7 +40,7 @@ from longspan.simulator.results.reach import (
     describe_extent,
     describe_types,
 )
-from longspan.simulator.results.result import Result, TestResult, rounded
+from longspan.simulator.results.result import Result, TestResult, round_figure
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["PlacedRung", "Reach", "decide_reach", "place_rungs", "pool_reach"]
@@ -83,10 +83,10 @@ class PlacedRung(NamedTuple):
         known = self.found if stage == "found" else self.stored
         return None if known is None else float(known)
 
-    def as_question(self, score: float) -> Question:
+    def as_question(self, score: float) -> ScoredQuestion:
         needle = self.needle
         turns = needle.needle_turn, needle.question_turn
-        return Question(self.tokens, 2 * (turns[1] - turns[0]), needle.seconds, needle.nights, *turns, self.rung.type, score)
+        return ScoredQuestion(self.tokens, 2 * (turns[1] - turns[0]), needle.seconds, needle.nights, *turns, self.rung.type, score)
 
 
 @final
@@ -100,7 +100,7 @@ class Reach(Measure):
         return {"reach": _fit_stages(run.tests)}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         if not result.reach:
             return Document()
         first, *others = result.reach
@@ -114,7 +114,7 @@ class Reach(Measure):
         )
 
     @classmethod
-    def listed(cls, runs: Sequence[Graded]) -> Document:
+    def describe_runs(cls, runs: Sequence[GradedRun]) -> Document:
         found = [
             (f"{agent}{column.at}{f', {len(group)} runs' if len(group) > 1 else ''}", stages)
             for (agent, column), (group, stages) in _group_runs(runs).items()
@@ -122,7 +122,7 @@ class Reach(Measure):
         return Document(opening=[*(_make_opening(stages[0], whose) for whose, stages in found), *_compare_spans(runs)])
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
+    def describe_comparison(cls, side: SideBySide) -> Document:
         rows, data, curves = [], [], []
         pooled = _group_runs(side.runs)
         for agent, column, _ in side.places:
@@ -132,7 +132,7 @@ class Reach(Measure):
                 curves += _draw(agent, note, stages[0], [test for run in runs for test in run.result.tests])
             for each in pooled[agent, column][1] if (agent, column) in pooled else ():
                 rows.append([side.called.names[agent], str(column), each.stage, *_make_cells(each)])
-                data.append(place(column, agent=agent) | _make_row(each))
+                data.append(place_columns(column, agent=agent) | _make_row(each))
         title = "How far back plain facts are recalled [95% interval]"
         table = Table(title=title, columns=["agent", "span", "stage", *COLUMNS], rows=rows, note=NOTE)
         return Document(
@@ -143,7 +143,7 @@ class Reach(Measure):
         )
 
 
-def pool_reach(runs: Iterable[Graded]) -> list[ReachResult]:
+def pool_reach(runs: Iterable[GradedRun]) -> list[ReachResult]:
     """Return how far back plain facts are recalled, for each agent and span, over all its runs.
 
     For a memory, this is its last known stage.
@@ -176,7 +176,7 @@ def _draw(agent: str, note: str, each: ReachResult, tests: Iterable[TestResult])
     """Return the curve of a result with its tests; none if a damaged file lacks their questions."""
     counted = [test for test in tests if test.counts]
     answers = [(placed.tokens, score) for placed in place_rungs(counted) if (score := placed.get_score(each.stage)) is not None]
-    asked = [rung for test in counted for rung in rungs(test.items) if rung.at_once and rung.strand == PLAIN] if each.at_once else []
+    asked = [rung for test in counted for rung in find_rungs(test.items) if rung.at_once and rung.strand == PLAIN] if each.at_once else []
     at_once = [rung.score for rung in asked if rung.score is not None]
     return [make_curve(agent, note, each, answers, at_once)] if answers else []
 
@@ -184,9 +184,9 @@ def _draw(agent: str, note: str, each: ReachResult, tests: Iterable[TestResult])
 # ---- fitting
 
 
-def _group_runs(runs: Iterable[Graded]) -> dict[tuple[str, Column], tuple[list[Graded], list[ReachResult]]]:
+def _group_runs(runs: Iterable[GradedRun]) -> dict[tuple[str, Column], tuple[list[GradedRun], list[ReachResult]]]:
     """Return the runs that asked for facts at many distances by agent and column, each group with the result of its stages."""
-    groups: dict[tuple[str, Column], list[Graded]] = {}
+    groups: dict[tuple[str, Column], list[GradedRun]] = {}
     for run in runs:
         if run.result.reach:
             groups.setdefault((run.agent, run.column), []).append(run)
@@ -200,16 +200,16 @@ def _fit_stages(tests: Iterable[TestResult]) -> list[ReachResult]:
     """Return the result of each stage that is known, over all tests."""
     counted = [test for test in tests if test.counts]
     placed = [each for test in counted for each in _place_rungs(test)]
-    at_once = [each for test in counted for each in rungs(test.items) if each.at_once and each.strand == PLAIN]
+    at_once = [each for test in counted for each in find_rungs(test.items) if each.at_once and each.strand == PLAIN]
     return [each for stage in STAGES if (each := _fit_stage(stage, placed, at_once)) is not None]
 
 
 def _place_rungs(test: TestResult) -> Iterator[PlacedRung]:
     """Yield the rungs of a test that were asked later."""
     pairs: dict[int, list[Evidence]] = {}
-    for need in needs(test):
+    for need in find_needs(test):
         pairs.setdefault(need.turn, []).append(need.nearest)
-    for rung in rungs(test.items):
+    for rung in find_rungs(test.items):
         if not rung.at_once and (needed := pairs.get(rung.turn)):
             furthest = max(needed, key=lambda pair: pair.tokens)
             yield PlacedRung(rung, furthest, _know_all(pair.stored for pair in needed), _know_all(pair.retrieved for pair in needed))
@@ -245,38 +245,38 @@ def _fit_stage(stage: Stage, placed: Sequence[PlacedRung], at_once: Sequence[Run
         reach=_make_distances(fit.reach),
         kind=fit.kind,
         fits=fit.fits,
-        kinds={kind: rounded(probability) for kind, probability in fit.kinds.items()},
+        kinds={kind: round_figure(probability) for kind, probability in fit.kinds.items()},
         alike=fit.alike,
         unit=fit.unit,
         within=within,
         beyond=beyond,
-        below=rounded(fit.below),
+        below=round_figure(fit.below),
         share=_make_extent(fit.share),
         thirds=thirds,
         by_type=_count_types(plain),
         types_p=measure_heterogeneity([score for _, score in plain], types, sides) if all(types) else None,
         asked=len(plain),
-        recalled=rounded(sum(score for _, score in plain)),
-        chance=rounded(chance),
-        heard=rounded(heard),
+        recalled=round_figure(sum(score for _, score in plain)),
+        chance=round_figure(chance),
+        heard=round_figure(heard),
         outcomes=dict(Counter(each.rung.outcome for each, _ in plain if each.rung.outcome not in ("", "right"))) if guesses else {},
         at_once=len(asked),
-        able=rounded(sum(rung.score or 0 for rung in asked)),
+        able=round_figure(sum(rung.score or 0 for rung in asked)),
         furthest=max(each.tokens for each, _ in plain),
         strands=[StrandResult(name=name, within=near, beyond=far) for name, (near, far) in sorted(split.items()) if name != PLAIN],
     )
 
 
-def _make_extent(estimate: Estimate) -> Extent:
-    return Extent(**{name: rounded(value) if isfinite(value) else None for name, value in estimate._asdict().items()})
+def _make_extent(estimate: CredibleEstimate) -> Extent:
+    return Extent(**{name: round_figure(value) if isfinite(value) else None for name, value in estimate._asdict().items()})
 
 
-def _make_distances(found: Mapping[Unit, Estimate]) -> DistancesByUnit | None:
+def _make_distances(found: Mapping[Unit, CredibleEstimate]) -> DistancesByUnit | None:
     return DistancesByUnit(**{unit: _make_extent(estimate) for unit, estimate in found.items()}) if found else None
 
 
 def _count(scores: Sequence[float]) -> Count:
-    return Count(asked=len(scores), right=rounded(sum(scores)))
+    return Count(asked=len(scores), right=round_figure(sum(scores)))
 
 
 def _estimate(scores: Sequence[float]) -> Extent:
@@ -301,7 +301,7 @@ def _count_types(plain: Sequence[tuple[PlacedRung, float]]) -> dict[str, TypeRes
     return {name: TypeResult(count=_count(scores), share=_estimate(scores)) for name, scores in sorted(found.items()) if name}
 
 
-def _split(scored: Sequence[tuple[PlacedRung, float]], unit: Unit, limit: Estimate | None) -> dict[str, tuple[Count, Count]]:
+def _split(scored: Sequence[tuple[PlacedRung, float]], unit: Unit, limit: CredibleEstimate | None) -> dict[str, tuple[Count, Count]]:
     """Return each strand's questions up to the limit and beyond it; without a limit, all are within."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     for each, score in scored:
@@ -326,10 +326,12 @@ def _describe_details(each: ReachResult) -> Iterator[str]:
     if each.types_p is not None and each.types_p >= TYPES_SHOWN:
         yield f"By type: {describe_types(each)}; no significant differences (p {p_told(each.types_p)})."
     if each.outcomes:
-        named = [f"{percent(each.outcomes[name] / each.asked)} name {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)]
-        yield f"Of the answers, {listed(named)}."
+        named = [
+            f"{format_percent(each.outcomes[name] / each.asked)} name {what}" for name, what in OUTCOMES.items() if each.outcomes.get(name)
+        ]
+        yield f"Of the answers, {join_words(named)}."
     if each.chance:
-        yield f"A guess among all values scores {percent(each.chance)}, among values already stated {percent(each.heard)}."
+        yield f"A guess among all values scores {format_percent(each.chance)}, among values already stated {format_percent(each.heard)}."
 
 
 OUTCOMES: Final = {
@@ -341,7 +343,7 @@ OUTCOMES: Final = {
 """Descriptions of the values in wrong answers."""
 
 
-def _compare_spans(runs: Iterable[Graded]) -> Iterator[Sentence]:
+def _compare_spans(runs: Iterable[GradedRun]) -> Iterator[Sentence]:
     """Yield a sentence for each agent with limits at two spans that exclude each other: such an agent has no fixed limit."""
     by_agent: dict[str, list[tuple[Column, ReachResult]]] = {}
     for (agent, column), (_, stages) in _group_runs(runs).items():
@@ -372,7 +374,10 @@ COLUMNS: Final = ("reach", "in tokens", "near", "far", "kind of limit", "right",
 def _make_cells(each: ReachResult) -> list[str]:
     asked = Count(asked=each.at_once, right=each.able).text if each.at_once else "–"
     reach = each.reach or DistancesByUnit()
-    shares = [f"{percent(share.value or 0)} [{percent(share.low or 0)}, {percent(share.high or 0)}]" for share in (each.near, each.far)]
+    shares = [
+        f"{format_percent(share.value or 0)} [{format_percent(share.low or 0)}, {format_percent(share.high or 0)}]"
+        for share in (each.near, each.far)
+    ]
     own, tokens = reach.get(each.unit), reach.tokens
     in_tokens = "–" if tokens is None else describe_extent("tokens", tokens).replace(" tokens", "")
     distances = ["–" if own is None else describe_extent(each.unit, own), in_tokens]
@@ -425,7 +430,7 @@ def _tabulate_distances(result: Result) -> Table:
     cells: dict[tuple[str, int], list[float]] = {}
     names: dict[str, None] = {}
     for test in result.tests:
-        ladder = rungs(test.items)
+        ladder = find_rungs(test.items)
         for rung in {each.turn: each for each in ladder if each.at_once}.values():
             cells.setdefault((rung.strand, -1), []).append(rung.score or 0)
         for each in _place_rungs(test):
@@ -443,4 +448,4 @@ def _name_bin(at: int) -> str:
     if at < 0:
         return "at once"
     low, high = BINS[at], BINS[at + 1]
-    return f"{short(low)} or more" if high == inf else f"{short(low)} to {short(high)}"
+    return f"{format_tokens(low)} or more" if high == inf else f"{format_tokens(low)} to {format_tokens(high)}"

@@ -8,12 +8,12 @@ from statistics import fmean
 from typing import Final
 
 from longspan.simulator.base.document import Band, Curve, CurvePoint
-from longspan.simulator.base.shares import percent
-from longspan.simulator.base.sizes import short
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.rungs import OUTCOMES
-from longspan.simulator.results.analysis.reach import estimate_share
-from longspan.simulator.results.reach import Count, Extent, ReachResult
+from longspan.simulator.results.analysis.reach_fit import estimate_share
+from longspan.simulator.results.reach_result import Count, Extent, ReachResult
 
 __all__ = ["make_curve"]
 
@@ -47,7 +47,7 @@ def make_curve(agent: str, note: str, each: ReachResult, answers: Sequence[tuple
 
 def _make_point(group: Sequence[tuple[int, float]]) -> CurvePoint:
     scores = [score for _, score in group]
-    text = f"{_count(scores)}, {short(group[0][0])} to {short(group[-1][0])} tokens back"
+    text = f"{_count(scores)}, {format_tokens(group[0][0])} to {format_tokens(group[-1][0])} tokens back"
     distance = exp(fmean(log(max(1, tokens)) for tokens, _ in group))
     return CurvePoint(distance, fmean(scores), *_find_ends(scores), len(scores), text)
 
@@ -89,8 +89,10 @@ def _make_band(each: ReachResult) -> Band | None:
     """Return the reach, or else the drop, in tokens."""
     for name, found in (("reach", each.reach and each.reach.tokens), ("falls at", each.drop and each.drop.tokens)):
         if found and found.value is not None:
-            end = "the furthest" if found.high is None else short(found.high)
-            return Band(found.low or 0, found.value, found.high, f"{name} {short(found.value)} ({short(found.low or 0)} to {end})")
+            end = "the furthest" if found.high is None else format_tokens(found.high)
+            return Band(
+                found.low or 0, found.value, found.high, f"{name} {format_tokens(found.value)} ({format_tokens(found.low or 0)} to {end})"
+            )
     return None
 
 
@@ -111,4 +113,4 @@ def _make_tables(each: ReachResult) -> Iterator[Table]:
 
 
 def _show(share: Extent) -> str:
-    return f"{percent(share.value or 0)} [{percent(share.low or 0)}, {percent(share.high or 0)}]"
+    return f"{format_percent(share.value or 0)} [{format_percent(share.low or 0)}, {format_percent(share.high or 0)}]"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Self, final
 
 from longspan.simulator.base.document import Document, Sentence
-from longspan.simulator.filler.draws import listed
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.results.measures.measure import GradedTests, Measure
 from longspan.simulator.results.result import Result
 from longspan.simulator.suite.manifest import Manifest
@@ -28,15 +28,15 @@ class Refusals(Measure):
         return {"refused": sum(transcript.refused for transcript in run.own)}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
-        return Document(notices=[Sentence(_told(result), "Refused", "warning")] if result.refused else [])
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
+        return Document(notices=[Sentence(_describe_refusals(result), "Refused", "warning")] if result.refused else [])
 
 
-def _told(result: Result) -> str:
+def _describe_refusals(result: Result) -> str:
     """Describe how often the agent's model refused, and the tests where it did."""
     tests = [f"{test.id} ({test.refused})" for test in result.tests if test.refused]
     named = [*tests[:NAMED], f"{len(tests) - NAMED} more"] if len(tests) > NAMED else tests
     if named and (others := result.refused - sum(test.refused for test in result.tests)):
         named = [*named, f"filler ({others})"]
     replies = "1 reply is a refusal" if result.refused == 1 else f"{result.refused:,} replies are refusals"
-    return f"{replies} by the agent's model" + (f", in {listed(named)}" if named else ", none of them in a test")
+    return f"{replies} by the agent's model" + (f", in {join_words(named)}" if named else ", none of them in a test")

@@ -6,8 +6,8 @@ from typing import final
 
 from longspan.simulator.base.document import Data, Document
 from longspan.simulator.results.analysis.groups import by_skill
-from longspan.simulator.results.measures.cells import counted
-from longspan.simulator.results.measures.group_tables import by_span, group_rows, grouped_tests, side_by_side
+from longspan.simulator.results.measures.cells import counted_tests
+from longspan.simulator.results.measures.group_tables import by_span, group_by_agent, group_rows, side_by_side
 from longspan.simulator.results.measures.measure import Measure, SideBySide
 
 __all__ = ["Skills"]
@@ -20,9 +20,9 @@ class Skills(Measure):
     name = "skills"
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
-        tests = counted(side.runs)
-        groups = {column: grouped_tests(tests, side.agents, by_skill, column) for column in side.columns}
+    def describe_comparison(cls, side: SideBySide) -> Document:
+        tests = counted_tests(side.runs)
+        groups = {column: group_by_agent(tests, side.agents, by_skill, column) for column in side.columns}
         if len(side.columns) == 1:
             (column,) = side.columns
             tables = [side_by_side(f"Skills{column.at}", "skill", groups[column], side)]

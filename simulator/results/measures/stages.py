@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from longspan.simulator.base.document import Data, Document, Sentence
-from longspan.simulator.base.shares import between, percent, spanned
+from longspan.simulator.base.shares import format_interval, format_percent, format_share_range
 from longspan.simulator.base.tables import Table
-from longspan.simulator.filler.draws import listed
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.results.analysis.pairs import Pair
-from longspan.simulator.results.analysis.stages import Estimate, EvidenceQuestions, kinds_of
+from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions, ShareEstimate, kinds_of
 from longspan.simulator.results.analysis.statistics import least_conversations
 from longspan.simulator.results.graded_runs import Column
-from longspan.simulator.results.measures.cells import counted
+from longspan.simulator.results.measures.cells import counted_tests
 from longspan.simulator.results.measures.experiments import p_told
-from longspan.simulator.results.measures.group_tables import Row, one_line, place
+from longspan.simulator.results.measures.group_tables import Row, one_line, place_columns
 from longspan.simulator.results.measures.measure import GradedTests, Measure, SideBySide
 from longspan.simulator.results.measures.memory_losses import MemoryLosses
-from longspan.simulator.results.measures.pair_tables import counted_conversations, name_conversations, p_text, pair_row, pair_table
-from longspan.simulator.results.result import MemoryResult, Result, StageResult, TestResult, rounded
+from longspan.simulator.results.measures.pair_tables import count_conversations, name_conversations, p_text, pair_row, pair_table
+from longspan.simulator.results.result import MemoryResult, Result, StageResult, TestResult, round_figure
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["COLUMNS", "Stages"]
@@ -60,20 +60,20 @@ class Stages(Measure):
         }
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         memory = result.memory
         if memory is None:
             return Document()
         found = [each for each in memory.stages if each.stage == "found"]
         told = found if result.searched is not None else found[-1:]  # one line is enough if questions are answered
-        lines = [Sentence(f"evidence found: {', '.join(map(_found, told))}")] if told else []
+        lines = [Sentence(f"evidence found: {', '.join(map(_describe_stage, told))}")] if told else []
         return Document(lines=lines, closing=[Sentence(memory.sentence)] if memory.sentence else [])
 
     @classmethod
-    def compared(cls, side: SideBySide) -> Document:
+    def describe_comparison(cls, side: SideBySide) -> Document:
         if not side.memories:
             return Document()
-        kinds = kinds_of(each.test for each in counted(side.runs))
+        kinds = kinds_of(each.test for each in counted_tests(side.runs))
         by_kind = side.pairs_by_recall(kinds)
         pairs = pair_table(
             f"Evidence found among the first {side.k}",
@@ -94,14 +94,14 @@ def _any(test: TestResult) -> bool:
     return True
 
 
-def _each(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[tuple[Literal["stored", "found", "answered"], int | None, Estimate]]:
+def _each(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[tuple[Literal["stored", "found", "answered"], int | None, ShareEstimate]]:
     """Yield the stages of a memory in order, each with its number of memories."""
-    if (stored := asked.stored(chosen)) is not None:
+    if (stored := asked.estimate_stored(chosen)) is not None:
         yield "stored", None, stored
     for k in asked.places:
-        if (found := asked.found(k, chosen)) is not None:
+        if (found := asked.estimate_found(k, chosen)) is not None:
             yield "found", k, found
-    if (answered := asked.answered(chosen)) is not None:
+    if (answered := asked.estimate_answered(chosen)) is not None:
         yield "answered", None, answered
 
 
@@ -112,14 +112,14 @@ def _stages(asked: EvidenceQuestions, chosen: Chosen) -> Iterator[StageResult]:
             stage=stage,
             k=k,
             questions=estimate.questions,
-            share=rounded(estimate.low),
-            share_at_most=rounded(estimate.high) if undecided else None,
-            interval=None if between is None else (rounded(between.low), rounded(between.high)),
+            share=round_figure(estimate.low),
+            share_at_most=round_figure(estimate.high) if undecided else None,
+            interval=None if between is None else (round_figure(between.low), round_figure(between.high)),
         )
 
 
-def _found(stage: StageResult) -> str:
-    return f"{stage.shown}{between(stage.interval)} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
+def _describe_stage(stage: StageResult) -> str:
+    return f"{stage.shown}{format_interval(stage.interval)} {'as the first' if stage.k == 1 else f'among the first {stage.k}'}"
 
 
 # ---- side by side
@@ -129,16 +129,16 @@ def _table(side: SideBySide) -> Table:
     """Return the table of memories by stage, best first in each column."""
     rows = []
     for agent, column, asked in _memories(side):
-        found, answered = asked.found(side.k), asked.answered()
+        found, answered = asked.estimate_found(side.k), asked.estimate_answered()
         rows.append(
             [
                 side.called.names[agent],
                 str(column),
                 "" if found is None else f"{found.questions:,}",
-                _cell(asked.stored()),
+                _cell(asked.estimate_stored()),
                 _cell(found),
                 _cell(answered),
-                "" if answered is None else percent(asked.chance()),
+                "" if answered is None else format_percent(asked.chance()),
             ]
         )
     columns = ["agent", "span", "questions", "stored", f"found among first {side.k}", "answered right", "chance"]
@@ -148,7 +148,7 @@ def _table(side: SideBySide) -> Table:
     inferring = [f"{side.called.names[agent]}{column.at}" for agent, column, asked in _memories(side) if asked.is_inferred]
     note = STAGES_NOTE.format(k=side.k) + ANSWERED_NOTE * ("answered right" in heads)
     if inferring:
-        note += f" {INFERRED_NOTE} {listed(inferring)}."
+        note += f" {INFERRED_NOTE} {join_words(inferring)}."
     return Table(title="Memories by stage [95% interval]", columns=heads, rows=rows, note=note)
 
 
@@ -156,7 +156,7 @@ def _by_place(side: SideBySide) -> Table:
     """Return the table of recall by number of memories. It has no rows if there is only one number."""
     places = sorted({k for asked in side.memories.values() for k in asked.places})
     rows = [
-        [side.called.names[agent], str(column), *(_cell(asked.found(k)) if k <= max(asked.places) else "" for k in places)]
+        [side.called.names[agent], str(column), *(_cell(asked.estimate_found(k)) if k <= max(asked.places) else "" for k in places)]
         for agent, column, asked in _memories(side)
     ]
     heads = [f"first {k}" for k in places]
@@ -174,17 +174,17 @@ def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, 
         two = len(memories) == 2
         rows = []
         for kind, chosen in kinds.items():
-            found = [asked.found(side.k, chosen) for _, asked in memories]
+            found = [asked.estimate_found(side.k, chosen) for _, asked in memories]
             known = [each for each in found if each is not None]
             if known:
                 number = f"{max(each.questions for each in known):,}"
                 ps = [p_text(pair.corrected) for pair in pairs[kind] if pair.column == column] or [""]
                 rows.append([one_line(kind), number, *map(_cell, found), *(ps[:1] if two else [])])
-        what = "kind" if any(each.test.tags for each in counted(side.runs)) else "scenario"
+        what = "kind" if any(each.test.tags for each in counted_tests(side.runs)) else "scenario"
         columns = [what, "questions", *(side.called.names[agent] for agent, _ in memories), *(["p (Holm)"] if two else [])]
         have = max((pair.conversations for found in pairs.values() for pair in found), default=0)
         least = least_conversations(max(1, sum(map(len, pairs.values()))))
-        few = f"{counted_conversations(have)} cannot show a difference by {what}, however large: this needs {least}."
+        few = f"{count_conversations(have)} cannot show a difference by {what}, however large: this needs {least}."
         note = few if 0 < have < least else ""
         title = f"Evidence found among the first {side.k}, by {what}{column.at} [95% interval]"
         yield Table(title=title, columns=columns, rows=rows, note=note)
@@ -195,7 +195,7 @@ def _by_kind(side: SideBySide, kinds: Mapping[str, Chosen], pairs: Mapping[str, 
 def _against_best(side: SideBySide, column: Column, what: str, pairs: Mapping[str, Sequence[Pair]]) -> Table:
     best, names = next(agent for agent in side.agents if (agent, column) in side.memories), side.called.names
     rows = [
-        [one_line(kind), names[pair.agent], names[pair.other], percent(pair.difference), p_text(pair.p), p_text(pair.corrected)]
+        [one_line(kind), names[pair.agent], names[pair.other], format_percent(pair.difference), p_text(pair.p), p_text(pair.corrected)]
         for kind, found in pairs.items()
         for pair in found
         if pair.column == column and best in (pair.agent, pair.other)
@@ -211,10 +211,10 @@ def _memories(side: SideBySide) -> Iterator[tuple[str, Column, EvidenceQuestions
                 yield agent, column, asked
 
 
-def _cell(estimate: Estimate | None) -> str:
+def _cell(estimate: ShareEstimate | None) -> str:
     if estimate is None:
         return ""
-    return f"{spanned(estimate.low, estimate.high)}{between(estimate.interval)}"
+    return f"{format_share_range(estimate.low, estimate.high)}{format_interval(estimate.interval)}"
 
 
 def _rows(side: SideBySide, kinds: Mapping[str, Chosen]) -> Iterator[Row]:
@@ -222,7 +222,7 @@ def _rows(side: SideBySide, kinds: Mapping[str, Chosen]) -> Iterator[Row]:
         for agent, column, asked in _memories(side):
             for stage, k, estimate in _each(asked, chosen):
                 between = estimate.interval
-                yield place(column, agent=agent) | {
+                yield place_columns(column, agent=agent) | {
                     "kind": kind or None,
                     "stage": stage,
                     "k": k,
@@ -251,11 +251,11 @@ def _verdicts(side: SideBySide) -> Iterator[str]:
     """Yield a sentence for each column: the memory that finds the most evidence, and the others that it significantly beats."""
     for column in side.columns:
         memories = [agent for agent in side.agents if (agent, column) in side.memories]
-        open_ones = [agent for agent in memories if not _is_known(side.memories[agent, column].found(side.k))]
+        open_ones = [agent for agent in memories if not _is_known(side.memories[agent, column].estimate_found(side.k))]
         agents = [agent for agent in memories if agent not in open_ones]
         pairs = [pair for pair in side.recall_pairs if pair.column == column]
         if open_ones:
-            names = listed([side.called.names[agent] for agent in open_ones])
+            names = join_words([side.called.names[agent] for agent in open_ones])
             yield f"The recall of {names}{column.at} is not known exactly, so it is not compared: rephrased memories name no turns."
         if len(agents) == 2 and pairs:
             yield _of_two(side, pairs[0])
@@ -266,9 +266,12 @@ def _verdicts(side: SideBySide) -> Iterator[str]:
 def _of_two(side: SideBySide, pair: Pair) -> str:
     one, other = side.called.names[pair.agent], side.called.names[pair.other]
     found = f"{_share(side, pair.agent, pair.column)} against {_share(side, pair.other, pair.column)}"
-    shown = f"{found} of the evidence among the first {side.k}, difference {percent(pair.difference)}{between(pair.interval, sign=True)}"
+    shown = (
+        f"{found} of the evidence among the first {side.k}, difference "
+        f"{format_percent(pair.difference)}{format_interval(pair.interval, sign=True)}"
+    )
     asked = f"{pair.tests:,} {'question' if pair.tests == 1 else 'questions'}"
-    counted = f"{asked} in {counted_conversations(pair.conversations, recorded=pair.recorded)}"
+    counted = f"{asked} in {count_conversations(pair.conversations, recorded=pair.recorded)}"
     tested = f"{shown}, p {p_told(pair.corrected)}, {counted}"
     at = pair.column.at
     match pair.verdict:
@@ -288,28 +291,28 @@ def _of_several(side: SideBySide, column: Column, agents: Sequence[str], pairs: 
     shown = {(pair.agent, pair.other) for pair in pairs if pair.verdict == "better"}
     others = sorted(agents, key=lambda agent: -recall[agent])
     best = others[0]
-    leaders = [agent for agent in agents if percent(recall[agent]) == percent(recall[best]) and (best, agent) not in shown]
+    leaders = [agent for agent in agents if format_percent(recall[agent]) == format_percent(recall[best]) and (best, agent) not in shown]
     others = [agent for agent in others if agent not in leaders]
     beaten = [other for other in others if all((leader, other) in shown for leader in leaders)]
     rest = [other for other in others if other not in beaten]
     names = side.called.names
-    most, verb = listed([names[leader] for leader in leaders]), "tie for" if len(leaders) > 1 else "finds"
-    told = f"{most} {verb} the most{column.at}: {percent(recall[best])} of the evidence among the first {side.k} memories."
+    most, verb = join_words([names[leader] for leader in leaders]), "tie for" if len(leaders) > 1 else "finds"
+    told = f"{most} {verb} the most{column.at}: {format_percent(recall[best])} of the evidence among the first {side.k} memories."
     if beaten:
-        told += f" That is significantly more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in beaten])}."
+        told += f" That is significantly more than {join_words([f'{names[each]} ({_share(side, each, column)})' for each in beaten])}."
     if rest:
-        told += f" It is not significantly more than {listed([f'{names[each]} ({_share(side, each, column)})' for each in rest])}."
+        told += f" It is not significantly more than {join_words([f'{names[each]} ({_share(side, each, column)})' for each in rest])}."
     return told
 
 
-def _is_known(estimate: Estimate | None) -> bool:
+def _is_known(estimate: ShareEstimate | None) -> bool:
     return estimate is not None and estimate.low == estimate.high
 
 
 def _recall(side: SideBySide, agent: str, column: Column) -> float:
-    found = side.memories[agent, column].found(side.k)
+    found = side.memories[agent, column].estimate_found(side.k)
     return 0.0 if found is None else found.low
 
 
 def _share(side: SideBySide, agent: str, column: Column) -> str:
-    return percent(_recall(side, agent, column))
+    return format_percent(_recall(side, agent, column))

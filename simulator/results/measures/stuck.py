@@ -13,19 +13,19 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.simulator.base.document import Document, Sentence
-from longspan.simulator.contract.graded_record import readable
-from longspan.simulator.filler.draws import listed
+from longspan.simulator.contract.graded_record import readable_part
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.journal.events import Event, Message, Open
 from longspan.simulator.journal.transcript import Change, PlayedTurn
-from longspan.simulator.reading.abstentions import abstains
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.reading.abstentions import is_abstention
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.measures.group_tables import one_line
 from longspan.simulator.results.measures.meaning import DONE
 from longspan.simulator.results.measures.measure import GradedTests, Measure
 from longspan.simulator.results.result import Result, StuckResult, TestResult
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Stuck", "alike", "refuses"]
+__all__ = ["Stuck", "group_alike", "refuses_help"]
 
 READ: Final = 2000
 """The maximum characters of a reply that are examined."""
@@ -83,7 +83,7 @@ class ReplyPlace(NamedTuple):
 
 
 @final
-class Answer(NamedTuple):
+class PlacedAnswer(NamedTuple):
     """An answer, whether its question has a question mark, and its place (None for an expected answer)."""
 
     text: str
@@ -101,18 +101,20 @@ class Stuck(Measure):
     name = "stuck"
 
     def __init__(self) -> None:
-        self.answers: list[Answer] = []
-        self.expected: list[Answer] = []
+        self.answers: list[PlacedAnswer] = []
+        self.expected: list[PlacedAnswer] = []
         self.replies = self.told = 0
         self.echoed: list[ReplyPlace] = []
-        self.declined: list[Answer] = []
+        self.declined: list[PlacedAnswer] = []
         self.borrowed: list[tuple[ReplyPlace, set[str]]] = []
         self._asked: dict[str, set[str]] = {}
 
     def fold(self, event: Event, change: Change) -> None:
         """Read the answers that a test expects, or the next reply."""
         if isinstance(event, Open):
-            self.expected += [Answer(str(line["ideal"])) for line in event.lines if line.get("asks") and line.get("ideal") is not None]
+            self.expected += [
+                PlacedAnswer(str(line["ideal"])) for line in event.lines if line.get("asks") and line.get("ideal") is not None
+            ]
         if isinstance(change, PlayedTurn):
             self._turn(change)
 
@@ -126,25 +128,25 @@ class Stuck(Measure):
             self.replies += 1
             self.echoed += [place] if _echoes(text, message.text) else []
             if message.kind == "question" and not reply.refused:
-                self.answers.append(Answer(text, "?" in message.text, place))
+                self.answers.append(PlacedAnswer(text, "?" in message.text, place))
             elif message.kind == "line" and "?" not in message.text:
                 self.told += 1
-                self.declined += [Answer(text, False, place)] if abstains(text) or refuses(text) else []
+                self.declined += [PlacedAnswer(text, False, place)] if is_abstention(text) or refuses_help(text) else []
             if strange := {each for each in _formats(text) if (asked := self._asked.get(each)) and message.test not in asked}:
                 self.borrowed.append((place, strange))
 
     def _note(self, message: Message) -> None:
         """Note the formats that a question asks for. Filler may contain the same question."""
         if message.kind in ("question", "filler"):
-            for each in _wanted(message.text):
+            for each in _find_wanted_formats(message.text):
                 self._asked.setdefault(each, set()).add(message.test or "")
 
     @classmethod
     def of_run(cls, run: GradedTests, read: Mapping[str, Self]) -> Mapping[str, Any]:
         own = [read[id] for id in run.manifest.conversations if id in read]
         answers = [answer for each in own for answer in each.answers]
-        groups = alike(answers)
-        expected = sum(map(len, alike([answer for each in own for answer in each.expected])))
+        groups = group_alike(answers)
+        expected = sum(map(len, group_alike([answer for each in own for answer in each.expected])))
         declined = [answer for each in own for answer in each.declined]
         borrowed = [each for one in own for each in one.borrowed]
         formats = Counter(each for _, strange in borrowed for each in strange)
@@ -154,7 +156,7 @@ class Stuck(Measure):
             "echoed": [place for each in own for place in each.echoed],
             "borrowed": [place for place, _ in borrowed],
             "declined": [answer.place for answer in declined],
-            "refusing": [answer.place for answer in answers if refuses(answer.text)],
+            "refusing": [answer.place for answer in answers if refuses_help(answer.text)],
         }
         wrong = _find_wrong(run.tests)
         return {
@@ -177,27 +179,27 @@ class Stuck(Measure):
         }
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
-        told = _told(manifest, result)
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
+        told = _describe_oddities(manifest, result)
         return Document(notices=[Sentence(told, "Stuck", "warning")] if told else [])
 
     @classmethod
-    def listed(cls, runs: Sequence[Graded]) -> Document:
-        told = [(run, _told(run.manifest, run.result)) for run in runs]
+    def describe_runs(cls, runs: Sequence[GradedRun]) -> Document:
+        told = [(run, _describe_oddities(run.manifest, run.result)) for run in runs]
         return Document(opening=[Sentence(f"{run.name}: {sentence}", tone="warning") for run, sentence in told if sentence])
 
 
 # ---- replies
 
 
-def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
+def group_alike(answers: Sequence[PlacedAnswer]) -> list[list[PlacedAnswer]]:
     """Return the groups of answers that are alike.
 
     Answers are alike if their letters are the same, regardless of case, numbers and punctuation, or the same up to where one was cut.
     Answers that something is unknown are left out, since an agent without memory gives them to every question. So are brief answers to
     messages without a question mark, which may be mere statements.
     """
-    groups: list[list[Answer]] = []
+    groups: list[list[PlacedAnswer]] = []
     leader = ""
     for letters, answer in sorted((_letters(answer.text), answer) for answer in answers):
         if groups and (letters == leader or (len(leader) >= CUT and letters.startswith(leader))):
@@ -207,7 +209,7 @@ def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
             leader = letters
     least = max(GROUP, GROUP_SHARE * len(answers))
     asked = [group if len(group) == len(answers) else [each for each in group if each.asked or not _brief(each)] for group in groups]
-    return [group for group in asked if len(group) >= least and not abstains(group[0].text)]
+    return [group for group in asked if len(group) >= least and not is_abstention(group[0].text)]
 
 
 def _find_wrong(tests: Sequence[TestResult]) -> Callable[[ReplyPlace | None], bool]:
@@ -231,7 +233,7 @@ def _find_wrong(tests: Sequence[TestResult]) -> Callable[[ReplyPlace | None], bo
     return is_wrong
 
 
-def _brief(answer: Answer) -> bool:
+def _brief(answer: PlacedAnswer) -> bool:
     return len(answer.text.split()) <= BRIEF
 
 
@@ -241,9 +243,9 @@ def _letters(answer: str) -> str:
     return "".join(words if len(words) >= WORDS else re.findall(r"[^\W_]+", answer.casefold()))
 
 
-def refuses(answer: str) -> bool:
+def refuses_help(answer: str) -> bool:
     """Return whether an answer refuses to help instead of saying that something is unknown. The pattern fits no particular model."""
-    return _REFUSAL.search(answer[:READ]) is not None and not abstains(answer)
+    return _REFUSAL.search(answer[:READ]) is not None and not is_abstention(answer)
 
 
 def _echoes(reply: str, message: str) -> bool:
@@ -251,7 +253,7 @@ def _echoes(reply: str, message: str) -> bool:
     return len(message.split()) >= ECHO_WORDS and _letters(message)[:ECHO] in _letters(reply)
 
 
-def _wanted(text: str) -> set[str]:
+def _find_wanted_formats(text: str) -> set[str]:
     """Return the formats that a message asks for: labels such as "Order:", JSON, and its keys."""
     wanted = {f"{label}:" for label in _LABEL.findall(text)}
     return wanted | {JSON, *_KEY.findall(text)} if JSON in text else wanted
@@ -269,7 +271,7 @@ def _formats(text: str) -> Iterator[str]:
 # ---- in words
 
 
-def _told(manifest: Manifest, result: Result) -> str:
+def _describe_oddities(manifest: Manifest, result: Result) -> str:
     """Describe the signs in a run's replies; an empty string if there are too few."""
     found = result.stuck
     if found is None:
@@ -284,7 +286,7 @@ def _told(manifest: Manifest, result: Result) -> str:
     if _is_stuck(found, "echoed", found.echoed, STRANGE * found.replies):
         said.append(f"{found.echoed:,} of {found.replies:,} replies repeat the message")
     if _is_stuck(found, "borrowed", found.borrowed, STRANGE * found.replies):
-        formats = listed([one_line(each) for each in found.formats])
+        formats = join_words([one_line(each) for each in found.formats])
         said.append(f"{found.borrowed:,} of {found.replies:,} replies have a format that only another test asked for ({formats})")
     if _is_stuck(found, "declined", found.declined, STRANGE * found.told):
         how = f"are answered as if they asked for something unknown, such as by “{found.declining}”"
@@ -309,5 +311,5 @@ def _is_stuck(found: StuckResult, sign: str, number: int, least: float, expected
 
 def _excerpt(answer: str) -> str:
     """Return the beginning of an answer on one line."""
-    text = " ".join(readable(answer).split())
+    text = " ".join(readable_part(answer).split())
     return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()}…"

@@ -30,5 +30,5 @@ class Unchecked(Measure):
         return {"unchecked": played and AgentSpec.parse(run.manifest.agent).unchecked}
 
     @classmethod
-    def shown(cls, manifest: Manifest, result: Result) -> Document:
+    def describe_run(cls, manifest: Manifest, result: Result) -> Document:
         return Document(notices=[Sentence(UNCHECKED, tone="warning")] if result.unchecked else [])

@@ -20,16 +20,16 @@ from pydantic import ValidationError
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.base.errors import LongspanError, first_problem, one_line
-from longspan.simulator.base.files.folders import below, read_file
-from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close, consolidates, has_snapshots, observes, rewinds
+from longspan.simulator.base.files.folders import read_file, walk_folder
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, can_consolidate, can_observe, can_rewind, close_agent, has_snapshots
 from longspan.simulator.contract.findings import Finding
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.results.gradebook.needle_fates import Traces
 from longspan.simulator.subject.lag import measure_lag
 from longspan.simulator.subject.traces import Trace, WrittenMemory
-from longspan.simulator.suite.agent_spec import AgentSpec, examination, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, find_examination, make_agent
 
-__all__ = ["checkup"]
+__all__ = ["check_agent"]
 
 DEADLINE = 55.0
 """The maximum number of seconds for all checks together, and again for the checks of the agent's kind."""
@@ -88,7 +88,7 @@ class _Subject:
         return {f"check/{number}" for number in range(1, self._turn + 1)}
 
 
-async def checkup(spec: AgentSpec) -> AsyncIterator[Finding]:
+async def check_agent(spec: AgentSpec) -> AsyncIterator[Finding]:
     """Check the agent that `spec` names, and yield each finding as soon as it is known.
 
     Raises InputError if the agent cannot be made. A check that fails is a finding, not an error.
@@ -98,13 +98,13 @@ async def checkup(spec: AgentSpec) -> AsyncIterator[Finding]:
         async for finding in _run_checks(subject, spec):
             yield finding
     finally:
-        await close(subject.agent)
+        await close_agent(subject.agent)
 
 
 async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Finding]:
     checks: list[tuple[str, Callable[[_Subject, AgentSpec], Awaitable[Finding]]]] = [
         ("reply", _reply),
-        ("repeated turn id", _repeated),
+        ("repeated turn id", _check_repeated_turn),
         ("observe", _observe),
         ("virtual time", _time),
         ("large message", _large),
@@ -115,31 +115,31 @@ async def _run_checks(subject: _Subject, spec: AgentSpec) -> AsyncIterator[Findi
     ]
     end = trio.current_time() + DEADLINE
     for name, check in checks:
-        able = {"night": consolidates(subject.agent), "going back": rewinds(subject.agent) or has_snapshots(subject.agent)}
+        able = {"night": can_consolidate(subject.agent), "going back": can_rewind(subject.agent) or has_snapshots(subject.agent)}
         if not able.get(name, True):
             continue
-        finding = await _checked(name, partial(check, subject, spec), end)
+        finding = await _run_check(name, partial(check, subject, spec), end)
         yield finding
         if finding.verdict == "bad" and (name == "reply" or trio.current_time() >= end):
             return
     yield _trace(subject)
     if any("read" in trace for _, trace in subject.traces):
-        yield await _checked("lag", partial(_lag, subject), end)
-    async for finding in _examined(spec):
+        yield await _run_check("lag", partial(_lag, subject), end)
+    async for finding in _examine(spec):
         yield finding
     yield _resume_cost(subject.agent)
     yield _filler_cost(subject.agent)
 
 
-async def _examined(spec: AgentSpec) -> AsyncIterator[Finding]:
+async def _examine(spec: AgentSpec) -> AsyncIterator[Finding]:
     """Yield the findings of the checks of the agent's kind. They stop at the first late one, since later checks rest on earlier ones."""
-    checks = examination(spec)
+    checks = find_examination(spec)
     if checks is None:
         return
     end = trio.current_time() + DEADLINE
     try:
         for check in checks.checks:
-            finding = await _checked(check.name, check.find, end)
+            finding = await _run_check(check.name, check.find, end)
             if finding is not None:
                 yield finding
             if trio.current_time() >= end:
@@ -148,7 +148,7 @@ async def _examined(spec: AgentSpec) -> AsyncIterator[Finding]:
         await checks.close()
 
 
-async def _checked(name: str, check: Callable[[], Awaitable[T]], end: float) -> T | Finding:
+async def _run_check(name: str, check: Callable[[], Awaitable[T]], end: float) -> T | Finding:
     """Return the finding of a check that may take until `end`, in Trio's time. A failure or a timeout is a finding, too."""
     with trio.move_on_at(end):
         try:
@@ -172,12 +172,12 @@ async def _reply(subject: _Subject, _: AgentSpec) -> Finding:
     return Finding("reply", "good", f"{took:.2f} s{usage}: {reply.text[:60]!r}")
 
 
-async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
+async def _check_repeated_turn(subject: _Subject, _: AgentSpec) -> Finding:
     message = subject.message("The parcel is in locker 4417.")
     first, before = await subject.reply(message), await _mentions(subject.agent, "4417")
     second, after = await subject.reply(message), await _mentions(subject.agent, "4417")
-    known = {memory.id for memory in _written(first, message.turn_id)}
-    again = [memory.id for memory in _written(second, message.turn_id) if memory.id not in known]
+    known = {memory.id for memory in _memories_written(first, message.turn_id)}
+    again = [memory.id for memory in _memories_written(second, message.turn_id) if memory.id not in known]
     if again or 0 < before < after:
         how = f"its trace writes {again[0]!r:.40} again" if again else "its snapshot has the message twice"
         return Finding("repeated turn id", "note", f"a repeated request is stored twice: {how}; identify turns by turn_id")
@@ -188,8 +188,8 @@ async def _repeated(subject: _Subject, _: AgentSpec) -> Finding:
 
 async def _observe(subject: _Subject, _: AgentSpec) -> Finding:
     await subject.observe(subject.message("The meeting is moved to the third floor."))
-    how = "receives turns without replying" if observes(subject.agent) else "no observe: it is asked, and its reply is dropped"
-    return Finding("observe", "good" if observes(subject.agent) else "note", how)
+    how = "receives turns without replying" if can_observe(subject.agent) else "no observe: it is asked, and its reply is dropped"
+    return Finding("observe", "good" if can_observe(subject.agent) else "note", how)
 
 
 async def _time(subject: _Subject, _: AgentSpec) -> Finding:
@@ -218,7 +218,7 @@ async def _answers(subject: _Subject, tokens: int) -> Finding:
 
 async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
     if not has_snapshots(subject.agent):
-        back = "; uses mark and rewind" if rewinds(subject.agent) else ", and no mark and rewind: see --branch for histories"
+        back = "; uses mark and rewind" if can_rewind(subject.agent) else ", and no mark and rewind: see --branch for histories"
         return Finding("save and load", "note", f"no snapshots{back}")
     await subject.reply(subject.message("My bicycle is called Bertram.", timedelta(days=5)))
     question = subject.message("What is my bicycle called?", timedelta(days=5))
@@ -229,11 +229,11 @@ async def _snapshot(subject: _Subject, spec: AgentSpec) -> Finding:
             await copy.agent.load(Path(folder))
             before, after = await subject.reply(question), await copy.reply(question)
         finally:
-            await close(copy.agent)
+            await close_agent(copy.agent)
     if before.text != after.text:
         what = f"a copy loaded from a snapshot replies differently: {before.text[:40]!r}, {after.text[:40]!r}"
         return Finding("save and load", "note", what)
-    if _found(before) != _found(after):
+    if _memories_found(before) != _memories_found(after):
         return Finding("save and load", "note", "a copy loaded from a snapshot retrieves other memories")
     same = "retrieves the same memories" if "read" in (before.trace or {}) else "gives the same reply"
     return Finding("save and load", "good", f"a copy loaded from a snapshot {same}")
@@ -246,9 +246,9 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
         folder = Path(temporary)
 
         async def go_back() -> None:
-            await (agent.rewind() if rewinds(agent) else agent.load(folder))
+            await (agent.rewind() if can_rewind(agent) else agent.load(folder))
 
-        await (agent.mark() if rewinds(agent) else agent.save(folder))
+        await (agent.mark() if can_rewind(agent) else agent.save(folder))
         question = subject.message("What is the word for the attic?", timedelta(days=5, hours=2))
         first = await subject.reply(question)
         await go_back()
@@ -261,7 +261,7 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
         after = await _digests(agent)
         again = await subject.reply(replace(subject.message(question.text), sent_at=question.sent_at))
         await go_back()
-    how = "`rewind`" if rewinds(agent) else "loading it again"
+    how = "`rewind`" if can_rewind(agent) else "loading it again"
     if TAKEN_BACK in json.dumps([again.text, again.trace], default=str):
         return Finding("going back", "bad", f"it remembers turns from before {how}: questions about a history are not independent")
     if same and before != after:
@@ -271,12 +271,12 @@ async def _back(subject: _Subject, _: AgentSpec) -> Finding:
             "bad",
             f"a question changes its snapshot ({name}), and {how} does not undo that: later questions meet another memory",
         )
-    if _found(first) != _found(again):
+    if _memories_found(first) != _memories_found(again):
         return Finding("going back", "note", f"the same question after {how} gets another reply, or retrieves other memories")
     return Finding("going back", "good", f"{how} restores the earlier state: questions about a history are independent")
 
 
-def _found(reply: Reply) -> Any:
+def _memories_found(reply: Reply) -> Any:
     """Return the memories retrieved for a reply, if its trace lists them, or else the reply. Two copies may give memories different ids."""
     try:
         read = Trace.model_validate(reply.trace or {}).read
@@ -292,14 +292,14 @@ async def _digests(agent: Agent) -> dict[str, str]:
     with TemporaryDirectory(prefix="longspan-") as temporary:
         folder = Path(temporary)
         await agent.save(folder)
-        files = [path for path in below(folder) if not path.is_dir() and path.lstat().st_size <= MAX_SNAPSHOT]
+        files = [path for path in walk_folder(folder) if not path.is_dir() and path.lstat().st_size <= MAX_SNAPSHOT]
         return {path.relative_to(folder).as_posix(): hashlib.sha256(read_file(path, MAX_SNAPSHOT)).hexdigest() for path in files}
 
 
 async def _night(subject: _Subject, _: AgentSpec) -> Finding:
     morning = subject.message("Good morning. Reply with a single word.", timedelta(days=5, hours=12))
     started = time.monotonic()
-    told = await subject.agent.consolidate(morning.sent_at) if consolidates(subject.agent) else None
+    told = await subject.agent.consolidate(morning.sent_at) if can_consolidate(subject.agent) else None
     took = time.monotonic() - started
     if told is not None and not isinstance(told, Reply):
         raise TypeError(f"consolidate returned {type(told).__name__}, not a Reply or nothing")
@@ -350,11 +350,11 @@ async def _mentions(agent: Agent, text: str) -> int:
     if has_snapshots(agent):
         with suppress(Exception), TemporaryDirectory(prefix="longspan-") as folder:  # the check of snapshots reports the problem
             await agent.save(Path(folder))
-            found = sum(read_file(path, MAX_SNAPSHOT).count(text.encode()) for path in below(Path(folder)) if not path.is_dir())
+            found = sum(read_file(path, MAX_SNAPSHOT).count(text.encode()) for path in walk_folder(Path(folder)) if not path.is_dir())
     return found
 
 
-def _written(reply: Reply, turn: str) -> list[WrittenMemory]:
+def _memories_written(reply: Reply, turn: str) -> list[WrittenMemory]:
     """Return the memories that were made from a reply's turn, according to its trace; empty for an unreadable trace."""
     try:
         written = Trace.model_validate(reply.trace or {}).written
@@ -393,12 +393,12 @@ def _trace(subject: _Subject) -> Finding:
 def _resume_cost(agent: Agent) -> Finding:
     if has_snapshots(agent):
         return Finding("cost of resume", "good", "from its last snapshot: replays at most a hundred turns, or a tenth of all")
-    if observes(agent):
+    if can_observe(agent):
         return Finding("cost of resume", "note", "no snapshots: it observes all turns again, without replying")
     return Finding("cost of resume", "note", "no snapshots and no observe: it answers all turns again, at the cost of the run so far")
 
 
 def _filler_cost(agent: Agent) -> Finding:
-    if observes(agent):
+    if can_observe(agent):
         return Finding("cost of filler", "good", "filler is added to its history without a reply")
     return Finding("cost of filler", "note", "no observe: it must answer all filler, which is most of the conversation at 32k and above")

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from pydantic import BaseModel, ConfigDict
 
-from longspan.simulator.contract.agent import Agent, IdealReplyAgent, Pace, observes
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, Pace, can_observe
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal
@@ -22,13 +22,13 @@ from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.positions import Trunk
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.running.planning import Plan, setting_of
-from longspan.simulator.subject.ledger import Spending, tally, total_cost
+from longspan.simulator.subject.ledger import Spending, tally_spending, total_cost
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_record import SpendingTotals
-from longspan.simulator.suite.agent_spec import AgentSpec, inspected, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, inspect_agent, make_agent
 from longspan.simulator.suite.experiment import ExperimentKind
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "estimate_run"]
 
 
 @final
@@ -46,7 +46,7 @@ class _Size:
         self.user_tokens += turn.message.tokens
 
 
-class _Played(BaseModel):
+class _RunSize(BaseModel):
     """The size of a planned run.
 
     The agent is asked in `asked` of the `turns`. `tokens` counts the conversation, and `user_tokens` the user's part. `parts` has the usage
@@ -65,14 +65,14 @@ class _Played(BaseModel):
 
 
 @final
-class Extra(_Played):
+class Extra(_RunSize):
     """The additional tokens and cost of one kind of experiment, with its number of `conversations`."""
 
     conversations: int
 
 
 @final
-class Estimate(_Played):
+class Estimate(_RunSize):
     """An estimate of a run's tokens and cost with ideal replies.
 
     `minutes` is the shortest and the longest time that a local model will take; None for other agents. `span` is in tokens, None if every
@@ -107,7 +107,7 @@ class Estimate(_Played):
         return total_cost(costs) if costs else None
 
 
-async def estimate(plan: Plan) -> Estimate:
+async def estimate_run(plan: Plan) -> Estimate:
     """Estimate a run by playing its conversations with ideal replies and without the agent's model.
 
     The agent must have a method `without_model()`. It returns the agent with a stand-in model, which replies what `prompt` sets and counts
@@ -125,8 +125,8 @@ async def estimate(plan: Plan) -> Estimate:
     with TemporaryDirectory() as folder:
         await _play(plan, Path(folder), add)
         await _play_experiments(plan, Path(folder), add)
-    with inspected(plan.agent) as agent:
-        agent_observes = observes(agent)
+    with inspect_agent(plan.agent) as agent:
+        agent_observes = can_observe(agent)
         pace = await measure() if callable(measure := getattr(agent, "pace", None)) else None
     manifest = plan.manifest
 
@@ -138,7 +138,7 @@ async def estimate(plan: Plan) -> Estimate:
             "tokens": sum(transcripts[id].own_tokens for id in ids),
             "user_tokens": sum(size.user_tokens for size in own),
             "nights": sum(len(transcripts[id].nights) for id in ids),
-            "parts": tally(entry for id in ids for entry in transcripts[id].used),
+            "parts": tally_spending(entry for id in ids for entry in transcripts[id].used),
         }
 
     def extra(kind: ExperimentKind) -> Extra | None:
@@ -209,7 +209,7 @@ async def _play_experiments(plan: Plan, folder: Path, add: Callable[[str, events
 
 def _stand_in(plan: Plan) -> Agent:
     """Return the agent without its model, or the oracle if the agent cannot be run without its model."""
-    with inspected(plan.agent) as agent:
+    with inspect_agent(plan.agent) as agent:
         can_do_without = callable(getattr(agent, "without_model", None))
     made: Any = make_agent(plan.agent if can_do_without else AgentSpec.parse("oracle"))
     stand_in: Agent = made.without_model() if can_do_without else made

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.base.files.folders import below, inside, read_file, remove
+from longspan.simulator.base.files.file_io import parse_json
+from longspan.simulator.base.files.folders import path_inside, read_file, remove_folder, walk_folder
 from longspan.simulator.base.files.locks import LOCK, is_lock
-from longspan.simulator.base.files.packed import is_packed, pack
-from longspan.simulator.base.files.reading import parse_json
+from longspan.simulator.base.files.packed import is_packed, pack_journal
 from longspan.simulator.base.installed import AGENTS
 from longspan.simulator.contract.plugins import own_class
 from longspan.simulator.journal.journal import is_closed
@@ -29,9 +29,9 @@ from longspan.simulator.subject.snapshots import RECORD, Snapshots
 from longspan.simulator.subject.spending_record import SPENDING
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import Part, named_in
+from longspan.simulator.suite.trust import Part, list_dangers
 
-__all__ = ["Prunable", "knows_code", "prunable"]
+__all__ = ["Prunable", "find_prunable", "knows_code"]
 
 OURS: Final = (*RESULTS, INCIDENTS, "grades.jsonl", SPENDING, MANIFEST, LOCK)
 """The files of a run that longspan writes and people do not edit, in the order of their deletion.
@@ -84,12 +84,12 @@ class Prunable(NamedTuple):
                 size = 0
                 for folder in _snapshots(run):
                     size += _size(folder)
-                    remove(folder)
+                    remove_folder(folder)
                 return size
-            return sum(map(pack, _unpacked(run)))
+            return sum(map(pack_journal, _unpacked_journals(run)))
 
 
-def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -> tuple[list[Prunable], list[str]]:
+def find_prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -> tuple[list[Prunable], list[str]]:
     """Return the files that can be deleted in a run's folder or a folder of runs, and the files that must be kept, with the reason.
 
     `replicates`: include runs with a newer replicate, which is a graded and unchanged run with the same tests, agent, label and settings.
@@ -117,7 +117,7 @@ def prunable(folder: Path, *, replicates: bool = False, packing: bool = False) -
             left += [f"{run.path}: an older replicate, kept: {why}"] if why is not None else []
             if folders := list(_snapshots(run)):
                 found.append(Prunable(run, "snapshots", "snapshots of a finished run", sum(map(_size, folders))))
-            if packing and (journals := _unpacked(run)):
+            if packing and (journals := _unpacked_journals(run)):
                 found.append(Prunable(run, "journals", "journals to pack", sum(path.stat().st_size for path in journals)))
         except (LongspanError, OSError) as error:
             left.append(f"{run.path}: kept: {error}")
@@ -128,7 +128,7 @@ def _runs(folder: Path) -> list[RunFolder]:
     if (folder / MANIFEST).exists():
         return [RunFolder(folder)]
     names = sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}") if not path.parent.is_symlink())
-    return [RunFolder(inside(folder, name)) for name in names if not name.startswith(".")]
+    return [RunFolder(path_inside(folder, name)) for name in names if not name.startswith(".")]
 
 
 def _rests(folder: Path) -> tuple[list[Prunable], list[str]]:
@@ -160,7 +160,7 @@ def _snapshots(run: RunFolder) -> Iterator[Path]:
             yield from map(snapshots.path, snapshots.turns())
 
 
-def _unpacked(run: RunFolder) -> list[Path]:
+def _unpacked_journals(run: RunFolder) -> list[Path]:
     return [path for id in run.manifest.played if not is_packed(path := run.journal(id))]
 
 
@@ -173,13 +173,13 @@ def _old(runs: Sequence[RunFolder]) -> Iterator[tuple[Path, RunFolder]]:
     for run in runs:
         groups.setdefault(_key(run.manifest), []).append(run)
     for group in groups.values():
-        dated = sorted((run for run in group if run.manifest.created is not None), key=_created, reverse=True)
+        dated = sorted((run for run in group if run.manifest.created is not None), key=_creation_time, reverse=True)
         newest = next((run for run in dated if len(dated) > 1 and not _why_no_replacement(run)), None)
         if newest is not None:
             yield from ((run.path, newest) for run in dated if run is not newest)
 
 
-def _created(run: RunFolder) -> float:
+def _creation_time(run: RunFolder) -> float:
     return run.manifest.created.timestamp() if run.manifest.created is not None else 0.0
 
 
@@ -211,7 +211,7 @@ def _why_kept(run: RunFolder, newer: RunFolder) -> str | None:
     run.check()
     if _key(manifest) != _key(newer.manifest) or _why_no_replacement(newer) is not None:
         return f"{newer.path} no longer replaces it"
-    if not _created(newer) > _created(run):
+    if not _creation_time(newer) > _creation_time(run):
         return f"{newer.path} has the same date, so neither is known to be newer"
     if not knows_code(manifest):
         return "the tested code is unknown; commit all changes before a run"
@@ -251,30 +251,30 @@ def _swept(index: Path) -> set[str]:
 def knows_code(manifest: Manifest) -> bool:
     """Return whether a manifest identifies the tested code and data: longspan's own, a vendor's model, or a commit's."""
     hashed = {str(path) for path in (manifest.filler, manifest.definitions)}  # they are in the manifest with their digests
-    if any(named.name not in hashed for named in named_in(manifest, ("scenarios", "sources"))):
+    if any(named.name not in hashed for named in list_dangers(manifest, ("scenarios", "sources"))):
         return False
     if manifest.agent_commit is not None:
         return not manifest.agent_commit.endswith("-dirty")
     agent: Sequence[Part] = ("agent",)
     pinned = getattr(own_class(AGENTS, AgentSpec.parse(manifest.agent).kind), "pinned", False)
-    return pinned and all(named.how == "send" for named in named_in(manifest, agent))
+    return pinned and all(named.how == "send" for named in list_dangers(manifest, agent))
 
 
 def _is_ours(run: RunFolder) -> bool:
     """Return whether a run's folder contains only files that longspan can write again. Raises JournalError for links."""
-    known = {run.path / name for name in OURS} | {inside(run.path, "conversations")}
+    known = {run.path / name for name in OURS} | {path_inside(run.path, "conversations")}
     snapshots = set(_snapshots(run))
     for id in run.manifest.played:
         journal = run.journal(id)
         known |= {journal, journal.parent, run.snapshots(id), *map(partial(journal.with_name), OF_CONVERSATIONS)}
-    return all(path in known or not snapshots.isdisjoint((path, *path.parents)) for path in below(run.path))
+    return all(path in known or not snapshots.isdisjoint((path, *path.parents)) for path in walk_folder(run.path))
 
 
 def _is_rest(run: RunFolder) -> bool:
     """Return whether a folder contains only the remains of an interrupted deletion."""
     if os.path.lexists(run.path / MANIFEST):
         return _is_ours(run)
-    return {path.name for path in below(run.path)} <= {LOCK}
+    return {path.name for path in walk_folder(run.path)} <= {LOCK}
 
 
 def _delete(run: RunFolder, newer: RunFolder, handle: int) -> int:
@@ -319,11 +319,11 @@ def _erase(run: RunFolder) -> int:
     try:
         if os.path.lexists(run.path / MANIFEST):
             for folder in _snapshots(run):
-                remove(folder)
+                remove_folder(folder)
             for id in run.manifest.played:
                 journal = run.journal(id)
                 _clear(journal.parent, [run.snapshots(id)], [journal.name, *OF_CONVERSATIONS])
-            conversations = inside(run.path, "conversations")
+            conversations = path_inside(run.path, "conversations")
             _clear(run.path, [*map(conversations.joinpath, run.manifest.played), conversations], OURS)
         (run.path / LOCK).unlink(missing_ok=True)
         run.path.rmdir()
@@ -343,4 +343,4 @@ def _clear(folder: Path, folders: Sequence[Path], files: Sequence[str]) -> None:
 
 def _size(folder: Path) -> int:
     """Return the size of the files below a folder in bytes."""
-    return sum(path.lstat().st_size for path in below(folder) if not path.is_dir())
+    return sum(path.lstat().st_size for path in walk_folder(folder) if not path.is_dir())

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 
 from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.base.errors import ScenarioError
-from longspan.simulator.contract.graded_record import Award, Exchange, Grade, Record, readable, watched
+from longspan.simulator.contract.graded_record import Award, Exchange, Grade, Record, grade_view, readable_part
 from longspan.simulator.contract.messages import Turn
 from longspan.simulator.contract.scenario import Scenario, Test
 from longspan.simulator.contract.script import Script, Segment
@@ -63,7 +63,7 @@ class _Conversation:
         self.exchanges.append(Exchange(turn.number, told.text, turn.reply, needle=told.needle, told=True, sent_at=turn.sent_at))
 
     def turn(self, test: str | None, text: str, reply: str, *, asked: bool = True) -> Turn:
-        turn = Turn(self.turns, test, text, readable(reply), self.now, start=0, end=0, asked=asked)
+        turn = Turn(self.turns, test, text, readable_part(reply), self.now, start=0, end=0, asked=asked)
         self.turns += 1
         self.now += DEFAULT_PACE
         return turn
@@ -91,7 +91,7 @@ class _Conversation:
                 ideal = '["so", "so"]'
                 amended = request.amend(request.count, ideal) if request.amend else ideal
                 turn = self.exchange(None, "Something else entirely.", amended, asks=False, needle=False)
-                self.watched.append(watched(turn))
+                self.watched.append(grade_view(turn))
                 return turn
             case AskJudge():
                 return Verdict(None, "a rehearsal has no judge")

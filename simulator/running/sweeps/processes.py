@@ -30,25 +30,25 @@ import trio
 from longspan.simulator.base.closing import end_all, report_failure, take_failures
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError
 from longspan.simulator.base.hard_exit import end_process, report_crashes
-from longspan.simulator.base.processes import PROCESSES
-from longspan.simulator.base.terminal import prepare
+from longspan.simulator.base.process_shares import PROCESSES
+from longspan.simulator.base.terminal import prepare_streams
 from longspan.simulator.journal import events
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.gradebook.gradebook import Gradebook
 from longspan.simulator.results.gradebook.worker import GradingWorker
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import Plan, replan
+from longspan.simulator.running.planning import Plan, replan_run
 from longspan.simulator.running.player import Listener, Outcome, RunEvent
 from longspan.simulator.running.runner import play_runs, stop_after
 from longspan.simulator.running.scoring import Page, Pages
-from longspan.simulator.running.sweeps.sweep import finished
-from longspan.simulator.subject.ledger import Account, Ledger, Unpriced, Worst
+from longspan.simulator.running.sweeps.sweep import finished_result
+from longspan.simulator.subject.ledger import Account, Ledger, UnpricedCall, Worst
 from longspan.simulator.subject.shared_limits import SharedLedger
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
 from longspan.simulator.subject.telemetry import TELEMETRY
-from longspan.simulator.subject.tracing import exporting
+from longspan.simulator.subject.tracing import export_traces
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import vouch
+from longspan.simulator.suite.trust import vouch_for
 
 __all__ = ["main", "play_in_processes", "result_of"]
 
@@ -150,7 +150,7 @@ class _Dispatcher:
         while self._left:
             plan, run = self._left.pop()
             if self._stopped:
-                self.outcomes[run.path] = Outcome(run.path, finished(run), StoppedError("stopped before its first turn"))
+                self.outcomes[run.path] = Outcome(run.path, finished_result(run), StoppedError("stopped before its first turn"))
                 continue
             try:
                 telemetry = TELEMETRY.get()
@@ -181,7 +181,7 @@ class _Dispatcher:
             if "event" not in message:
                 return message
             if self._listener is not None:
-                id, event = message["conversation"], events.parse(message["event"])
+                id, event = message["conversation"], events.parse_event(message["event"])
                 change = gradebook.add(id, event)
                 await worker.on_change(id, change)
                 self._listener(RunEvent(plan, run.path, gradebook, id, event, change))
@@ -207,7 +207,7 @@ class _Lender:
     def takes(self, message: dict[str, Any]) -> bool:
         """Handle a message if it is for the ledger. Return whether it was."""
         if "reserve" in message:
-            worst = Unpriced(*message["call"]) if "call" in message else Amount(*message["worst"])
+            worst = UnpricedCall(*message["call"]) if "call" in message else Amount(*message["worst"])
             self._nursery.start_soon(self._pay, message["reserve"], worst)
         elif "release" in message:
             done, amounts, _ = self._lent.pop(message["release"])
@@ -223,7 +223,7 @@ class _Lender:
 
     async def _pay(self, ticket: int, worst: Worst) -> None:
         try:
-            async with self._ledger.paying(None, worst) as account:
+            async with self._ledger.open_account(None, worst) as account:
                 done, amounts, _ = self._lent[ticket] = trio.Event(), list[Amount](), account
                 await self._answer({"ticket": ticket, "problem": None, "reserved": astuple(account.reserved)})
                 await done.wait()
@@ -311,9 +311,9 @@ class _Borrower:
             self._drawing.pop(answer["draw"]).put(answer["problem"])
         elif self._token is not None:
             with suppress(trio.RunFinishedError):
-                self._token.run_sync_soon(self._heard, answer)
+                self._token.run_sync_soon(self._take_answer, answer)
 
-    def _heard(self, answer: dict[str, Any]) -> None:
+    def _take_answer(self, answer: dict[str, Any]) -> None:
         if answer["ticket"] in self._asked:  # it is still waiting
             answered, answers = self._asked[answer["ticket"]]
             answers.append(answer)
@@ -324,7 +324,7 @@ class _Borrower:
         self._tickets += 1
         ticket = self._tickets
         answered, answers = self._asked[ticket] = trio.Event(), list[dict[str, Any]]()
-        what = {"call": astuple(worst)} if isinstance(worst, Unpriced) else {"worst": astuple(worst)}
+        what = {"call": astuple(worst)} if isinstance(worst, UnpricedCall) else {"worst": astuple(worst)}
         try:
             _send(self._output, {"reserve": ticket, **what})
             await answered.wait()
@@ -352,7 +352,7 @@ class _Borrower:
 
 def main(pages: Pages | None) -> None:
     """Play the runs that the parent process sends, until it exits, and write their `pages`."""
-    prepare()
+    prepare_streams()
     with report_crashes(), os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # output printed by an agent must not get into the protocol
         orders: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
@@ -362,8 +362,8 @@ def main(pages: Pages | None) -> None:
         while (order := orders.get()) is not None:
             is_playing.set()
             manifest = Manifest.model_validate_json(order["manifest"])  # already checked by the parent process
-            vouch(manifest)
-            with exporting(order["otel"]) as tracing:
+            vouch_for(manifest)
+            with export_traces(order["otel"]) as tracing:
                 answer = _play(RunFolder(Path(order["run"]), manifest), Amount(*order["limit"]), borrower, output, pages)
             is_playing.clear()
             _send(output, answer | {"spans": tracing.counts if tracing is not None else None})
@@ -406,7 +406,7 @@ def _play(run: RunFolder, limit: Amount, borrower: _Borrower, output: IO[bytes],
 
     error: LongspanError | None = None
     try:
-        error = trio.run(play, replan(run.manifest, run.manifest.agent, run.path.parent))
+        error = trio.run(play, replan_run(run.manifest, run.manifest.agent, run.path.parent))
     except LongspanError as failure:
         error = failure
     return {"error": None if error is None else str(error), "stopped": isinstance(error, StoppedError)}

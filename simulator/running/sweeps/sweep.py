@@ -11,22 +11,22 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError, first_problem
-from longspan.simulator.base.files.folders import inside
-from longspan.simulator.base.files.reading import partial_of, write_text
+from longspan.simulator.base.files.file_io import partial_of, write_text
+from longspan.simulator.base.files.folders import path_inside
 from longspan.simulator.base.suggestions import with_keys
 from longspan.simulator.journal.journal import is_closed
 from longspan.simulator.journal.run_folder import MANIFEST, RunFolder
 from longspan.simulator.results.analysis.contrasts import KEYS, Contrasts, read_contrasts
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import Plan, plan, replan
+from longspan.simulator.running.planning import Plan, plan_run, replan_run
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import Conditions
 from longspan.simulator.suite.suite import read_yaml
-from longspan.simulator.suite.trust import admit
+from longspan.simulator.suite.trust import admit_manifest
 
-__all__ = ["INDEX", "Indexed", "finished", "left_to_play", "make_folders", "plans_of", "read_sweep", "write_index"]
+__all__ = ["INDEX", "IndexEntry", "finished_result", "make_folders", "plans_of", "read_sweep", "split_unfinished", "write_index"]
 
 INDEX: Final = "sweep.json"
 """The list of a sweep's runs, in its folder."""
@@ -37,7 +37,7 @@ class _Frozen(BaseModel):
 
 
 @final
-class Indexed(_Frozen):
+class IndexEntry(_Frozen):
     """A run in the sweep's index: its folder's name, its settings and, once it is finished, its score."""
 
     folder: str
@@ -94,7 +94,7 @@ def plans_of(grids: Sequence[Grid], out: Path) -> dict[str, Plan]:
     """
     plans: dict[str, Plan] = {}
     for settings in (settings for grid in grids for settings in grid.runs()):
-        planned = plan(settings, out)
+        planned = plan_run(settings, out)
         plans.setdefault(f"{planned.name}-{_digest(planned.manifest)}", planned)
     return plans
 
@@ -118,7 +118,7 @@ def make_folders(plans: dict[str, Plan], out: Path) -> list[tuple[Plan, RunFolde
     """
     pairs = []
     for name, planned in plans.items():
-        path = inside(out, name)
+        path = path_inside(out, name)
         if path.exists() and not (path / MANIFEST).exists():
             _remove_half_made(path)
         pairs.append((planned, RunFolder(path) if path.exists() else RunFolder.create(out, name, planned.manifest)))
@@ -136,7 +136,7 @@ def _remove_half_made(path: Path) -> None:
         raise InputError(f"{path}: not a run, it has no manifest; move it elsewhere") from error
 
 
-def finished(run: RunFolder) -> Result | None:
+def finished_result(run: RunFolder) -> Result | None:
     """Return the results of a finished run, or None for any other."""
     try:
         if not all(is_closed(run.journal(id)) for id in run.manifest.played):
@@ -146,7 +146,7 @@ def finished(run: RunFolder) -> Result | None:
         return None
 
 
-def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
+def split_unfinished(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Plan, RunFolder]], list[Outcome]]:
     """Return the unfinished runs as they were started, and the outcomes of the others: their results, or why they cannot be played.
 
     The sweep's file decides: a run with a different manifest is not played, and any other run may use everything that its manifest names.
@@ -155,13 +155,13 @@ def left_to_play(pairs: Sequence[tuple[Plan, RunFolder]]) -> tuple[list[tuple[Pl
     for planned, run in pairs:
         try:
             _check_same(planned.manifest, run)
-            admit(run.path, run.manifest, trust=True)
-            result = finished(run)
+            admit_manifest(run.path, run.manifest, trust=True)
+            result = finished_result(run)
             if result is not None:
                 known.append(Outcome(run.path, result, None))
                 continue
             with run.lock():
-                started = planned if run.manifest is planned.manifest else replan(run.manifest, planned.manifest.agent, run.path.parent)
+                started = planned if run.manifest is planned.manifest else replan_run(run.manifest, planned.manifest.agent, run.path.parent)
             left.append((started, run))
         except LongspanError as error:
             known.append(Outcome(run.path, None, error))
@@ -192,9 +192,9 @@ def _difference(wanted: Any, found: Any, field: str = "") -> tuple[str, Any, Any
     return None if wanted == found else (field, wanted, found)
 
 
-def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Indexed]:
+def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[IndexEntry]:
     """Write the sweep's index: its runs and their states. Raises InputError if it cannot be written."""
-    entries = [_indexed(*pair) for pair in pairs]
+    entries = [_index_run(*pair) for pair in pairs]
     text = json.dumps({"runs": [entry.model_dump(mode="json") for entry in entries]}, ensure_ascii=False, indent=1)
     try:
         write_text(out / INDEX, text + "\n")
@@ -203,12 +203,12 @@ def write_index(out: Path, pairs: Sequence[tuple[Plan, RunFolder]]) -> list[Inde
     return entries
 
 
-def _finished_as_planned(planned: Plan, run: RunFolder) -> Result | None:
+def _find_planned_result(planned: Plan, run: RunFolder) -> Result | None:
     try:
         _check_same(planned.manifest, run)
     except LongspanError:
         return None
-    return finished(run)
+    return finished_result(run)
 
 
 def _has_started(planned: Plan, run: RunFolder) -> bool:
@@ -218,10 +218,10 @@ def _has_started(planned: Plan, run: RunFolder) -> bool:
         return True
 
 
-def _indexed(planned: Plan, run: RunFolder) -> Indexed:
-    result = _finished_as_planned(planned, run)
+def _index_run(planned: Plan, run: RunFolder) -> IndexEntry:
+    result = _find_planned_result(planned, run)
     started = _has_started(planned, run)
-    return Indexed(
+    return IndexEntry(
         folder=run.path.name,
         suite=planned.manifest.suite.name,
         span=planned.manifest.span,

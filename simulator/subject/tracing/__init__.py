@@ -10,11 +10,11 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.subject.telemetry import TELEMETRY
 
-__all__ = ["exporting", "telling"]
+__all__ = ["export_and_report", "export_traces"]
 
 
 @contextmanager
-def exporting(wanted: bool) -> Iterator[Any]:
+def export_traces(wanted: bool) -> Iterator[Any]:
     """If `wanted`, export a trace of everything played inside the context, and yield the Tracing. Otherwise yield None.
 
     The Tracing is closed at the end. Its `counts` then give the number of lost spans. Raises InputError if the extra is missing, or if the
@@ -24,10 +24,10 @@ def exporting(wanted: bool) -> Iterator[Any]:
         yield None
         return
     try:
-        from longspan.simulator.subject.tracing.spans import Tracing
+        from longspan.simulator.subject.tracing.spans import TraceExporter
     except ImportError as error:
         raise InputError("--otel needs an extra: pip install 'longspan[otel]'") from error
-    tracing = Tracing()
+    tracing = TraceExporter()
     token = TELEMETRY.set(tracing)
     try:
         yield tracing
@@ -37,9 +37,9 @@ def exporting(wanted: bool) -> Iterator[Any]:
 
 
 @contextmanager
-def telling(wanted: bool) -> Iterator[None]:
-    """Export like `exporting`. At the end, print a line about spans that could not be exported."""
-    with exporting(wanted) as tracing:
+def export_and_report(wanted: bool) -> Iterator[None]:
+    """Export like `export_traces`. At the end, print a line about spans that could not be exported."""
+    with export_traces(wanted) as tracing:
         yield
     if tracing is not None and tracing.lost:
         complain(tracing.lost)

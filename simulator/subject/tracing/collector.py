@@ -73,7 +73,7 @@ class Collector(SpanProcessor):
 
     @property
     def problem(self) -> str:
-        return f"{_shown(self._session.address)} {self._session.problem or 'did not take them in time'}"
+        return f"{_public_address(self._session.address)} {self._session.problem or 'did not take them in time'}"
 
     def close(self) -> None:
         """Export the remaining spans. Gives up after CLOSE_SECONDS, or immediately if the connection is refused."""
@@ -172,7 +172,7 @@ def _address() -> str:
     return address
 
 
-def _shown(address: str) -> str:
+def _public_address(address: str) -> str:
     """Return an address without user name, password and query, which may be secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

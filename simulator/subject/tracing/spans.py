@@ -25,7 +25,7 @@ from longspan.simulator.subject.ledger import Costs, total_cost
 from longspan.simulator.subject.telemetry import SPAN, ConversationName, Used
 from longspan.simulator.subject.tracing.collector import Collector
 
-__all__ = ["Tracing"]
+__all__ = ["TraceExporter"]
 
 CAPTURE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """OpenTelemetry's environment variable for exporting the content of messages."""
@@ -48,7 +48,7 @@ Attributes = dict[str, Any]
 
 
 @final
-class Tracing:
+class TraceExporter:
     """Exports everything that is played to the user's collector, until it is closed.
 
     Raises InputError if the environment variables name an unusable collector.
@@ -171,7 +171,7 @@ class _Spans:
         token = current.attach(set_span_in_context(NonRecordingSpan(otel.get_span_context())))
         heard = SPAN.set(span)
         try:
-            with _failing(otel, self._captures):
+            with _mark_failure(otel, self._captures):
                 yield span
         finally:
             SPAN.reset(heard)
@@ -211,7 +211,7 @@ class _Span:
         named = self._otel.get_span_context()
         return f"00-{named.trace_id:032x}-{named.span_id:016x}-{int(named.trace_flags):02x}" if named.is_valid else None
 
-    def replied(self, reply: Reply, costs: Costs | None) -> None:
+    def record_reply(self, reply: Reply, costs: Costs | None) -> None:
         """Record the agent's reply: refusal, usage, cost, and the contents of its trace."""
         self._otel.set_attributes(_usage(reply.usage))
         if reply.refused:
@@ -230,7 +230,7 @@ class _Span:
         attributes = {"gen_ai.operation.name": "chat"} | _model(model) | self._attributes
         otel = self._tracer.start_span(f"chat {attributes['gen_ai.request.model']}", self._below, SpanKind.CLIENT, attributes)
         try:
-            with _failing(otel, self._captures):
+            with _mark_failure(otel, self._captures):
                 yield lambda usage: otel.set_attributes(_usage(usage))
         finally:
             otel.end()
@@ -259,7 +259,7 @@ class _Span:
 
 
 @contextmanager
-def _failing(otel: OtelSpan, captures: bool) -> Iterator[None]:
+def _mark_failure(otel: OtelSpan, captures: bool) -> Iterator[None]:
     """Mark a span as failed if the block raises. Unless `captures`, the message is left out: it may quote the conversation."""
     try:
         yield

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from longspan.scenarios.cream.sentences import sentences
+from longspan.scenarios.cream.sentences import split_sentences
 
 __all__ = ["by_sentences", "lines"]
 
@@ -18,13 +18,13 @@ def by_sentences(prompt: str) -> str:
     assert fence, prompt
     _, *parts, _ = prompt.split(f"\n{fence[0]}\n")
     if len(parts) == 1:
-        return json.dumps({"thoughts": "read", "facts": sentences(parts[0])})
+        return json.dumps({"thoughts": "read", "facts": split_sentences(parts[0])})
     written = re.findall(r"^\[\d+\] (.*)$", parts[1], re.MULTILINE)
     if parts[0].startswith("TEXT"):
         text = parts[0].removeprefix("TEXT\n")
         named = [
             {"fact": each, "why": "", "holds": each in written, "sentences": [at for at, one in enumerate(written, 1) if one == each]}
-            for each in dict.fromkeys(sentences(text))
+            for each in dict.fromkeys(split_sentences(text))
         ]
         return json.dumps({"thoughts": "read", "facts": named})
     if parts[0].startswith("FACTS"):

@@ -20,16 +20,16 @@ from tests.loopback import Hang, Say, Server, Status
 from tests.scenarios.cream.judges import by_sentences, lines
 from tests.schemas import check_output
 
+from longspan.scenarios.cream.arena_page import as_html
+from longspan.scenarios.cream.arena_result import ArenaResult, Rules
 from longspan.scenarios.cream.evaluate import judge_and_rank
-from longspan.scenarios.cream.page import as_html
-from longspan.scenarios.cream.results import Result, Rules
-from longspan.scenarios.cream.summaries import Gathered, gather
+from longspan.scenarios.cream.summaries import SummaryCollection, gather_summaries
 from longspan.simulator.base.errors import InputError, StoppedError
-from longspan.simulator.base.files.checksums import checked
+from longspan.simulator.base.files.checksums import verify_checksum
 from longspan.simulator.cli import main
 from longspan.simulator.journal.answer_store import AnswerStore
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -47,11 +47,11 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def gathered(folder: Path, summaries: dict[str, dict[str, str]] = MEETINGS, **more: Any) -> Gathered:
-    return gather([lines(folder / "summaries.jsonl", summaries, **more)])
+def gathered(folder: Path, summaries: dict[str, dict[str, str]] = MEETINGS, **more: Any) -> SummaryCollection:
+    return gather_summaries([lines(folder / "summaries.jsonl", summaries, **more)])
 
 
-def held(server: Server, folder: Path, found: Gathered, rules: Rules = COMPLETENESS) -> Result:
+def held(server: Server, folder: Path, found: SummaryCollection, rules: Rules = COMPLETENESS) -> ArenaResult:
     return trio.run(lambda: judge_and_rank(found, rules, server.model(), AnswerStore.create(folder / "arena")))
 
 
@@ -139,7 +139,7 @@ from pathlib import Path
 import trio
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.scenarios.cream.evaluate import judge_and_rank
-from longspan.scenarios.cream.results import Rules
+from longspan.scenarios.cream.arena_result import Rules
 from longspan.scenarios.cream.summaries import gather
 
 path, spec = Path(sys.argv[1]), sys.argv[2]
@@ -269,7 +269,9 @@ def test_faithfulness_asks_about_each_summary_and_its_source(tmp_path: Path, ser
 
 
 def test_a_limit_of_dollars_stops_it_and_it_goes_on_later(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+    monkeypatch.setattr(
+        "longspan.simulator.subject.ledger.price_usage", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens)
+    )
     found = gathered(tmp_path)
     store = AnswerStore.create(tmp_path / "arena")
     one_by_one = f"{server.model()}&at_once=1&max_tokens=500"
@@ -307,12 +309,12 @@ def test_it_can_be_stopped(tmp_path: Path, server: Server) -> None:
 
 
 def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    suite = load_suite("ltm").changed([], [], ["python:tests.scenarios.cream.minutes:Minutes", "colours"], 2)
+    suite = load_suite("ltm").apply_changes([], [], ["python:tests.scenarios.cream.minutes:Minutes", "colours"], 2)
     agents = [f"python:tests.scenarios.cream.minutes:{name}" for name in ("Full", "Brief")]
-    plans = [plan(RunSettings(suite=suite, span=2000, seed=1, agent=agent, isolated=True), tmp_path / "runs") for agent in agents]
-    outcomes = trio.run(play, plans)
+    plans = [plan_run(RunSettings(suite=suite, span=2000, seed=1, agent=agent, isolated=True), tmp_path / "runs") for agent in agents]
+    outcomes = trio.run(play_plans, plans)
     assert [outcome.error for outcome in outcomes] == [None, None]
-    found = gather([tmp_path / "runs"])
+    found = gather_summaries([tmp_path / "runs"])
     assert found.systems == sorted(agents)
     assert len(found.sources) == 2, "the tests of the other scenario name no source"
     (source, *_) = found.sources
@@ -322,7 +324,7 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
     assert code == 0
     assert [each["system"] for each in result["standings"]] == agents
     assert {tuple(match["scores"]) for match in result["matches"]} == {(0.25, 1.0)}
-    twice = gather([outcomes[0].folder, outcomes[0].folder.parent])
+    twice = gather_summaries([outcomes[0].folder, outcomes[0].folder.parent])
     assert sorted(twice.systems) == found.systems, "a run that is named twice counts once"
 
 
@@ -336,16 +338,19 @@ def test_runs_are_compared_by_their_last_replies(tmp_path: Path, server: Server,
 )
 def test_suites_that_ask_for_summaries_can_be_compared(tmp_path: Path, suite: str, chosen: list[str], sources: int) -> None:
     """Their tests of one seed have the same sources for every agent, and of another seed others."""
-    made = load_suite(suite).changed(chosen, [], [], 1)
+    made = load_suite(suite).apply_changes(chosen, [], [], 1)
     plans = [
-        plan(RunSettings(suite=made, span=2000, seed=seed, agent=agent), tmp_path) for seed in (1, 2) for agent in ("oracle", "silent")
+        plan_run(RunSettings(suite=made, span=2000, seed=seed, agent=agent), tmp_path) for seed in (1, 2) for agent in ("oracle", "silent")
     ]
-    assert [outcome.error for outcome in trio.run(play, plans)] == [None] * 4
+    assert [outcome.error for outcome in trio.run(play_plans, plans)] == [None] * 4
     if not sources:
         with pytest.raises(InputError, match="found 0 summaries"):
-            gather([tmp_path])
+            gather_summaries([tmp_path])
         return
-    one, both = gather([tmp_path / f"{suite}-made-up-{agent}-seed1" for agent in ("oracle", "silent")]), gather([tmp_path])
+    one, both = (
+        gather_summaries([tmp_path / f"{suite}-made-up-{agent}-seed1" for agent in ("oracle", "silent")]),
+        gather_summaries([tmp_path]),
+    )
     assert (one.systems, len(one.sources)) == (["oracle", "silent"], sources)
     assert {each["silent"].summary for each in one.sources.values()} == {"OK."}
     assert all(len(each["oracle"].summary) > 100 for each in one.sources.values())
@@ -366,7 +371,7 @@ def test_what_it_prints_and_where_it_lands(tmp_path: Path, server: Server, capsy
     assert f"report  {folder / 'conciseness-30.html'}" in out
     assert {path.name for path in folder.iterdir()} == {".lock", "judgements.jsonl", "conciseness-30.html", "conciseness-30.json"}
     path = folder / "conciseness-30.json"
-    assert Result.model_validate_json(checked(path.read_bytes(), path, "")).rules.facts == 30
+    assert ArenaResult.model_validate_json(verify_checksum(path.read_bytes(), path, "")).rules.facts == 30
 
 
 REFUSED = {

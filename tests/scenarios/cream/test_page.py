@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.browser import PHONE, Open
 from tests.report.pages import Page
 
-from longspan.scenarios.cream.page import POLICY, as_html
-from longspan.scenarios.cream.ranking import rank
-from longspan.scenarios.cream.results import Check, Comparison, Result, Rules, Side
+from longspan.scenarios.cream.arena_page import POLICY, as_html
+from longspan.scenarios.cream.arena_result import ArenaResult, Check, Comparison, Rules, Side
+from longspan.scenarios.cream.ranking import rank_systems
 
 NASTY = "</td></table></details></script><script>alert(1)</script>\x1b\u202e'\"><img src=x onerror=alert(1)>{{ 7*7 }}"
 
 
-def result(text: str = "plain", *, undecided: str = "") -> Result:
+def result(text: str = "plain", *, undecided: str = "") -> ArenaResult:
     """Two systems on a source: one has both facts, the other one of two; with a text wherever somebody else's can stand."""
     names = (f"one {text}", f"other {text}")
     sides = [Side(system=names[0], cited=[[1], [1, 2]]), Side(system=names[1], cited=[None, []])]
@@ -29,10 +29,10 @@ def result(text: str = "plain", *, undecided: str = "") -> Result:
     written = {f"s {text}": {names[0]: [f"A {text}", f"B {text}", f"C {text}"], names[1]: [f"D {text}"]}}
     pairs = [(f"s {text}", names)]
     rules = Rules(metric="completeness", facts=16, orders=5)
-    return rank(rules, judge=f"j {text}", systems=names, sentences=written, pairs=pairs, comparisons=compared, notes=[text])
+    return rank_systems(rules, judge=f"j {text}", systems=names, sentences=written, pairs=pairs, comparisons=compared, notes=[text])
 
 
-def read(found: Result) -> Page:
+def read(found: ArenaResult) -> Page:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         path.write_text(as_html(found), "utf-8")
@@ -75,7 +75,7 @@ def test_checked_sentences_are_shown_with_what_is_wrong() -> None:
     written = {"s": {"a": ["It rained."], "b": ["It snowed.", "It rained."]}}
     checks = [Check(source="s", system="a", undecided="failed"), Check(source="s", system="b", errors=["it did not snow", None])]
     rules = Rules(metric="faithfulness", facts=16, orders=5)
-    found = rank(rules, judge="j", systems=["a", "b"], sentences=written, pairs=[("s", ("a", "b"))], checks=checks)
+    found = rank_systems(rules, judge="j", systems=["a", "b"], sentences=written, pairs=[("s", ("a", "b"))], checks=checks)
     first, second = read(found).root.all("details")
     assert "undecided" in first.words
     assert "1 error" in second.words

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.cream.metrics import completeness, conciseness, faithfulness
-from longspan.scenarios.cream.ranking import cycles, rank
-from longspan.scenarios.cream.results import Check, Comparison, Paired, Result, Rules, Side
+from longspan.scenarios.cream.arena_result import ArenaResult, Check, Comparison, Paired, Rules, Side
+from longspan.scenarios.cream.metrics import score_completeness, score_conciseness, score_faithfulness
+from longspan.scenarios.cream.ranking import find_cycles, rank_systems
 
 SENTENCES = 4
 
@@ -25,30 +25,30 @@ def compared(source: str, first: str, second: str, held: tuple[int, int]) -> Com
 
 def ranked(
     comparisons: Sequence[Comparison], systems: Sequence[str] = "abc", rules: Rules | None = None, checks: Sequence[Check] = ()
-) -> Result:
+) -> ArenaResult:
     pairs = list(dict.fromkeys((each.source, (min(each.systems), max(each.systems))) for each in comparisons))
     if checks:
         pairs = [(source, ("a", "b")) for source in dict.fromkeys(check.source for check in checks)]
     written = {source: {system: ["A sentence."] * SENTENCES for system in systems} for source, _ in pairs}
     rules = rules or Rules(metric="completeness", facts=16, orders=200)
-    return rank(rules, judge="j", systems=list(systems), sentences=written, pairs=pairs, comparisons=comparisons, checks=checks)
+    return rank_systems(rules, judge="j", systems=list(systems), sentences=written, pairs=pairs, comparisons=comparisons, checks=checks)
 
 
-def order(result: Result) -> list[str]:
+def order(result: ArenaResult) -> list[str]:
     return [each.system for each in result.standings]
 
 
 def test_metrics_count_distinct_facts_and_sentences() -> None:
     cited = [[1, 2], [2], None, []]
-    assert completeness(cited) == 3 / 4, "a fact that is held counts, whether sentences were named for it or not"
-    assert conciseness(cited, 4) == 2 / 4
-    assert faithfulness([None, "wrong name", None]) == 2 / 3
-    assert [completeness([]), conciseness(cited, 0), conciseness([], 3), faithfulness([])] == [None] * 4
+    assert score_completeness(cited) == 3 / 4, "a fact that is held counts, whether sentences were named for it or not"
+    assert score_conciseness(cited, 4) == 2 / 4
+    assert score_faithfulness([None, "wrong name", None]) == 2 / 3
+    assert [score_completeness([]), score_conciseness(cited, 0), score_conciseness([], 3), score_faithfulness([])] == [None] * 4
 
 
 @given(st.lists(st.none() | st.lists(st.integers(1, 6), max_size=8), max_size=12))
 def test_metrics_are_shares(cited: list[list[int] | None]) -> None:
-    for share in (completeness(cited), conciseness(cited, 6)):
+    for share in (score_completeness(cited), score_conciseness(cited, 6)):
         assert share is None or 0 <= share <= 1
 
 
@@ -126,7 +126,7 @@ def test_a_ranking_has_no_rounds(strength: list[str], data: st.DataObject) -> No
         for at, one in enumerate(strength)
         for other in strength[at + 1 :]
     ]
-    assert cycles(held) == []
+    assert find_cycles(held) == []
 
 
 def test_systems_that_never_met_are_told() -> None:

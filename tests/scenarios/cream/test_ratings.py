@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.cream.bradley_terry import bradley_terry, resampled
-from longspan.scenarios.cream.elo import Match, elo, expected, outcome, over_orders
+from longspan.scenarios.cream.bradley_terry import bootstrap_ratings, bradley_terry
+from longspan.scenarios.cream.elo import Match, expected_points, match_points, over_orders, rate_systems
 
 SYSTEMS = ["a", "b", "c", "d"]
 
@@ -25,25 +25,25 @@ matches = st.lists(
 
 def test_two_matches_worked_by_hand() -> None:
     """1000 each: E = 1/2, so 16 points go over. Then 1016 meets 1000: E = 1 / (1 + 10 ** (-16 / 400)) = 0.52301."""
-    found = elo([Match("a", "b", 1.0), Match("a", "c", 0.5)], ["a", "b", "c"])
+    found = rate_systems([Match("a", "b", 1.0), Match("a", "c", 0.5)], ["a", "b", "c"])
     assert found["b"] == 984
     assert found["a"] == pytest.approx(1016 - 32 * 0.023010, abs=1e-3)
     assert found["c"] == pytest.approx(1000 + 32 * 0.023010, abs=1e-3)
 
 
 def test_expectations_are_those_of_the_formula_and_never_overflow() -> None:
-    assert expected(1400, 1000) == pytest.approx(10 / 11)
-    assert (expected(1e9, 0), expected(0, 1e9)) == (1, 0)
+    assert expected_points(1400, 1000) == pytest.approx(10 / 11)
+    assert (expected_points(1e9, 0), expected_points(0, 1e9)) == (1, 0)
 
 
 def test_scores_as_close_as_the_tolerance_are_a_draw() -> None:
-    assert [outcome(0.5, 0.45), outcome(0.45, 0.5), outcome(0.5, 0.5)] == [1, 0, 0.5]
-    assert [outcome(0.5, 0.45, 0.05), outcome(0.1 + 0.2, 0.3), outcome(0.5, 0.44, 0.05)] == [0.5, 0.5, 1]
+    assert [match_points(0.5, 0.45), match_points(0.45, 0.5), match_points(0.5, 0.5)] == [1, 0, 0.5]
+    assert [match_points(0.5, 0.45, 0.05), match_points(0.1 + 0.2, 0.3), match_points(0.5, 0.44, 0.05)] == [0.5, 0.5, 1]
 
 
 @given(matches, st.floats(0.1, 500), st.floats(-1e4, 1e4))
 def test_what_one_gains_the_other_loses(played: list[Match], k: float, start: float) -> None:
-    assert sum(elo(played, SYSTEMS, k=k, start=start).values()) == pytest.approx(4 * start, abs=1e-6)
+    assert sum(rate_systems(played, SYSTEMS, k=k, start=start).values()) == pytest.approx(4 * start, abs=1e-6)
     means = over_orders(played, SYSTEMS, orders=7, k=k, start=start).mean(axis=0)
     assert means.sum() == pytest.approx(4 * start, abs=1e-6)
 
@@ -58,7 +58,7 @@ def test_ratings_over_orders_do_not_hang_on_the_order_given(played: list[Match],
 def test_ratings_over_orders_are_those_of_the_orders() -> None:
     """Two matches have two orders: the ratings follow from one or the other, and both occur."""
     played = [Match("a", "b", 1.0), Match("b", "c", 1.0)]
-    ways = [[elo(way, SYSTEMS)[system] for system in SYSTEMS] for way in (played, played[::-1])]
+    ways = [[rate_systems(way, SYSTEMS)[system] for system in SYSTEMS] for way in (played, played[::-1])]
     found = over_orders(played, SYSTEMS, orders=40)
     near = [[np.allclose(row, way) for way in ways] for row in found]
     assert all(map(any, near))
@@ -105,8 +105,8 @@ def test_bradley_terry_knows_no_order(played: list[Match], random: Random) -> No
 
 def test_resamples_of_sources_spread_around_the_rating() -> None:
     played = [Match("a", "b", float(n % 4 > 0), f"source {n}") for n in range(40)]
-    drawn = resampled(played, ["a", "b"])
+    drawn = bootstrap_ratings(played, ["a", "b"])
     assert drawn is not None
     low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
     assert 0 < low < 400 * log10(3) < high < 500
-    assert resampled(played[:1], ["a", "b"]) is None, "one source says nothing of others"
+    assert bootstrap_ratings(played[:1], ["a", "b"]) is None, "one source says nothing of others"

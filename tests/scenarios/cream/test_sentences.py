@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.cream.sentences import sentences
+from longspan.scenarios.cream.sentences import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ from longspan.scenarios.cream.sentences import sentences
     ],
 )
 def test_sentences_are_found(text: str, found: list[str]) -> None:
-    assert sentences(text) == found
+    assert split_sentences(text) == found
 
 
 @given(st.text(st.sampled_from("aA1.!? \n\"'[]-*。…(x\u2028\u00a0é"), max_size=80) | st.text(max_size=80))
 def test_no_letter_is_lost_and_no_sentence_has_lines(text: str) -> None:
-    found = sentences(text)
+    found = split_sentences(text)
     assert all(each and each == " ".join(each.split()) and any(map(str.isalnum, each)) for each in found)
     letters = [char for char in text if char.isalpha()]
     kept = [char for each in found for char in each if char.isalpha()]

@@ -13,7 +13,7 @@ import pytest
 from tests.schemas import check_output
 
 from longspan.scenarios.goodai.reproduce import reproduce
-from longspan.scenarios.goodai.table1 import printed
+from longspan.scenarios.goodai.table1 import printed_score
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.results.papers import Cell
 
@@ -82,12 +82,12 @@ def test_recorded_scores_are_the_printed_ones_for_every_agent(goodai: Path) -> N
 
 
 def test_what_the_paper_does_not_print_is_null() -> None:
-    assert printed("LTMAgentWrapper - claude-3-opus - 200000 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") is None
-    assert printed("LLMChatSession - gpt-4o - 128000", "Benchmark 3 - 64k") is None
-    assert printed("LLMChatSession - gpt-4o - 16000", "Benchmark 3 - 32k") is None
-    assert printed("somebody's agent", "Benchmark 3 - 32k") is None
-    assert printed("LTMAgentWrapper - claude-3-opus - 16384 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") == (5.0, 2.3)
-    assert printed("LTMAgentWrapper - claude-3-opus - 16384 - SEMANTIC_ONLY", "Benchmark 3 - 32k") is None, "another memory"
+    assert printed_score("LTMAgentWrapper - claude-3-opus - 200000 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") is None
+    assert printed_score("LLMChatSession - gpt-4o - 128000", "Benchmark 3 - 64k") is None
+    assert printed_score("LLMChatSession - gpt-4o - 16000", "Benchmark 3 - 32k") is None
+    assert printed_score("somebody's agent", "Benchmark 3 - 32k") is None
+    assert printed_score("LTMAgentWrapper - claude-3-opus - 16384 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") == (5.0, 2.3)
+    assert printed_score("LTMAgentWrapper - claude-3-opus - 16384 - SEMANTIC_ONLY", "Benchmark 3 - 32k") is None, "another memory"
 
 
 def recorded(**changes: Any) -> dict[str, Any]:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.histories import History, read
+from longspan.scenarios.histories import History, read_histories
 from longspan.scenarios.histories.exported import is_message, messages_of, read_message
-from longspan.scenarios.histories.plain import read as read_plain
+from longspan.scenarios.histories.plain import read_plain
 from longspan.simulator.base.errors import InputError
 
 ASKED = {"question": "What is my cat called?", "answer": "Olive"}
@@ -29,7 +29,7 @@ def lines(path: Path, *values: Any) -> Path:
 
 
 def log(path: Path) -> History:
-    (history,) = read("history", path)
+    (history,) = read_histories("history", path)
     return history
 
 
@@ -167,7 +167,10 @@ def test_default_ids_give_way_to_given_ones_wherever_these_stand(tmp_path: Path)
 def test_the_same_id_may_stand_in_two_conversations_and_on_messages_that_are_left_out(tmp_path: Path) -> None:
     tool = {"role": "tool", "content": "42", "id": "m1"}
     values = [USER | {"id": "m1"}, tool, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
-    assert [[turn.id for turn in each.turns] for each in read("history", lines(tmp_path / "log.jsonl", *values))] == [["m1"], ["m1"]]
+    assert [[turn.id for turn in each.turns] for each in read_histories("history", lines(tmp_path / "log.jsonl", *values))] == [
+        ["m1"],
+        ["m1"],
+    ]
 
 
 ROLES = "must be user, assistant or system, or tool, which is left out"
@@ -213,7 +216,7 @@ WRONG: list[tuple[list[Any], str]] = [
 @pytest.mark.parametrize(("values", "problem"), WRONG)
 def test_what_cannot_be_read_names_the_line_and_the_remedy(values: list[Any], problem: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
-        read("history", lines(tmp_path / "log.jsonl", *values))
+        read_histories("history", lines(tmp_path / "log.jsonl", *values))
     assert problem in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -237,7 +240,7 @@ def test_a_broken_or_hostile_file_is_one_line(content: str, problem: str, tmp_pa
     path = tmp_path / "log.json"
     path.write_text(content, "utf-8")
     with pytest.raises(InputError) as raised:
-        read("history", path)
+        read_histories("history", path)
     assert problem in str(raised.value)
     assert len(str(raised.value)) < 1000
 

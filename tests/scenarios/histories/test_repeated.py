@@ -66,7 +66,7 @@ def test_data_is_known_by_what_it_says(tmp_path: Path, call: Callable[..., tuple
 
 
 def test_a_folder_of_data_is_known_by_its_files(tmp_path: Path) -> None:
-    from longspan.simulator.base.files.reading import content_digest
+    from longspan.simulator.base.files.file_io import content_digest
 
     for name in ("one", "two", "three", "four"):
         log(tmp_path / name)

@@ -84,7 +84,7 @@ def test_what_judges_favour_is_what_the_annotated_samples_say(summhay: Path) -> 
         assert cells["bias", "mean", column].ours == pytest.approx(np.mean([np.mean(found) for found in differences.values()]), abs=1e-6)
         assert cells["bias", "length-difference", column].ours == pytest.approx(np.corrcoef(every, lengths)[0, 1], abs=1e-6)
         assert cells["bias", "length-score", column].ours == pytest.approx(np.corrcoef(own, lengths)[0, 1], abs=1e-6)
-        near = [printed.bias(row, column, 200) for row in ("mean", "length-score")]
+        near = [printed.printed_bias(row, column, 200) for row in ("mean", "length-score")]
         assert [cells["bias", row, column].ours for row in ("mean", "length-score")] == pytest.approx(near, abs=0.03), "half of the samples"
         assert all(cell.published is None for (table, *_), cell in cells.items() if table == "bias"), "half of them prove nothing"
 

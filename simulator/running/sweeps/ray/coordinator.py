@@ -56,7 +56,7 @@ class Coordinator:
 
     async def reserve(self, owner: Owner, worst: Worst) -> tuple[int, Amount]:
         ticket = await asyncio.wrap_future(self._limits.reserve(owner, worst))
-        return ticket, self._limits.reserved(ticket)
+        return ticket, self._limits.reserved_amount(ticket)
 
     async def draw(self, ticket: int, more: Amount) -> str | None:
         return await asyncio.wrap_future(self._limits.draw(ticket, more))

@@ -28,13 +28,13 @@ from longspan.simulator.running.scoring import Pages
 from longspan.simulator.running.sweeps.processes import result_of
 from longspan.simulator.running.sweeps.ray.coordinator import Coordinator
 from longspan.simulator.running.sweeps.ray.folder_copy import pack_folder
-from longspan.simulator.running.sweeps.ray.node import Order, answer_of, play
+from longspan.simulator.running.sweeps.ray.node import Order, answer_of, play_order
 from longspan.simulator.running.sweeps.ray.nodes import Nodes
 from longspan.simulator.subject.ledger import LOCAL, models_of
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
-from longspan.simulator.suite.agent_spec import AgentSpec, inspected
+from longspan.simulator.suite.agent_spec import AgentSpec, inspect_agent
 
-__all__ = ["Driver", "import_ray", "play_on_ray", "required_resources"]
+__all__ = ["Driver", "import_ray", "play_on_ray", "requested_resources"]
 
 MAX_CALLS: Final = 100_000
 """The maximum number of concurrent calls to the coordinator: conversations that wait for a rate limit, and segments."""
@@ -82,13 +82,13 @@ def play_on_ray(
 
     The cluster is the one at RAY_ADDRESS or on this machine. Otherwise a cluster is started that only this machine can reach. At most
     `limit` is spent in all, including the amount that the sweep has already `spent`. `dearest` is the least cost assumed for a call that
-    cannot report its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play`. With `ships`, nodes without the current folder get
-    a copy.
+    cannot report its own. SIGINT, SIGTERM and SIGHUP stop the runs as they stop `play_order`. With `ships`, nodes without the current
+    folder get a copy.
 
     Raises InputError if Ray is not installed, no cluster answers, no node can play the runs, or none has the resources for a run.
     """
     out = pairs[0][1].path.parent if ships and JOB not in os.environ else None
-    with _connected(out) as (ray, has_copy):
+    with _connect_ray(out) as (ray, has_copy):
         nodes = Nodes(ray, _samples(pairs, has_copy))
         trio.run(nodes.probe_new)
         nodes.placement()
@@ -111,7 +111,7 @@ def play_on_ray(
 
 
 @contextmanager
-def _connected(out: Path | None) -> Iterator[tuple[Any, bool]]:
+def _connect_ray(out: Path | None) -> Iterator[tuple[Any, bool]]:
     """Connect Ray to a cluster, and ship the current folder without `out`, unless that is None.
 
     Yields Ray, and whether the nodes have a copy.
@@ -158,7 +158,7 @@ def _connect(ray: Any, address: str, out: Path | None) -> bool:
     return True
 
 
-def required_resources(planned: Plan) -> tuple[float, float]:
+def requested_resources(planned: Plan) -> tuple[float, float]:
     """Return the CPUs and the GPUs that a run requires.
 
     It requires a GPU if a model computes layers on one (`gpu_layers`), and only a fraction of a CPU if it waits for an API.
@@ -167,14 +167,14 @@ def required_resources(planned: Plan) -> tuple[float, float]:
     gpus = float(any(spec.options.get("gpu_layers", "0") != "0" for spec in specs))
     if any(spec.kind == LOCAL or spec.target.startswith(f"{LOCAL}/") for spec in specs):
         return 1.0, gpus
-    with inspected(planned.agent) as agent:
+    with inspect_agent(planned.agent) as agent:
         return NETWORK_CPUS if models_of(agent) else 1.0, gpus
 
 
 def _check_resources(nodes: Nodes, pairs: Sequence[tuple[Plan, RunFolder]]) -> None:
     resources = [node["Resources"] for node in nodes.usable]
     for planned, _ in pairs:
-        cpus, gpus = required_resources(planned)
+        cpus, gpus = requested_resources(planned)
         if not any(each.get("CPU", 0) >= cpus and each.get("GPU", 0) >= gpus for each in resources):
             raise InputError(f"agent {planned.agent} requires {cpus:g} CPUs and {gpus:g} GPUs, which no node has that can play its runs")
 
@@ -217,7 +217,7 @@ class Driver:
         self._limit = limit
         self._listener = listener
         self._pages = pages
-        self._task = ray.remote(play)
+        self._task = ray.remote(play_order)
         self._stopped = False
         self._tasks: dict[tuple[str, int], tuple[Any, trio.CancelScope]] = {}
         self._gradebooks: dict[Path, tuple[Gradebook, GradingWorker]] = {}
@@ -279,7 +279,7 @@ class Driver:
 
         Returns the node's answer, or None and the reason for the loss of the node; both are None if the run was recalled before it began.
         """
-        cpus, gpus = required_resources(planned)
+        cpus, gpus = requested_resources(planned)
         name, place = run.path.name, self._nodes.placement()
         order = _order(planned, run, lease, self._limit, self._has_copy)
         options = self._task.options(num_cpus=cpus, num_gpus=gpus, max_retries=0, label_selector=place, name=f"longspan {name}")

@@ -26,7 +26,7 @@ _UNKNOWN: Final = object()
 
 @final
 @dataclass(slots=True)
-class _Acquired:
+class _Acquisition:
     """A slot or an amount that `owner` has until `released` is set.
 
     `outcome` is the result of the request, or the amount it took. `account` is the account with the amount.
@@ -48,7 +48,7 @@ class LimitServer:
     def __init__(self, limit: Amount = UNLIMITED, spent: Amount = NOTHING, dearest: Amount = NOTHING) -> None:
         self._ledger = Ledger(limit, spent, dearest)
         self._limiters: dict[tuple[str, ...], Any] = {}
-        self._acquired: dict[int, _Acquired] = {}
+        self._acquired: dict[int, _Acquisition] = {}
         self._revoked: set[Owner] = set()
         self._tickets = 0
         self._ready = threading.Event()
@@ -63,7 +63,7 @@ class LimitServer:
         """Return a ticket for a call that may cost `worst`. Raises StoppedError if that may exceed the limit."""
         return self._ask(lambda: self._reserve(owner, worst))
 
-    def reserved(self, ticket: int) -> Amount:
+    def reserved_amount(self, ticket: int) -> Amount:
         """Return the amount that is reserved for a ticket."""
         acquired = self._acquired.get(ticket)
         return acquired.account.reserved if acquired is not None and acquired.account is not None else NOTHING
@@ -110,7 +110,7 @@ class LimitServer:
         ticket = self._tickets
         if owner in self._revoked:
             raise StoppedError("the run has been moved to another node")
-        acquired = self._acquired[ticket] = _Acquired(owner)
+        acquired = self._acquired[ticket] = _Acquisition(owner)
         failed: list[Exception] = []
 
         async def hold_until_released(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -158,7 +158,7 @@ class LimitServer:
 
     @asynccontextmanager
     async def _budget(self, worst: Worst, opened: list[Account]) -> AsyncIterator[Callable[[Any], None]]:
-        async with self._ledger.paying(None, worst) as account:
+        async with self._ledger.open_account(None, worst) as account:
             opened.append(account)
 
             def settle(amount: Amount | None) -> None:

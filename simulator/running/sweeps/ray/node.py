@@ -18,10 +18,10 @@ import trio
 
 from longspan.simulator.base.closing import take_failures
 from longspan.simulator.base.errors import InputError, LongspanError, StoppedError, one_line
-from longspan.simulator.contract.agent import repeatable
+from longspan.simulator.contract.agent import can_repeat_turn
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn
-from longspan.simulator.running.planning import replan
+from longspan.simulator.running.planning import replan_run
 from longspan.simulator.running.player import RunEvent
 from longspan.simulator.running.runner import play_runs
 from longspan.simulator.running.scoring import Pages
@@ -29,11 +29,11 @@ from longspan.simulator.running.sweeps.ray.segments import Answer, Segment, Ship
 from longspan.simulator.subject.ledger import Ledger, Worst
 from longspan.simulator.subject.shared_limits import SHARED_LIMITS, SharedLedger
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount
-from longspan.simulator.suite.agent_spec import AgentSpec, inspected
+from longspan.simulator.suite.agent_spec import AgentSpec, inspect_agent
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.trust import vouch
+from longspan.simulator.suite.trust import vouch_for
 
-__all__ = ["Order", "answer_of", "play", "probe"]
+__all__ = ["Order", "answer_of", "play_order", "probe_node"]
 
 SHIP_INTERVAL: Final = 1.0
 """The number of seconds between segments."""
@@ -92,7 +92,7 @@ async def answer_of(reference: Any) -> Any:
         raise (cause if isinstance(cause, LongspanError) else error) from None
 
 
-def play(coordinator: Any, order: Order, pages: Pages | None = None) -> dict[str, Any]:
+def play_order(coordinator: Any, order: Order, pages: Pages | None = None) -> dict[str, Any]:
     """Play a run to its end from the state that the coordinator has, and write its page. Return the outcome. Runs as a Ray task."""
     _enter(order)
     files: Mapping[str, bytes] | None = coordinator.fetch.remote(order.run, order.lease).future().result()
@@ -100,14 +100,14 @@ def play(coordinator: Any, order: Order, pages: Pages | None = None) -> dict[str
         return {"error": "stopped before its first turn", "stopped": True}
     with TemporaryDirectory(prefix="longspan-") as folder:
         manifest = Manifest.model_validate_json(order.manifest)
-        vouch(manifest)
+        vouch_for(manifest)
         run = RunFolder(Path(folder) / order.run, manifest)
         for name, content in files.items():
             path = run.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         SHARED_LIMITS.set(_RemoteLimits(coordinator, order))
-        error = trio.run(_Playing(coordinator, order, run, pages).play)
+        error = trio.run(_NodePlayer(coordinator, order, run, pages).play)
     return {
         "error": None if error is None else str(error),
         "stopped": isinstance(error, StoppedError),
@@ -116,7 +116,7 @@ def play(coordinator: Any, order: Order, pages: Pages | None = None) -> dict[str
     }
 
 
-def probe(orders: Sequence[Order], required: str) -> str:
+def probe_node(orders: Sequence[Order], required: str) -> str:
     """Return why this node cannot play the runs of the orders; an empty string if it can. Runs as a Ray task.
 
     The node needs the `required` version of longspan, and everything that each run needs before its first turn.
@@ -127,11 +127,11 @@ def probe(orders: Sequence[Order], required: str) -> str:
         for order in orders:
             _enter(order)
             manifest = Manifest.model_validate_json(order.manifest)
-            vouch(manifest)
-            with TemporaryDirectory(prefix="longspan-") as folder, inspected(replan(manifest, manifest.agent, Path(folder)).agent):
+            vouch_for(manifest)
+            with TemporaryDirectory(prefix="longspan-") as folder, inspect_agent(replan_run(manifest, manifest.agent, Path(folder)).agent):
                 pass
             if manifest.judge is not None:
-                with inspected(AgentSpec.parse(manifest.judge)):
+                with inspect_agent(AgentSpec.parse(manifest.judge)):
                     pass
     except Exception as error:
         return str(error) if isinstance(error, LongspanError) else one_line(error)
@@ -163,7 +163,7 @@ def _sees(order: Order) -> bool:
 
 
 @final
-class _Playing:
+class _NodePlayer:
     """Plays a run and ships it."""
 
     def __init__(self, coordinator: Any, order: Order, run: RunFolder, pages: Pages | None) -> None:
@@ -197,9 +197,9 @@ class _Playing:
     async def _play(self) -> LongspanError | None:
         order, run = self._order, self._run
         try:
-            planned = replan(run.manifest, run.manifest.agent, run.path.parent)
-            with inspected(planned.agent) as agent:
-                ships_messages = not repeatable(agent)
+            planned = replan_run(run.manifest, run.manifest.agent, run.path.parent)
+            with inspect_agent(planned.agent) as agent:
+                ships_messages = not can_repeat_turn(agent)
             ledger = Ledger() if order.limit == UNLIMITED else SharedLedger(order.limit, self)
             listener = self._ship_message if ships_messages else None
             return (await play_runs([(planned, run)], ledger, listener=listener, pages=self._pages, stop=self._stop))[0].error

@@ -10,7 +10,7 @@ import trio
 
 from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.base.terminal import complain
-from longspan.simulator.running.sweeps.ray.node import Order, answer_of, probe
+from longspan.simulator.running.sweeps.ray.node import Order, answer_of, probe_node
 
 __all__ = ["Nodes"]
 
@@ -25,7 +25,7 @@ class Nodes:
     def __init__(self, ray: Any, orders: Sequence[Order]) -> None:
         self._ray = ray
         self._orders = tuple(orders)
-        self._probe = ray.remote(probe)
+        self._probe = ray.remote(probe_node)
         self._problems: dict[str, str] = {}  # by id, for probed nodes; empty after a passed probe
         self._names: dict[str, str] = {}
         self._lock = trio.Lock()

@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final, final
 
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.base.files.folders import below, inside, open_file, read_file, remove
+from longspan.simulator.base.files.file_io import partial_of
+from longspan.simulator.base.files.folders import open_file, path_inside, read_file, remove_folder, walk_folder
 from longspan.simulator.base.files.json_lines import cut_torn
-from longspan.simulator.base.files.reading import partial_of
 from longspan.simulator.journal.run_folder import MANIFEST, RESULTS, RunFolder
-from longspan.simulator.running.sweeps.ray.segments import Answer, Segment, logs, snapshots
+from longspan.simulator.running.sweeps.ray.segments import Answer, Segment, list_logs, list_snapshots
 from longspan.simulator.subject.snapshots import Snapshots
 
 __all__ = ["SegmentStore"]
@@ -26,7 +26,7 @@ SYNC_INTERVAL: Final = 1.0
 
 @final
 @dataclass(slots=True)
-class _Owned:
+class _OwnedRun:
     """A run and its owner.
 
     `lease` is the owner's lease, `number` the number of segments received under it, and `last_seen` the time of its last segment (None if
@@ -50,7 +50,7 @@ class SegmentStore:
     """
 
     def __init__(self, folders: Mapping[str, Path], clock: Callable[[], float] = time.monotonic) -> None:
-        self._runs = {name: _Owned(RunFolder(path)) for name, path in folders.items()}
+        self._runs = {name: _OwnedRun(RunFolder(path)) for name, path in folders.items()}
         self._clock = clock
         self.stopping = False
 
@@ -75,8 +75,10 @@ class SegmentStore:
             return None
         owned.last_seen = self._clock()
         folder = owned.folder.path
-        saved = [path for each in snapshots(folder) for turn in each.turns() for path in below(each.path(turn)) if not path.is_dir()]
-        return {path.relative_to(folder).as_posix(): read_file(path) for path in [folder / MANIFEST, *logs(folder), *saved]}
+        saved = [
+            path for each in list_snapshots(folder) for turn in each.turns() for path in walk_folder(each.path(turn)) if not path.is_dir()
+        ]
+        return {path.relative_to(folder).as_posix(): read_file(path) for path in [folder / MANIFEST, *list_logs(folder), *saved]}
 
     def take(self, segment: Segment) -> Answer:
         """Store a segment if it is the owner's next one. A segment sent again, because the answer was lost, is accepted.
@@ -117,7 +119,7 @@ class SegmentStore:
         owned.lease, owned.last_seen = owned.lease + 1, None
         owned.locks.close()
 
-    def _keep(self, owned: _Owned, segment: Segment, what: str) -> None:
+    def _keep(self, owned: _OwnedRun, segment: Segment, what: str) -> None:
         folder = owned.folder.path
         for piece in segment.pieces:
             _within(folder, piece.path, what)  # check all before writing any
@@ -140,7 +142,7 @@ class SegmentStore:
         for partial, name in segment.renames:
             source, target = _within(folder, partial, what), _within(folder, name, what)
             if target.name not in RESULTS:
-                remove(target)  # a snapshot that is saved again
+                remove_folder(target)  # a snapshot that is saved again
             source.replace(target)
             if target.is_dir():
                 Snapshots(target.parent).prune()
@@ -151,7 +153,7 @@ def _within(folder: Path, name: str, what: str) -> Path:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or path.parts[0] in (MANIFEST, ".lock"):
         raise JournalError(f"{what}: cannot write to {name!r:.100}: it is protected or outside the run's folder")
-    return inside(folder, *path.parts[:-1]) / path.name
+    return path_inside(folder, *path.parts[:-1]) / path.name
 
 
 def _check_rename(source: Path, target: Path, folder: Path, what: str) -> None:
@@ -159,16 +161,16 @@ def _check_rename(source: Path, target: Path, folder: Path, what: str) -> None:
     if source == partial_of(target):
         if target.parent == folder and target.name in RESULTS:
             return
-        if any(each.owns(target) for each in snapshots(folder)):
+        if any(each.owns(target) for each in list_snapshots(folder)):
             return
     raise JournalError(f"{what}: cannot rename {source.name!r:.100} to {target.name!r:.100}: the run's records do not name it")
 
 
 def _clear(folder: Path) -> None:
     """Remove files that a lost owner shipped only in part."""
-    for log in logs(folder):
+    for log in list_logs(folder):
         cut_torn(log)
     for name in RESULTS:
         partial_of(folder / name).unlink(missing_ok=True)
-    for each in snapshots(folder):
+    for each in list_snapshots(folder):
         each.clear()

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final, Literal, final
 
 from longspan.simulator.base.errors import StoppedError
-from longspan.simulator.base.files.folders import below, open_file, subfolders
-from longspan.simulator.base.files.reading import partial_of
+from longspan.simulator.base.files.file_io import partial_of
+from longspan.simulator.base.files.folders import list_subfolders, open_file, walk_folder
 from longspan.simulator.journal.run_folder import AGENT_LOG, PROMPTS, RESULTS
 from longspan.simulator.subject.snapshots import RECORD, Snapshots
 
-__all__ = ["Answer", "Piece", "Segment", "Shipper", "logs", "snapshots"]
+__all__ = ["Answer", "Piece", "Segment", "Shipper", "list_logs", "list_snapshots"]
 
 MAX_BYTES: Final = 4 * 2**20
 """The maximum number of bytes from files in a segment."""
@@ -68,19 +68,19 @@ def _digest(run: str, lease: int, number: int, pieces: Sequence[Piece], renames:
     return digest.hexdigest()
 
 
-def logs(folder: Path) -> list[Path]:
+def list_logs(folder: Path) -> list[Path]:
     """Return the append-only files of a run: its journals, the logs next to them, and its other `.jsonl` files.
 
     Raises JournalError for a link on the way to them.
     """
-    conversations = subfolders(folder, "conversations")
+    conversations = list_subfolders(folder, "conversations")
     found = [*folder.glob("*.jsonl"), *(each / name for each in conversations for name in ("journal.jsonl", RECORD, PROMPTS, AGENT_LOG))]
     return sorted(path for path in found if path.exists())
 
 
-def snapshots(folder: Path) -> list[Snapshots]:
+def list_snapshots(folder: Path) -> list[Snapshots]:
     """Return the snapshots of each conversation of a run. Raises JournalError for a link on the way to them."""
-    return [Snapshots(conversation / "snapshots") for conversation in subfolders(folder, "conversations")]
+    return [Snapshots(conversation / "snapshots") for conversation in list_subfolders(folder, "conversations")]
 
 
 @final
@@ -96,21 +96,21 @@ class Shipper:
         self._send = send
         self._number = 0
         self._lock = threading.Lock()
-        self._sent = {path: path.stat().st_size for path in logs(folder)}
+        self._sent = {path: path.stat().st_size for path in list_logs(folder)}
         self._saved = self._snapshots()
         self.stopped = False
 
     def ship(self, *logs_: Path) -> None:
         """Ship the new lines of these logs, or of all logs. Raises StoppedError if the run has another owner."""
         with self._lock:
-            self._ship_lines(logs_ or logs(self._folder))
+            self._ship_lines(logs_ or list_logs(self._folder))
 
     def heartbeat(self) -> None:
         """Ship new lines and snapshots, or an empty segment, which shows that the node is alive."""
         with self._lock:
             before = self._number
             complete = self._snapshots()  # before the lines, which name them
-            self._ship_lines(logs(self._folder))
+            self._ship_lines(list_logs(self._folder))
             for snapshot in sorted(complete - self._saved):
                 self._saved.add(snapshot)
                 self._ship_file(snapshot, partial_of(snapshot))
@@ -142,7 +142,7 @@ class Shipper:
     def _ship_file(self, path: Path, partial: Path) -> None:
         """Ship a file or a folder under a partial name, then rename it. If it is deleted meanwhile, it is skipped."""
         try:
-            files = [file for file in below(path) if not file.is_dir()] if path.is_dir() else [path]
+            files = [file for file in walk_folder(path) if not file.is_dir()] if path.is_dir() else [path]
             for file in files:
                 target = partial / file.relative_to(path) if path.is_dir() else partial
                 for offset, content in _chunks(file):
@@ -160,7 +160,7 @@ class Shipper:
 
     def _snapshots(self) -> set[Path]:
         """Return the newest snapshot of each conversation."""
-        return {each.path(turn) for each in snapshots(self._folder) for turn in each.turns()[-1:]}
+        return {each.path(turn) for each in list_snapshots(self._folder) for turn in each.turns()[-1:]}
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
