@@ -78,7 +78,7 @@ class Plan:
         return self.agents.take(self.agent) if self.agents is not None else None
 
     @contextmanager
-    def inspected(self) -> Iterator[Agent]:
+    def inspect_agent(self) -> Iterator[Agent]:
         """Have an agent, to ask what it is able to do. Raises as `make_agent` does."""
         if self.agents is not None:
             yield self.agents.inspect(self.agent)

@@ -99,7 +99,7 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
     in_dollars, in_tokens = limit.dollars < UNLIMITED.dollars, limit.tokens < UNLIMITED.tokens
     for plan in {str(plan.agent): plan for plan in plans}.values():
         spec = plan.agent
-        with plan.inspected() as agent:
+        with plan.inspect_agent() as agent:
             if models_of(agent) is None:
                 told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
                 complain(f"agent {spec}: the usage of a reply is not known beforehand; the first one that does not report {told} stops it")
