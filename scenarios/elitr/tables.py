@@ -18,7 +18,7 @@ JUDGE: Final = "points"
 
 _SEEDED: Final = re.compile(r"(.+)-seed-?\d+(?:-\d+)?")
 """Matches the names of runs' folders, which end in the seed and, if that name is taken, a number."""
-SCALE: Final = "A judge's points from 1 to 10, or ten times the score group_marks rules; means over questions."
+SCALE: Final = "A judge's points from 1 to 10, or ten times the score by rules; means over questions."
 
 
 def tables_of(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:

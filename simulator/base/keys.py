@@ -82,7 +82,7 @@ def redact(text: str) -> str:
 
 
 def redact_json(value: Any) -> Any:
-    """Return a JSON value with all of its strings `redact`, object keys included. Other values are converted to JSON first, if possible.
+    """Return a JSON value with all of its strings redacted, object keys included. Other values are converted to JSON first, if possible.
 
     Raises RecursionError for a value that contains itself.
     """

@@ -53,7 +53,7 @@ def escape_invisible(text: str) -> str:
 
 
 def as_line(text: str) -> str:
-    """Return `escape_invisible` text on one line, with spaces for line ends."""
+    """Return text as `escape_invisible` does, on one line, with spaces for line ends."""
     return escape_invisible(_LINE_ENDS.sub(" ", text))
 
 

@@ -156,6 +156,14 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
 }
 """The commands by panel of the help. The first panel has all that a newcomer needs."""
 
+MOVED_OPTIONS: Final = {
+    "--twins": "--experiment twins=N",
+    "--lesion": "--experiment lesion=S",
+    "--control": "--experiment control",
+    "--paper": "`longspan BENCHMARK reproduce FILE --heatmap OUT`",
+}
+"""What to say of options that were merged into others in this release."""
+
 MOVED: Final = {
     old: f"`longspan {old}` is now `longspan {new}`"
     for old, new in {
@@ -305,6 +313,8 @@ def _invalid(error: typer.TyperException) -> str:
     params = getattr(getattr(error, "ctx", None), "params", {})
     if "suite" in params and (extra := re.search(r"extra arguments? \((.+)\)$|extra argument\(s\) \((.+)\)$", error.message)):
         return f"{error.message}{_option_meant(str(params['suite']), str(extra[1] or extra[2]))}"
+    if (now := MOVED_OPTIONS.get(str(getattr(error, "option_name", "")))) is not None:
+        return f"{error.message}; it is now {now}"
     if near := getattr(error, "possibilities", None):  # an unknown option with a similar name
         return f"{error.message}{suggest(str(getattr(error, 'option_name', '')), near)}"
     return error.format_message()

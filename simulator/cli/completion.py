@@ -68,7 +68,7 @@ def imports(incomplete: str) -> list[str]:
 
 
 def complete_runs(incomplete: str) -> list[str]:
-    """Return runs and folders of runs in the folder that is being typed, or in `complete_runs`."""
+    """Return runs and folders of runs in the folder that is being typed, or in `runs`."""
     folder = f"{os.path.dirname(incomplete) if '/' in incomplete else 'runs'}/".replace("//", "/")  # noqa: PTH120
     return offer((f"{folder}{name}" for name in _runs_in(Path(folder))), incomplete)
 

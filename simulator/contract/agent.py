@@ -187,7 +187,7 @@ def worst_danger(*dangers: Danger | None) -> Danger | None:
 
 
 async def start_agent(agent: Agent) -> None:
-    """Call the agent's `start_agent` if it has one. An agent in another process reports its capabilities only after that."""
+    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only after that."""
     if callable(start_agent := getattr(agent, "start", None)):
         await start_agent()
 
@@ -214,13 +214,13 @@ def has_partial_models(agent: Agent) -> bool:
 
 
 def take_unreported(agent: Agent) -> Reply | None:
-    """Return the cost and usage of a failed call, from the agent's `take_unreported()`, or None if it has no such method."""
+    """Return the cost and usage of a failed call, from the agent's `unreported()`, or None if it has no such method."""
     account: Callable[[], Reply] | None = getattr(agent, "unreported", None)
     return account() if callable(account) else None
 
 
 async def close_agent(agent: Agent) -> None:
-    """Call the agent's `close_agent` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds.
+    """Call the agent's `close` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds.
 
     A failure is reported, not raised: the conversation is complete.
     """

@@ -76,7 +76,7 @@ def asks(run: Path) -> bool:
 
 def test_no_kind_of_ours_has_an_option_that_its_class_does_not_know() -> None:
     """An option of text may name an address, a file or a program. If you add one that does, let its name end in `url`, or say so in the
-    class's `spec_danger`."""
+    class's `danger`."""
     harmless = {"system", "memory", "embedder", "eviction", "overflow", "answerer", "answerer.NAME", "batch"}
     for group in (GROUP, "longspan.memories", "longspan.cores"):
         for name, points in find_entry_points(group).items():
@@ -153,7 +153,7 @@ print("the stranger's code was run")
 
 class Acme:
     @classmethod
-    def spec_danger(cls, target, options):
+    def danger(cls, target, options):
         return None
 """
 

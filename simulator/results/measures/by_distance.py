@@ -20,7 +20,7 @@ __all__ = ["ByDistance"]
 
 CURVE_NOTE: Final = (
     "The expected score of a question at the nearest and at the furthest distance seen, in tokens, from a curve through all graded "
-    "questions; how far it falls format_interval; and where it falls to one half, which may be nearer or further than any distance seen."
+    "questions; how far it falls between; and where it falls to one half, which may be nearer or further than any distance seen."
 )
 
 

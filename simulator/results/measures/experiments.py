@@ -43,7 +43,7 @@ KINDS: Final[Mapping[ExperimentKind, str]] = {"twin": "twins", "lesion": "lesion
 
 HOW_TWINS: Final = "Each of these tests was played a second time in the same conversation, with small talk instead of its needles."
 
-HOW_CONTROL: Final = "Each test was played a second time in a separate conversation, with nothing format_interval its lines."
+HOW_CONTROL: Final = "Each test was played a second time in a separate conversation, with nothing between its lines."
 
 OVER_TESTS: Final = "Means of the same tests; intervals and p compare them test by test, and cover similar tests in this conversation."
 

@@ -41,7 +41,7 @@ __all__ = [
     "needle_outcome",
 ]
 
-LOST_NOTE: Final = "From the agents' traces. A needle counts once for each question that find_needs it."
+LOST_NOTE: Final = "From the agents' traces. A needle counts once for each question that needs it."
 INFERRED_NOTE: Final = " Inferred: from wording or time, as memories name no turns."
 
 Outcome = Literal["not_stored", "not_retrieved", "forgotten", "not_shown", "found_wrong", "found_undecided", "found_right", "unknown"]
