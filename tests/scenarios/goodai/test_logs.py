@@ -29,6 +29,7 @@ from longspan.simulator.cli import main
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.results.gradebook import commitment
 from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import read_result
@@ -529,7 +530,7 @@ def published(request: pytest.FixtureRequest, goodai: Path, tmp_path_factory: py
     benchmark, agent = request.param
     file = goodai / "runs" / benchmark / agent / "master_log.jsonl.gz"
     out = tmp_path_factory.mktemp("published") / "run"
-    import_run(KIND, file, out, ImportOptions(definitions=read_definitions(goodai / "definitions" / benchmark), rules="paper"))
+    import_run(KIND, file, out, ImportOptions(definitions=read_definitions(goodai / "definitions" / benchmark), rules="paper"), Report)
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()], RunFolder(out)
 
 
