@@ -145,7 +145,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["score", "nowhere", "--correct", "jokes-1=1", "--why", "so"], "manifest.json: cannot be read"),
         (["score", "nowhere", "--correct", "jokes-1=2", "--why", "so"], "score from 0 to 1, such as jokes-2=1"),
         (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
-        (["ask", "--agent", "oracle"], "name another agent"),
+        (["ask", "--agent", "oracle"], "choose another agent"),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(

@@ -102,8 +102,11 @@ MEANING: Final = (
 
 EMBEDDERS: Final = "local, minilm, wordllama, openai/MODEL, gguf/PATH, python:module:Class or hash"
 
-PACKAGED: Final = {"local": "longspan.agents.memory.ltm.minilm", "wordllama": "longspan.agents.memory.ltm.wordllama"}
-"""The modules of embedders with weights in an installed package."""
+PACKAGED: Final = {
+    "local": ("longspan.agents.memory.ltm.minilm", "load_minilm"),
+    "wordllama": ("longspan.agents.memory.ltm.wordllama", "load_wordllama"),
+}
+"""The module and the function that load an embedder with weights in an installed package."""
 
 OFFLINE: Final = (
     "connect to a network once, or use embedder=local (pip install 'longspan[local]'), embedder=wordllama, embedder=gguf/PATH, "
@@ -287,8 +290,8 @@ class PackagedEmbedder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        module = import_module(PACKAGED[name])
-        self._model: Any = module.load(asked=will_be_asked())
+        module, load = PACKAGED[name]
+        self._model: Any = getattr(import_module(module), load)(asked=will_be_asked())
 
     async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         return await _compute_vectors(self.name, self._model.rows, texts)
