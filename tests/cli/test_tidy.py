@@ -273,7 +273,7 @@ def test_failed_tests_are_played_again_as_a_new_run(
     (graded,), _ = load_runs([run])
     failed = sorted(test.id for test in graded.result.tests if test.score != 1)
     assert 0 < len(failed) < 4
-    assert called("replay", str(run, "--only-failed"), "--json") == 0
+    assert called("replay", str(run), "--only-failed", "--json") == 0
     (again,), _ = load_runs([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
     assert sorted(test.id for test in again.result.tests) == failed
     assert (again.manifest.parent, again.manifest.label) == (run.name, "one")
