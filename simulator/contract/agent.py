@@ -195,7 +195,7 @@ async def start_agent(agent: Agent) -> None:
 async def replay_turn(agent: Agent, message: Message, reply: Reply) -> Reply | None:
     """Repeat a turn for an agent that answered it before an interruption but lacks it in its snapshot.
 
-    Calls the agent's `replay_turn(message, reply)` if it has one. Its reply includes the trace, so the agent can repeat changes that it
+    Calls the agent's `replay(message, reply)` if it has one. Its reply includes the trace, so the agent can repeat changes that it
     made elsewhere. Otherwise calls `observe`. Returns cost and usage, as `observe` does.
     """
     again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)

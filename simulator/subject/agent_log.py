@@ -44,7 +44,7 @@ def pick_telling_lines(lines: Sequence[str], most: int) -> list[str]:
 
 @final
 class AgentLog:
-    """The standard error of one conversation's agent: the last lines in memory, and while it is `keep_at`, all lines in a file.
+    """The standard error of one conversation's agent: the last lines in memory, and inside `keep_at`, all lines in a file.
 
     Each line of the file has the turn, its virtual time, the real time in UTC and the text. Control characters are made visible and keys
     are redacted.

@@ -89,7 +89,7 @@ def missing_figures(comparison: Comparison) -> dict[FigureName, str]:
 
 
 def draw_figure(comparison: Comparison, figure: FigureName, format: Format, *, page: bool = False) -> bytes:
-    """Return the content of a file with one figure of a comparison, which must not be among the `missing_figures` ones.
+    """Return the content of a file with one figure of a comparison, which `missing_figures` must not list.
 
     Scores are drawn as shares of their maximum. For a `page`, the background is transparent.
     """
