@@ -41,7 +41,7 @@ class Sums:
     def chat(self) -> Iterator[Pair]:
         return iter(())
 
-    def reseeded(self, seed: str) -> Sums:
+    def reseed(self, seed: str) -> Sums:
         return Sums(Random(seed).randrange(1000))
 
 

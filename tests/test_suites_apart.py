@@ -60,7 +60,7 @@ def test_longspan_plays_without_a_suites_folder(folder: str, tmp_path: Path) -> 
         ["list", "scenarios"],
         ["list", "scenarios", "--json"],
         ["list", "suites", "--json"],
-        ["schema", "run"],
+        ["list", "schema", "run"],
         ["run", "reach", "--agent", "notebook", "--span", "2k", "--json"],
     ]
     code = CODE.format(copy=str(tmp_path / "copy"), commands=json.dumps(commands))

@@ -795,7 +795,7 @@ def test_weights_are_tried_once_for_each_build_and_file(model: Models, monkeypat
     trial.try_out(path, None, Settings())
     with pytest.raises(InputError, match=dies):  # another way of computing
         trial.try_out(path, None, Settings(flash=True))
-    for name, other in ("build", [("llama.so", 1, 2)]), ("processor", "another"):
+    for name, other in ("build_identity", [("llama.so", 1, 2)]), ("processor_identity", "another"):
         with monkeypatch.context() as patched:
             patched.setattr(trial, name, lambda other=other: other)
             with pytest.raises(InputError, match=dies):

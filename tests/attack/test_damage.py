@@ -142,7 +142,7 @@ DAMAGE: Final[dict[str, Callable[[bytes, int, random.Random], bytes]]] = {
 # ---- commands, and what of their outcome must not change
 
 
-PROGRESS = re.compile(r"(judged|cut): (\d tests to play|\d/\d tests, .*)|the run is finished: .*|\S+ continues from .* without being asked")
+PROGRESS = re.compile(r"(judged|cut): (\d tests to play|\d/\d tests, .*)|the run is finished: .*|\S+ continues from .* and observes the .*")
 """Lines about a run that is going on."""
 
 

@@ -35,7 +35,7 @@ def completed(line: str, where: Path, shell: str = "bash") -> list[str]:
         ("sweep --js", ["--json"]),
         ("list su", ["suites"]),
         ("show runs/o", ["runs/one", "runs/other"]),
-        ("correct runs/one colours-", ["colours-1", "colours-2"]),
+        ("show runs/one colours-", ["colours-1", "colours-2"]),
         ("show elsewhere/", ["elsewhere/one"]),
         ("cre", ["cream"]),
         ("cream ar", ["arena"]),
@@ -43,7 +43,7 @@ def completed(line: str, where: Path, shell: str = "bash") -> list[str]:
         ("summhay annotate runs/on", ["runs/one"]),
         ("import good", ["goodai-log"]),
         ("calibrate --rubric elitr-t", ["elitr-ten"]),
-        ("schema cream-", ["cream-arena", "cream-reproduce"]),
+        ("list schema cream-", ["cream-arena", "cream-reproduce"]),
     ],
 )
 def test_a_shell_is_told_what_may_follow(typed: str, offered: list[str], tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
     assert rows["colours"] == ["100% 1.00", ends["colours"], f"{colours.chance:.0%}", "2", *distances["colours"]]
     chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert rows["Sum"] == ["100% 2.00", ends["Sum"], f"{chance / 2:.0%}", "4", *distances["Sum"]]
-    about = "The favourite colour is stated 3 times, never the same one twice in a row, and then asked for."
+    about = "State the favourite colour 3 times, never the same one twice in a row, and then ask for it."
     assert table.one("tbody").all("td", class_="what")[0].words == about
     bar = table.one("tbody").all("tr")[0].one("svg", class_="bar")
     assert bar.one("rect", class_="got").attributes["width"] == "100.00%"

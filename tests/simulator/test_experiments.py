@@ -381,7 +381,7 @@ def test_a_test_that_fails_before_its_needle_has_no_effect(tmp_path: Path) -> No
 
 def test_recorded_histories_have_no_twins(tmp_path: Path) -> None:
     suite = Suite(name="diary", tests=1, scenarios={"python:tests.diary:Diary": {"entries": 12}})
-    with pytest.raises(InputError, match=r"--experiment twins: no test of the run can take part: .* recorded history"):
+    with pytest.raises(InputError, match=r"--experiment twins: no test of the run is suitable: .* recorded history"):
         plan_run(RunSettings(suite=suite, span=2_000, twins=1), tmp_path)
 
 

@@ -222,7 +222,7 @@ def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(is
     assert dry_run(setting_of(planned.manifest, id), planned.tests[id]).asked == sum(asked) == 2
     guess = trio.run(estimate_run, planned)
     assert (guess.turns, guess.asked) == (len(asked), 2)
-    assert "<dt>Told</dt>" in (outcome.folder / "report.html").read_text("utf-8")
+    assert "<dt>History</dt>" in (outcome.folder / "report.html").read_text("utf-8")
     with_oracle = plan_run(RunSettings(suite=suite, span=2000, agent="oracle", isolated=isolated), tmp_path)
     (ideal,) = trio.run(lambda: play_plans([with_oracle]))
     assert ideal.result.score == 1

@@ -140,7 +140,7 @@ import trio
 from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.scenarios.cream.evaluate import judge_and_rank
 from longspan.scenarios.cream.arena_result import Rules
-from longspan.scenarios.cream.summaries import gather
+from longspan.scenarios.cream.summaries import gather_summaries
 
 path, spec = Path(sys.argv[1]), sys.argv[2]
 add, added = AnswerStore.add, 0
@@ -156,7 +156,7 @@ def torn(self, answer):
 
 AnswerStore.add = torn
 rules = Rules(metric="completeness", facts=16, orders=10)
-trio.run(lambda: judge_and_rank(gather([path / "summaries.jsonl"]), rules, spec, AnswerStore.create(path / "arena")))
+trio.run(lambda: judge_and_rank(gather_summaries([path / "summaries.jsonl"]), rules, spec, AnswerStore.create(path / "arena")))
 """
 
 
