@@ -1,7 +1,6 @@
-"""Read LongMemEval (Wu et al., 2025) as published: `longmemeval_s.json`, `longmemeval_oracle.json`, or an archive that contains one of
-them.
+"""Reads LongMemEval (Wu et al., 2025) as its authors publish it: `longmemeval_s.json`, `longmemeval_oracle.json`, or a tar or zip with one.
 
-Each question has its own history: sessions of a user with an assistant.
+Each question has a history of its own: sessions of a user with an assistant.
 """
 
 from __future__ import annotations
@@ -13,29 +12,29 @@ from typing import Annotated, Final, Literal, Self, final
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from longspan.scenarios.histories.data_files import PublishedPart, blame_value, entry_name, find_only
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import number_duplicates, parse_date, sort_labels
+from longspan.scenarios.histories.repairs import date, distinct, sort_labels
+from longspan.scenarios.histories.sources import Published, named, only, wrong
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["read_longmemeval"]
+__all__ = ["read"]
 
 DATES: Final = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
 ABSTENTION: Final = "_abs"
-"""Suffix of the ids of questions that the history does not answer."""
+"""How the id of a question ends whose answer is nowhere in the history."""
 
 Answer = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
 
 
 @final
-class _MessageRow(PublishedPart):
+class _Said(Published):
     role: Literal["user", "assistant"]
     content: str
     has_answer: bool | None = None
 
 
 @final
-class _QuestionRow(PublishedPart):
+class _Asked(Published):
     question_id: str = Field(min_length=1)
     question_type: str
     question: str
@@ -43,31 +42,31 @@ class _QuestionRow(PublishedPart):
     question_date: str
     haystack_session_ids: list[str]
     haystack_dates: list[str]
-    haystack_sessions: list[list[_MessageRow]]
+    haystack_sessions: list[list[_Said]]
     answer_session_ids: list[str]
 
     @model_validator(mode="after")
-    def _check_fit(self) -> Self:
+    def _fitting(self) -> Self:
         counts = [len(self.haystack_session_ids), len(self.haystack_dates), len(self.haystack_sessions)]
         if len(set(counts)) > 1:
-            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must have the same length, got {counts}")
+            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must be as many, not {counts}")
         return self
 
 
-def read_longmemeval(path: Path) -> Iterator[History]:
-    """Yield a history for each question of a file. Raises InputError, naming the question at fault."""
-    source = find_only(path, ".json", "one of LongMemEval's files, such as longmemeval_s.json")
+def read(path: Path) -> Iterator[History]:
+    """Yield a history for each question of a file. Raises InputError, which names the question that is wrong."""
+    source = only(path, ".json", "one of LongMemEval's files, such as longmemeval_s.json")
     asked = source.json()
     if not isinstance(asked, list):
-        raise InputError(f"{source.where}: not LongMemEval's data: expected a list of questions")
+        raise InputError(f"{source.where}: not LongMemEval's questions: must be a list of them")
     for number, value in enumerate(asked):
-        with blame_value(f"{source.where}, question {entry_name(value, 'question_id', number)}"):
-            history = _history(_QuestionRow.model_validate(value))
+        with wrong(f"{source.where}, question {named(value, 'question_id', number)}"):
+            history = _history(_Asked.model_validate(value))
         yield history
 
 
-def _history(asked: _QuestionRow) -> History:
-    ids = number_duplicates(asked.haystack_session_ids)
+def _history(asked: _Asked) -> History:
+    ids = distinct(asked.haystack_session_ids)
     sessions, evidence = [], []
     for id, at, said in zip(ids, asked.haystack_dates, asked.haystack_sessions, strict=True):
         turns = tuple(Utterance(f"{id}_{number}", each.role, each.content) for number, each in enumerate(said, 1))
@@ -85,14 +84,14 @@ def _history(asked: _QuestionRow) -> History:
         unknown=labels.unknown,
         answerable=not asked.question_id.endswith(ABSTENTION),
     )
-    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # longmemeval_oracle.json is not in chronological order
+    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # the file with the evidence alone is in no order
     again = len(set(ids) - set(asked.haystack_session_ids))
     remarks = (f"sessions that had the id of another, and were given their own: {again}",) if again else ()
     return History(asked.question_id, tuple(ordered), (question,), remarks)
 
 
 def _date(text: str) -> datetime:
-    found = parse_date(text, *DATES)
+    found = date(text, *DATES)
     if found is None:
         raise ValueError(f"{text!r:.80} is not a date such as 2023/05/20 (Sat) 02:21")
     return found

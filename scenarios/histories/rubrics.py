@@ -1,12 +1,12 @@
-"""Judge prompts for answers to questions about histories: each benchmark's own procedure, in longspan's words.
+"""What a judge is asked about answers to questions about histories: each benchmark's own procedure, in longspan's words.
 
-Instructions, scale and tolerance follow the prompts in use with each benchmark:
+The instructions, their scale and what they allow are those of the prompts that are used with the benchmark:
 
-- `locomo`: the usual prompt for LoCoMo, a generous CORRECT or WRONG (mem0's `evaluation/metrics/llm_judge.py`, widely copied).
+- `locomo`: the usual one for LoCoMo, a generous CORRECT or WRONG (mem0's `evaluation/metrics/llm_judge.py`, which others took over).
 - `locomo-strict`: the same without the generosity.
-- `longmemeval`: yes or no, by kind of question (the authors' `evaluate_qa.py`).
-- `beam-nuggets`: 0, 0.5 or 1 for each statement of a question's rubric (the authors' `unified_llm_judge_base_prompt`). Unlike the authors'
-  program, it shows the judge the question, which their prompt refers to.
+- `longmemeval`: yes or no, by the kind of question (the authors' `evaluate_qa.py`).
+- `beam-nuggets`: each statement of a question's rubric 0, 0.5 or 1 (the authors' `unified_llm_judge_base_prompt`). The judge sees the
+  question, which the prompt speaks of, and the authors' program leaves out.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any, Final, Literal, final
 
 from pydantic import field_validator
 
-from longspan.simulator.base.files.labels import Row
+from longspan.scenarios.histories.labelled import locomo_rows, longmemeval_rows
 from longspan.simulator.contract.queries import Answer, Query, fence, template
+from longspan.simulator.judging.labels import Row
 
 __all__ = [
     "ABSTENTION",
@@ -39,10 +40,10 @@ __all__ = [
 HERE: Final = Path(__file__).parent / "templates"
 
 ABSTENTION: Final = "abstention"
-"""LongMemEval's rubric for questions that cannot be answered, whichever kind they are."""
+"""What LongMemEval's rubric calls questions that cannot be answered, whatever else they are."""
 
 KINDS: Final = frozenset({ABSTENTION, "temporal-reasoning", "knowledge-update", "single-session-preference"})
-"""Kinds of questions that LongMemEval's rubric treats specially."""
+"""The kinds of questions that LongMemEval's rubric treats in a way of their own."""
 
 
 @final
@@ -78,7 +79,7 @@ class Nugget(Answer):
 
     @field_validator("score")
     @classmethod
-    def _on_the_scale(cls, score: float) -> float:  # not in the schema, because some APIs reject numeric limits
+    def _on_the_scale(cls, score: float) -> float:  # not in the schema, where not all APIs take limits of numbers
         if score not in (0, 0.5, 1):
             raise ValueError(f"the score must be 0, 0.5 or 1, got {score:g}")
         return score
@@ -92,17 +93,15 @@ class Same(Answer):
 
 
 def locomo_query(question: str, reference: str, response: str, *, strict: bool = False) -> Query[Label]:
-    """Return the query that asks a judge whether an answer to one of LoCoMo's questions is right."""
+    """Return the query whether an answer to one of LoCoMo's questions is right."""
     values = {"question": question, "reference": reference, "response": response}
     prompt = template(HERE, "locomo").render(values, strict=strict, fence=fence(*values.values()))
     return Query(prompt=prompt, answer=Label, version="locomo strict 1" if strict else "locomo 1")
 
 
 def longmemeval_query(kind: str, question: str, reference: str, response: str) -> Query[Correct]:
-    """Return the query that asks a judge whether a reply is right.
-
-    `reference`: the right answer; for a preference, a description of a good reply; for an abstention, the reason why there is no answer.
-    """
+    """Return the query whether a reply is right. `reference`: the right answer; for a preference, a description of a good reply; for an
+    abstention, the reason why there is no answer."""
     values = {"question": question, "reference": reference, "response": response}
     kind = kind if kind in KINDS else ""
     prompt = template(HERE, "longmemeval").render(values, kind=kind, fence=fence(*values.values()))
@@ -110,20 +109,20 @@ def longmemeval_query(kind: str, question: str, reference: str, response: str) -
 
 
 def nugget_query(question: str, nugget: str, response: str) -> Query[Nugget]:
-    """Return the query that asks a judge how far a reply meets one statement of a question's rubric."""
+    """Return the query how far a reply meets a statement of a question's rubric."""
     values = {"question": question, "nugget": nugget, "response": response}
     prompt = template(HERE, "nugget").render(values, fence=fence(*values.values()))
     return Query(prompt=prompt, answer=Nugget, version="beam nugget 1")
 
 
 def same_event_query(first: str, second: str) -> Query[Same]:
-    """Return the query that asks a judge whether two snippets describe the same event."""
+    """Return the query whether two snippets describe the same event."""
     prompt = template(HERE, "same_event").render(first=first, second=second, fence=fence(first, second))
     return Query(prompt=prompt, answer=Same, version="beam event 1")
 
 
-class _ScoredRubric:
-    """A rubric for `longspan calibrate` whose answers have a score."""
+class _Scored:
+    """A rubric for `longspan calibrate`, whose answers have a score."""
 
     measured = "response"
     scale = (0.0, 1.0)
@@ -135,45 +134,41 @@ class _ScoredRubric:
 
 
 @final
-class _Locomo(_ScoredRubric):
+class _Locomo(_Scored):
     columns = ("question", "reference", "response")
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
-        """Return rows from files of labels or of released answers with verdicts. Raises InputError."""
-        from longspan.scenarios.histories.labelled import locomo_rows  # only calibration reads labels
-
+        """Return the rows of files of labels, or of released answers with verdicts. Raises InputError."""
         return locomo_rows(paths, self.columns)
 
     def query(self, row: Row) -> Query[Any]:
-        """Return the query that a run would use. Raises InputError if a value of the row is not text."""
+        """Return the same query as in a run. Raises InputError if a value of the row is not text."""
         return locomo_query(*map(row.text, self.columns), strict=self._strict)
 
 
 @final
-class _LongMemEval(_ScoredRubric):
+class _LongMemEval(_Scored):
     columns = ("kind", "question", "reference", "response")
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
-        """Return rows from files of labels or of released answers with verdicts. Raises InputError."""
-        from longspan.scenarios.histories.labelled import longmemeval_rows
-
+        """Return the rows of files of labels, or of released answers with verdicts. Raises InputError."""
         return longmemeval_rows(paths, self.columns)
 
     def query(self, row: Row) -> Query[Any]:
-        """Return the query that a run would use. Raises InputError if a value of the row is not text."""
+        """Return the same query as in a run. Raises InputError if a value of the row is not text."""
         return longmemeval_query(*map(row.text, self.columns))
 
 
 @final
-class _Nuggets(_ScoredRubric):
+class _Nuggets(_Scored):
     columns = ("question", "nugget", "response")
     step = 0.5
 
     def query(self, row: Row) -> Query[Any]:
-        """Return the query that a run would use. Raises InputError if a value of the row is not text."""
+        """Return the same query as in a run. Raises InputError if a value of the row is not text."""
         return nugget_query(*map(row.text, self.columns))
 
 

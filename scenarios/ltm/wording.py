@@ -1,4 +1,4 @@
-"""Message templates of the `ltm` suite."""
+"""The sentences of the suite `ltm`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["Wording"]
 
 @final
 class Wording(wording.Wording):
-    """Message templates of a scenario in the `ltm` suite."""
+    """The sentences of a scenario of the suite `ltm`."""
 
     folder: ClassVar[Path] = Path(__file__).parent / "templates"

@@ -1,1 +1,1 @@
-"""The `reach` suite: plain facts, recalled at every distance."""
+"""The suite `reach`: plain facts at every distance."""

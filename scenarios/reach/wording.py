@@ -1,4 +1,4 @@
-"""Message templates of the `reach` suite."""
+"""The sentences of the suite `reach`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["Wording"]
 
 @final
 class Wording(wording.Wording):
-    """Message templates of a scenario in the `reach` suite."""
+    """The sentences of the suite `reach`."""
 
     folder: ClassVar[Path] = Path(__file__).parent / "templates"

@@ -1,7 +1,4 @@
-"""The pytest plugin: a fixture, and with `--longspan` an item for each memory test.
-
-pytest imports this module in every session, so heavy modules are imported only when they are used.
-"""
+"""The pytest plugin: a fixture, and with `--longspan` a test for each memory test. Heavy modules are imported only when used."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the memory tests first, so that pytest can select among them like other tests."""
+    """Add the memory tests, so that they can be selected like others."""
     if config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import memory_tests
 
@@ -44,7 +41,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report the duration of the agent's replies for each memory test: the first test to run plays the whole suite."""
+    """Give each memory test the duration of the agent's replies in it, because the first test plays the whole suite."""
     report = yield
     if call.when == "call" and item.config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import MemoryTest
@@ -56,7 +53,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Make all xdist workers share the runs."""
+    """Let all workers of xdist share the runs."""
     if node.config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import folder_of
 
@@ -64,7 +61,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Close the agents that are left, while the interpreter is still alive. The session fails if one cannot be closed."""
+    """End what agents have left while the interpreter still can. A session whose agents cannot be closed fails."""
     closing = sys.modules.get("longspan.simulator.base.closing")
     if closing is None or not session.config.getoption("--longspan"):
         return
@@ -76,8 +73,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def longspan_check(tmp_path: Path, pytestconfig: pytest.Config) -> Callable[..., Results]:
-    """`longspan.check` with the runs in the test's temporary folder. The defaults of its agent and its file of replies are the values of
-    `--longspan-agent` and `--longspan-replies`."""
+    """`longspan.check`, with its runs in the test's temporary folder. The agent defaults to `--longspan-agent`, and the file of replies to
+    `--longspan-replies`."""
     from longspan.simulator.api.checking import check
 
     def checked(agent: Any = None, **settings: Any) -> Results:

@@ -1,6 +1,6 @@
-"""Closes resources before the interpreter exits, and collects what could not be closed.
+"""What has to end before the interpreter exits, and what failed when it was closed.
 
-Once Python 3.12 begins to exit, it starts no more threads. So resources that need a thread to close must be closed earlier.
+Once Python 3.12 begins to exit, it starts no thread, so anything that needs one to end has to end earlier.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ _failures: Final[list[str]] = []
 
 
 def end_before_exit(end: Callable[[], None]) -> None:
-    """Register a function for `end_all` to call. It must tolerate several calls."""
+    """Have `end_all` call a function, which may be called several times."""
     if not _ends:
-        # For programs that import longspan. A command calls `end_all` itself, while it can still choose its exit code.
-        atexit.register(end_all)
+        atexit.register(end_all)  # for programs that import longspan; a command calls it itself, while it can still choose its exit code
     _ends.append(end)
 
 
 def end_all() -> None:
-    """Call all registered functions."""
+    """End everything that has to end before the interpreter exits."""
     for end in _ends:
         end()
 
 
 def report_failure(problem: str) -> None:
-    """Print a resource that could not be closed, once. The command then exits with code 1, even if its work is done."""
+    """Print what could not be closed, once. A command then exits with code 1, even if it has done its work."""
     if problem not in _failures:
         _failures.append(problem)
         complain(f"longspan: {problem}")
 
 
 def take_failures() -> list[str]:
-    """Return the reported failures, and clear them."""
+    """Return what was reported, and forget it."""
     failures = _failures[:]
     _failures.clear()
     return failures

@@ -1,10 +1,10 @@
-"""Types of the JSON that commands print, unless a model of the package describes it. `scripts/output_schema.py` turns them into schemas."""
+"""The JSON that commands print, where no model of the package describes it. `scripts/output_schema.py` makes schemas of these types."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from typing_extensions import TypedDict  # before Python 3.12, pydantic does not accept the one from `typing`
+from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
 
 __all__ = [
     "AskedAgain",
@@ -35,7 +35,7 @@ class Checked(TypedDict):
 
 
 class ComparedGroup(TypedDict):
-    """Runs that play the same tests. `rows` has the applicable columns of the CSV."""
+    """Runs that play the same tests. `rows` have the columns of the CSV that apply."""
 
     group: str
     agents: list[str]

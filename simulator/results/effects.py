@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.subject.ledger import Spending
 
-__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "difference_interval", "is_shown"]
+__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "is_shown", "paired_interval"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -26,11 +26,10 @@ class _Frozen(BaseModel):
 
 @final
 class TestEffect(_Frozen):
-    """A test's score in the run and in an experiment.
+    """A test's `score`, and its score in the experiment, `score_without`; None where it has none.
 
-    `score` is the test's score, `score_without` its score in the experiment, and `difference` the first minus the second; each is None if
-    unknown. `conversation` is the experiment's conversation, which branches off before turn `turn` (None if the experiment has not begun).
-    `reason` explains `score_without`.
+    `difference` is `score` minus `score_without`. `conversation` is the experiment's; it branches off before turn `turn`, which is None if
+    the experiment has not begun. `reason` is the reason for `score_without`.
     """
 
     test: str
@@ -44,11 +43,10 @@ class TestEffect(_Frozen):
 
 
 class Paired(_Frozen):
-    """The mean scores of the tests with both scores, and their mean difference.
+    """Tests with both scores, `paired` of them: their mean scores and the mean difference, None without such tests.
 
-    `paired` is the number of these tests; without any, the other values are None. `interval` is the 95% interval of the difference. `p` is
-    the two-sided p-value of a permutation test that swaps the two scores of each test. Both generalise to similar tests in this
-    conversation.
+    `interval` is the 95% interval of the difference. `p` is its two-sided p-value by a permutation test that swaps the two scores of each
+    test. Both generalise to such tests in this conversation.
     """
 
     paired: int
@@ -66,11 +64,11 @@ class ScenarioEffect(Paired):
 
 @final
 class Effect(Paired):
-    """The effect of one kind of experiment.
+    """The effect of one kind of experiment. `tokens` is how many tokens a lesion leaves.
 
-    `tokens` is how many tokens a lesion leaves. `share` is the difference as a share of the score; None if the interval includes 0, since
-    the effect is then not significant. `scenarios` has the effect by scenario. `turns` and `conversation_tokens` count the turns and tokens
-    played in the experiments. `costs` has their cost by part.
+    `share` is the difference as a share of the score; None where the interval includes 0, since no effect is shown then. `scenarios` are
+    the effects on the tests of each. `turns` and `conversation_tokens` count the turns and tokens played in the experiments, and `costs`
+    their cost by part.
     """
 
     tokens: int | None = None
@@ -83,12 +81,12 @@ class Effect(Paired):
 
 
 def is_shown(interval: tuple[float, float]) -> bool:
-    """Return whether an interval excludes 0, so that the effect is significant."""
+    """Return whether an interval excludes 0, so that it shows an effect."""
     low, high = interval
     return low > 0 or high < 0
 
 
-def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
+def paired_interval(differences: Sequence[float]) -> tuple[float, float]:
     """Return the 95% interval of the mean difference between two scores, over tests like these. Each difference is in [-1, 1].
 
     This is the interval of Bonett and Price (2012) for pairs that are right or wrong. It adds one pair with a difference of 1 and one with

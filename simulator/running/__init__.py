@@ -1,1 +1,1 @@
-"""Runs: planning, playing, resuming, replaying and scoring."""
+"""Runs: planned, played, resumed, replayed and scored."""

@@ -1,4 +1,4 @@
-"""Ways to deliver a history: told once, inside the question's message, or woven into a long conversation. One file each."""
+"""How a history is delivered: told once, in the question's message, or woven into a long conversation. A file for each."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The `chapterbreak` scenario, with generated novels or published chapters."""
+"""The scenario `chapterbreak`: made-up novels or published chapters."""

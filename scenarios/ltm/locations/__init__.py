@@ -1,1 +1,1 @@
-"""The `locations` scenario, with its parser for directions."""
+"""The scenario `locations`, and its reader of directions."""

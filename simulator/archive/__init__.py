@@ -1,0 +1,1 @@
+"""Run folders, and the records read from them."""

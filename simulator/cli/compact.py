@@ -1,0 +1,106 @@
+"""Tables for the terminal that are as narrow as possible, and printed in parts if they are still too wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.table import Table as Grid
+
+from longspan.simulator.base.tables import Table
+from longspan.simulator.base.terminal import as_line
+from longspan.simulator.cli.console import Console
+from longspan.simulator.cli.printed_tables import drawn, print_list
+
+__all__ = ["letters", "print_compact"]
+
+GAP: Final = 2
+"""The number of characters between two columns."""
+
+SHORT: Final = 12
+"""A name with at most this many characters needs no letter."""
+
+
+def letters(names: Sequence[str]) -> dict[str, str]:
+    """Return a letter for each name, such as an agent's, if any name is long; otherwise nothing."""
+    if all(cell_len(name) <= SHORT for name in names):
+        return {}
+    return {name: _letter(number) for number, name in enumerate(names)}
+
+
+def _letter(number: int) -> str:
+    """Return the letters from A to Z, then AA to AZ, and so on."""
+    return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
+
+
+def print_compact(console: Console, table: Table, called: Mapping[str, str]) -> None:
+    """Print a table. Names that are keys of `called` are replaced by their values. A value shared by all rows is printed once; columns that
+    do not fit beside the others are printed below them."""
+    table = _called(drawn(table), called)
+    table, same = _varying(table)
+    console.print(f"\n{as_line(table.title)}", style="bold")
+    if same:
+        console.print(as_line(f"The same in every row: {'; '.join(same)}."), style="dim")
+    widths = _widths(table)
+    if table.heads or (len(widths) > 1 and widths[0] + GAP + max(widths[1:]) > console.width):
+        print_list(console, table)
+    else:
+        for number, part in enumerate(_parts(table, widths, console.width)):
+            console.print(*([""] if number else []), _grid(part), sep="\n")
+    if table.note:
+        console.print(table.note, style="dim")
+
+
+def _called(table: Table, called: Mapping[str, str]) -> Table:
+    columns = [_name(head, called) for head in table.columns]
+    return table.model_copy(update={"columns": columns, "rows": [[called.get(cell, cell) for cell in row] for row in table.rows]})
+
+
+def _name(head: str, called: Mapping[str, str]) -> str:
+    """Return a column's head. If it begins with a name that has a letter, alone or before a comma, the letter replaces the name."""
+    found = next((name for name in called if head == name or head.startswith(f"{name}, ")), "")
+    return called[found] + head.removeprefix(found) if found else head
+
+
+def _varying(table: Table) -> tuple[Table, list[str]]:
+    """Return the table without columns that have the same value in all of two or more rows, and lines with these values."""
+    columns = list(zip(table.columns, *table.rows, strict=True))
+    same = [number > 0 and len(table.rows) > 1 and len(set(column[1:])) == 1 for number, column in enumerate(columns)]
+    if not any(same) or sum(same) == len(same) - 1:
+        return table, []
+    said = [f"{name}: {cell or 'nothing'}" for (name, cell, *_), once in zip(columns, same, strict=True) if once]
+    return _only(table, [number for number, once in enumerate(same) if not once]), said
+
+
+def _only(table: Table, columns: Sequence[int]) -> Table:
+    rows = [[row[number] for number in columns] for row in table.rows]
+    return table.model_copy(update={"columns": [table.columns[number] for number in columns], "rows": rows, "shades": None})
+
+
+def _widths(table: Table) -> list[int]:
+    """Return the width of each column, such that no cell is broken and heads are broken only between words."""
+    columns = zip(table.columns, *table.rows, strict=True)
+    return [max(map(cell_len, [*head.split(), *cells]), default=0) for head, *cells in columns]
+
+
+def _parts(table: Table, widths: Sequence[int], width: int) -> Iterator[Table]:
+    """Yield the table in parts that fit, each with its first column."""
+    columns, room = [0], width - widths[0]
+    for number, wanted in enumerate(widths[1:], 1):
+        if room < GAP + wanted:
+            yield _only(table, columns)
+            columns, room = [0], width - widths[0]
+        columns.append(number)
+        room -= GAP + wanted
+    yield _only(table, columns)
+
+
+def _grid(table: Table) -> Grid:
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name, right, width in zip(table.columns, table.numeric, _widths(table), strict=True):
+        grid.add_column(name, justify="right" if right else "left", width=width, overflow="fold", vertical="bottom")
+    for row in table.rows:
+        grid.add_row(*row)
+    return grid

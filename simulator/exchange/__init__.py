@@ -1,0 +1,1 @@
+"""Interop: files, conversations, test definitions, papers and retrieval models from elsewhere."""

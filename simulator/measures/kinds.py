@@ -1,0 +1,47 @@
+"""Tests by kind, as their tags name it, with the share of their questions' evidence that was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, final
+
+from longspan.simulator.analysis.groups import Group, group
+from longspan.simulator.analysis.stages import places_of
+from longspan.simulator.measures.evidence_recall import evidence_metrics, recalls
+from longspan.simulator.results.result import TestResult
+
+__all__ = ["Kind", "by_kind", "places"]
+
+
+@final
+class Kind(NamedTuple):
+    """The tests with one tag.
+
+    `counted` of them count toward the score. `recall` is the mean share of a question's evidence among the first k memories read, by k, if
+    traces report it.
+    """
+
+    group: Group
+    counted: int
+    recall: dict[int, float]
+
+
+def by_kind(tests: Iterable[TestResult]) -> dict[str, Kind]:
+    """Return the kinds of tests, by tag in alphabetical order. A test counts for each of its tags."""
+    tagged: dict[str, list[TestResult]] = {}
+    known = list(tests)
+    for test in known:
+        for tag in dict.fromkeys(test.tags):
+            tagged.setdefault(tag, []).append(test)
+    measured = places_of(test.evidence for test in known)
+    return {tag: _kind(tagged[tag], measured) for tag in sorted(tagged)}
+
+
+def places(kinds: Iterable[Kind]) -> list[int]:
+    """Return the values of k with a known recall for any of these kinds."""
+    known = {k for kind in kinds for k in kind.recall}
+    return sorted(known)
+
+
+def _kind(tests: list[TestResult], measured: Sequence[int]) -> Kind:
+    return Kind(group(tests), sum(test.counts for test in tests), recalls(evidence_metrics((test.evidence for test in tests), measured)))

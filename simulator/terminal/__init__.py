@@ -1,1 +1,0 @@
-"""Results and progress as text for a terminal."""
